@@ -49,11 +49,6 @@ def sentence_of_words(words: List[str]) -> Text:
     return Text(text, words, starts, [len(words)])
 
 
-def document_of_words(words: List[str], sentence_lengths: List[int]) -> Text:
-    """As `sentence_of_words`, for a document."""
-    return sentence_of_words(words)._replace(sentence_lengths=sentence_lengths)
-
-
 def document_of_sentences(sentences: Sequence[Text]) -> Text:
     """Joins sentences by line feeds; those without a word are left out of `sentence_lengths`."""
     starts: List[int] = []
@@ -114,15 +109,13 @@ class TextSplitter:
 
     def document(self, text: str) -> Text:
         """Splits a document into sentences, and these into tokens."""
-        words: List[str] = []
-        starts: List[int] = []
-        lengths: List[int] = []
+        found = Text(text, [], [], [])
         for offset, sentence in self._sentences(text):
-            found, places = words_of(self.tokenizer, sentence)
-            words += found
-            starts += [offset + place for place in places]
-            lengths += [len(found)] if found else []
-        return Text(text, words, starts, lengths)
+            words, starts = words_of(self.tokenizer, sentence)
+            found.words.extend(words)
+            found.starts.extend(offset + start for start in starts)
+            found.sentence_lengths.extend([len(words)] if words else [])
+        return found
 
     def _sentences(self, text: str) -> Iterable[Tuple[int, str]]:
         """Yields the sentences, each with its offset."""
@@ -135,9 +128,8 @@ class TextSplitter:
         if is_by_line:
             yield from ((start, text[start:stop]) for start, stop in paragraphs)
             return
-        for start, stop in itertools.chain.from_iterable(
-            _parts(text, *each) for each in paragraphs
-        ):
+        parts = (_parts(text, *each) for each in paragraphs)
+        for start, stop in itertools.chain.from_iterable(parts):
             part = text[start:stop]
             if not self._uses_rules and longest_run(part) > RUN_CHARACTERS:
                 yield start, part

@@ -18,7 +18,6 @@ from tagger.data.texts import (
     Text,
     TextSplitter,
     document_of_sentences,
-    document_of_words,
     sentence_of_words,
 )
 from tagger.data.tokenizers import max_sentence_tokens_of, tokenizer_of
@@ -261,7 +260,8 @@ def _prediction(text: Text, output: JsonDict, is_document: bool) -> JsonDict:
 def _text_of_tokens(tokens: List[Token], sentence_lengths: List[int]) -> Text:
     """Returns the text of an instance's tokens: their own if the reader knows it, else joined."""
     if not isinstance(tokens, DocumentTokens) or tokens.texts is None:
-        return document_of_words([str(token) for token in tokens], sentence_lengths)
+        words = sentence_of_words([str(token) for token in tokens])
+        return words._replace(sentence_lengths=sentence_lengths)
     return document_of_sentences(
         [
             Text(text, list(map(str, words)), [word.idx or 0 for word in words], [len(words)])

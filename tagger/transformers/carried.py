@@ -74,6 +74,7 @@ class CarriedTransformer(Transformer):
         return make(**{key: each for key, each in values.items() if key not in _OWN_KEYS})
 
     def model_without_weights(self) -> Any:
+        """Makes the model in float32, with random weights."""
         from transformers import AutoModel
 
         return AutoModel.from_config(self.config()).float()

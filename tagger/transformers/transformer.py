@@ -39,15 +39,6 @@ class Transformer(NamedTuple):
 
         return self._loaded(AutoConfig.from_pretrained)
 
-    def model_without_weights(self) -> Any:
-        """Makes the model in float32, with random weights."""
-        from transformers import AutoModel
-
-        may_run_code = outside_transformers.may_run_code()
-        config = self.config()
-        with outside_transformers.transformer_loaded(self.folder):
-            return AutoModel.from_config(config, trust_remote_code=may_run_code).float()
-
     def model(self, dtype: Any = torch.float32) -> Any:
         """Loads the model, in float32 or as it is stored (`"auto"`), in evaluation mode."""
         from transformers import AutoModel

@@ -7,7 +7,7 @@ that overlap, and each piece keeps the state of the window in which it is farthe
 The order of the calls, here and in whatever trains a transformer:
 
 1. `group_sentences` and `overlapping_windows`, or both at once in `windows_of_text`;
-2. `padded_windows` makes a batch of pieces, for the transformer;
+2. `WordPieces.padded` makes a batch of pieces, for the transformer;
 3. `kept_states` takes the state of each piece out of the transformer's output;
 4. `pool_pieces` makes one state for each word.
 
@@ -141,29 +141,6 @@ def windows_of_text(sentence_lengths: Sequence[int], max_pieces: int, overlap: i
     return windows
 
 
-def padded_windows(
-    pieces: Sequence[Sequence[int]],
-    start_pieces: Sequence[int],
-    end_pieces: Sequence[int],
-    padding: int,
-    min_length: int = 0,
-) -> Tuple[torch.Tensor, torch.Tensor]:
-    """Makes a batch of windows, with the transformer's special pieces around each.
-
-    Returns:
-        The pieces, (N, L) int64, L at least `min_length`, and their mask, (N, L) bool.
-    """
-    margin = len(start_pieces) + len(end_pieces)
-    length = max(min_length, max(map(len, pieces), default=0) + margin)
-    padded = torch.full((len(pieces), length), padding, dtype=torch.int64)
-    mask = torch.zeros(padded.shape, dtype=torch.bool)
-    for row, own in enumerate(pieces):
-        size = len(own) + margin
-        padded[row, :size] = torch.tensor([*start_pieces, *own, *end_pieces])
-        mask[row, :size] = True
-    return padded, mask
-
-
 def padded_lengths(lengths: np.ndarray, longest: Optional[int]) -> np.ndarray:
     """Returns to what length windows are padded, so that their states do not depend on their batch.
 
@@ -188,12 +165,10 @@ def kept_states(
 
     Gradients flow through.
     """
+    begins = np.arange(len(windows)) * states.size(1) + num_start_pieces
     places = [
-        np.arange(window.first, window.last)
-        - window.start
-        + num_start_pieces
-        + row * states.size(1)
-        for row, window in enumerate(windows)
+        np.arange(window.first, window.last) + (begin - window.start)
+        for begin, window in zip(begins, windows)
     ]
     return states.flatten(0, 1)[torch.from_numpy(np.concatenate(places)).to(states.device)]
 

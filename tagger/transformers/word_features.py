@@ -29,7 +29,6 @@ from tagger.transformers.windows import (
     longest_window,
     overlapping_windows,
     padded_lengths,
-    padded_windows,
     pool_pieces,
 )
 from tagger.transformers.word_pieces import WordPieces
@@ -86,13 +85,9 @@ class WordFeatures:
 
     def _try(self) -> None:
         """Reads two pieces, which shows whether the transformer of an archive can read at all."""
-        pieces = torch.zeros(1, 2, dtype=torch.long)
+        pieces, mask = torch.zeros(1, 2, dtype=torch.long), torch.ones(1, 2, dtype=torch.bool)
         with torch.inference_mode():
-            output = self._loaded(
-                input_ids=pieces,
-                attention_mask=torch.ones_like(pieces, dtype=torch.bool),
-                output_hidden_states=True,
-            )
+            output = self._loaded(input_ids=pieces, attention_mask=mask, output_hidden_states=True)
         assert len(output.hidden_states) > max(self.layers)
 
     def __deepcopy__(self, memo: Dict[int, Any]) -> "WordFeatures":
@@ -101,11 +96,8 @@ class WordFeatures:
     def __getstate__(self) -> Dict[str, Any]:
         # Transformers leaves hooks in a model that has been used, which cannot be pickled.
         model = self._loaded
-        return {
-            **vars(self),
-            "_loaded": (type(model), model.config, model.state_dict()),
-            "_model": None,
-        }
+        loaded = type(model), model.config, model.state_dict()
+        return {**vars(self), "_loaded": loaded, "_model": None}
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
         vars(self).update(state)
@@ -120,14 +112,9 @@ class WordFeatures:
 
     def settings(self, device: torch.device) -> str:
         """Returns a digest of all that decides the features of a passage, in hexadecimal."""
-        settings = [
-            self._transformer.digest,
-            self.layers,
-            self._pooling,
-            self._max_pieces,
-            self._overlap,
-            f"torch.{precision_of_frozen(self._precision, device)}",
-        ]
+        precision = precision_of_frozen(self._precision, device)
+        settings = [self._transformer.digest, self.layers, self._pooling]
+        settings += [self._max_pieces, self._overlap, f"torch.{precision}"]
         return hashlib.sha256(json.dumps(settings).encode()).hexdigest()
 
     @torch.inference_mode()
@@ -159,10 +146,8 @@ class WordFeatures:
         model = self._model = _frozen_model(
             self._loaded, self._transformer.digest, device, precision
         )
-        windows = [
-            overlapping_windows(len(each.pieces), self._max_pieces, self._overlap)
-            for each in passages
-        ]
+        sizes = self._max_pieces, self._overlap
+        windows = [overlapping_windows(len(each.pieces), *sizes) for each in passages]
         at_once = _BATCH_PIECES[device.type]
 
         def pooled(indices: Sequence[int], states: torch.Tensor) -> List[Tuple[int, torch.Tensor]]:
@@ -194,13 +179,8 @@ class WordFeatures:
     ) -> torch.Tensor:
         """Returns the states of the pieces that windows keep, (P, D) with `mix`, else (P, H, D)."""
         own_pieces = [passage.pieces[each.start : each.end].tolist() for passage, each in windows]
-        pieces, mask = padded_windows(
-            own_pieces,
-            self._pieces.start_pieces,
-            self._pieces.end_pieces,
-            self._pieces.padding,
-            int(self._padded([max(map(len, own_pieces))])[0]),
-        )
+        length = self._padded([max(map(len, own_pieces))])
+        pieces, mask = self._pieces.padded(own_pieces, int(length[0]))
         output = model(
             input_ids=pieces.to(model.device),
             attention_mask=mask.to(model.device),

@@ -3,6 +3,8 @@
 import itertools
 from typing import Any, Dict, List, Sequence, Tuple
 
+import torch
+
 from tagger.transformers.tokenizer_rules import without_panic
 
 #: The most words whose pieces are remembered.
@@ -54,6 +56,20 @@ class WordPieces:
         """Returns the pieces of all words, one after the other, and the number of pieces of each."""
         pieces = self(words)
         return list(itertools.chain.from_iterable(pieces)), list(map(len, pieces))
+
+    def padded(
+        self, windows: Sequence[Sequence[int]], min_length: int = 0
+    ) -> Tuple[torch.Tensor, torch.Tensor]:
+        """Makes a batch of windows, with the special pieces around each.
+
+        Returns:
+            The pieces, (N, L) int64, L at least `min_length`, and their mask, (N, L) bool.
+        """
+        rows = [[*self.start_pieces, *own, *self.end_pieces] for own in windows]
+        length = max(min_length, *map(len, rows))
+        padded = [row + [self.padding] * (length - len(row)) for row in rows]
+        mask = torch.arange(length) < torch.tensor([[len(row)] for row in rows])
+        return torch.tensor(padded), mask
 
     def __getstate__(self) -> Dict[str, Any]:
         """Leaves out the pieces, which a copy makes anew."""

@@ -9,6 +9,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from transformers import AutoConfig, AutoModel
 
+from tagger.transformers.pretrained import find_transformer
 from tagger.transformers.windows import (
     POOLINGS,
     Window,
@@ -17,10 +18,10 @@ from tagger.transformers.windows import (
     longest_window,
     overlapping_windows,
     padded_lengths,
-    padded_windows,
     pool_pieces,
     windows_of_text,
 )
+from tagger.transformers.word_pieces import WordPieces
 
 
 def random_lengths(seed, longest=30):
@@ -64,14 +65,16 @@ def test_windows_of_a_text_of_10000_words_cover_it():
     assert max(window.end - window.start for window in windows) == 250
 
 
-def test_states_return_to_their_pieces():
+def test_states_return_to_their_pieces(transformer):
+    cut = WordPieces(find_transformer(transformer).tokenizer())
     text = list(range(100, 123))
     windows = windows_of_text([4, 5, 14], 9, 4)
-    pieces, mask = padded_windows([text[w.start : w.end] for w in windows], [1, 2], [3], 0)
-    assert pieces[0, :2].tolist() == [1, 2]
-    assert [row[own][-1].item() for row, own in zip(pieces, mask)] == [3] * len(windows)
-    assert (pieces[~mask] == 0).all()
-    assert kept_states(pieces.unsqueeze(2), windows, 2).flatten().tolist() == text
+    pieces, mask = cut.padded([text[window.start : window.end] for window in windows], 13)
+    assert pieces.shape == mask.shape == (len(windows), 13)
+    assert pieces[:, 0].tolist() == cut.start_pieces * len(windows)
+    assert [row[own][-1].item() for row, own in zip(pieces, mask)] == cut.end_pieces * len(windows)
+    assert (pieces[~mask] == cut.padding).all()
+    assert kept_states(pieces.unsqueeze(2), windows, 1).flatten().tolist() == text
 
 
 def test_pooling_is_that_of_a_loop():

@@ -121,11 +121,9 @@ class TagSpelling(NamedTuple):
         namespace, unknown_tag = self.label_namespace, self.unknown_tag
         if self.label_separator is not None:
             return LabelSetsField(converted, text, namespace, unknown_tag)
-        if self.source_encoding is None or self.tag_encoding is None:
+        if None in (self.source_encoding, self.tag_encoding) or unknown_tag is None:
             return TagField(list(converted), text, namespace, unknown_tag)
-        if unknown_tag is not None:
-            return TagSetsField(converted, text, namespace, unknown_tag)
-        return TagField(list(converted), text, namespace)
+        return TagSetsField(converted, text, namespace, unknown_tag)
 
     def _meaning_of_unknown_tag(self, source: Optional[str]) -> Optional[str]:
         if self.unknown_tag is None:
