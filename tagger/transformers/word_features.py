@@ -113,7 +113,7 @@ class WordFeatures:
     def settings(self, device: torch.device) -> str:
         """Returns a digest of all that decides the features of a passage, in hexadecimal."""
         precision = precision_of_frozen(self._precision, device)
-        settings = [self._transformer.digest, self.layers, self._pooling]
+        settings: List[Any] = [self._transformer.digest, self.layers, self._pooling]
         settings += [self._max_pieces, self._overlap, f"torch.{precision}"]
         return hashlib.sha256(json.dumps(settings).encode()).hexdigest()
 
