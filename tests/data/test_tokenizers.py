@@ -65,6 +65,4 @@ def test_the_readers_tokenizer_counts_unless_a_language_is_named(caplog):
     assert not caplog.records
     tokenizer, language = tokenizer_of(ColumnDatasetReader(tokenizer=own), "de")
     assert (str(tokenizer), language) == ("the rules of `de`", "de")
-    assert (
-        "split by the rules of `de`; the tagger was trained on text split by blanks" in caplog.text
-    )
+    assert "the rules of `de`; the tagger was trained on text split by blanks" in caplog.text

@@ -61,7 +61,7 @@ def test_weights_in_half_precision_are_trained_in_single(name):
     assert {each.dtype for each in fine_tuned_model(name, None).parameters()} == {torch.float32}
 
 
-def test_what_is_nowhere_is_an_error(tmp_path):
-    for load in (fine_tuned_model, fine_tuned_tokenizer):
-        with pytest.raises(ConfigurationError, match="there is no such folder"):
-            load(str(tmp_path / "nowhere"), None)
+@pytest.mark.parametrize("load", [fine_tuned_model, fine_tuned_tokenizer])
+def test_what_is_nowhere_is_an_error(load, tmp_path):
+    with pytest.raises(ConfigurationError, match="there is no such folder"):
+        load(str(tmp_path / "nowhere"), None)

@@ -165,11 +165,11 @@ def test_a_folder_that_cannot_be_written_is_no_error(tmp_path, monkeypatch, capl
 
 
 def test_the_users_cache_folder_is_the_default(monkeypatch, tmp_path):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert default_root() == tmp_path / "tagger" / "features"
-    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "own"))
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert default_root() == tmp_path / ".cache" / "tagger" / "features"
+    assert default_root() == tmp_path / "own/tagger/features"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert default_root() == tmp_path / ".cache/tagger/features"
 
 
 def test_a_folder_that_is_a_file_is_refused(tmp_path):

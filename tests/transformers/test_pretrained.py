@@ -47,15 +47,14 @@ def test_a_transformer_that_moved_is_found_by_its_name(folder, tmp_path, monkeyp
     assert find_transformer(folder).folder == tmp_path / "renamed"
 
 
-def test_a_folder_without_weights_is_refused(tmp_path):
+def test_a_folder_without_weights_is_refused_and_a_name_that_is_not_in_the_hubs_cache(tmp_path):
     (tmp_path / "notes.txt").write_text("")
-    with pytest.raises(ConfigurationError, match=r"config\.json.*got notes\.txt"):
-        find_transformer(str(tmp_path))
-
-
-def test_a_name_that_is_not_in_the_hubs_cache_is_no_download(monkeypatch):
-    with pytest.raises(ConfigurationError, match="not in the cache"):
-        find_transformer("nobody/no-such-transformer")
+    for name, message in (
+        (str(tmp_path), r"config\.json.*got notes\.txt"),
+        ("nobody/no-such-transformer", "not in the cache"),
+    ):
+        with pytest.raises(ConfigurationError, match=message):
+            find_transformer(name)
 
 
 @pytest.mark.parametrize(("max_megabytes", "is_carried"), [(200, True), (0.001, False), (0, False)])

@@ -104,8 +104,3 @@ def test_a_word_has_a_blank_before_it_whatever_the_class_of_the_tokenizer(indexe
 def test_impossible_sizes_are_refused(options, message, indexer_of):
     with pytest.raises(ConfigurationError, match=message):
         indexer_of(**options)
-
-
-def test_a_folder_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(ConfigurationError, match="nowhere.*there is no such folder"):
-        TransformerIndexer(str(tmp_path / "nowhere"))

@@ -6,7 +6,12 @@ from allennlp.common import Params
 from allennlp.data import Token, TokenIndexer, Vocabulary
 
 import tagger  # noqa: F401  (registers the components)
-from tagger.data.token_indexers import WordFormsIndexer, WordShapesIndexer, word_shape
+from tagger.data.token_indexers import (
+    CachedCharactersIndexer,
+    WordFormsIndexer,
+    WordShapesIndexer,
+    word_shape,
+)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +48,12 @@ def test_words_of_one_shape_have_one_index():
 
 
 @pytest.mark.parametrize(
-    ("indexer", "namespace"), [(WordShapesIndexer(), "word_shapes"), (WordFormsIndexer(), "tokens")]
+    ("indexer", "namespace"),
+    [
+        (WordShapesIndexer(), "word_shapes"),
+        (WordFormsIndexer(), "tokens"),
+        (CachedCharactersIndexer(min_padding_length=1), "token_characters"),
+    ],
 )
 def test_words_are_looked_up_anew_in_another_vocabulary_or_a_larger_one(indexer, namespace):
     def index(vocab):
@@ -56,7 +66,8 @@ def test_words_are_looked_up_anew_in_another_vocabulary_or_a_larger_one(indexer,
     assert index(empty) == 1
     empty.add_token_to_namespace("x", namespace)
     assert index(empty) == 3
-    assert copy.deepcopy(indexer).tokens_to_indices([], empty) == indexer.tokens_to_indices(
-        [], empty
-    )
-    assert b"Vocabulary" not in pickle.dumps(indexer)
+    pickled = pickle.dumps(indexer)
+    assert b"Vocabulary" not in pickled
+    tokens, third = [Token("x")], Vocabulary({namespace: {"zyx": 1, "x": 1}})
+    for copied in (pickle.loads(pickled), copy.deepcopy(indexer)):
+        assert copied.tokens_to_indices(tokens, third) == indexer.tokens_to_indices(tokens, third)
