@@ -1,7 +1,7 @@
 """A study of the variants of a config: each trains with several seeds."""
 
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from tagger.common.did_you_mean import did_you_mean
 from tagger.tools.runs.jobs import Job, default_num_workers, run_jobs, seeded_jobs
@@ -89,9 +89,9 @@ def read_study(path: Path) -> Study:
         if not isinstance(study[key], form):
             raise ValueError(f"{path} gives `{key}` as {study[key]!r}; expected {example}")
     columns = [_column(column, path) for column in study["columns"]]
-    titles = [column.title for column in columns]
-    for title in titles:
-        if title == MINUTES or titles.count(title) > 1:
+    titles = [MINUTES, *(column.title for column in columns)]
+    for title in titles[1:]:
+        if titles.count(title) > 1:
             raise ValueError(
                 f"{path} calls a column {title!r}, as another column of the table is called; rename it"
             )
@@ -99,20 +99,16 @@ def read_study(path: Path) -> Study:
     if not isinstance(tuned, list):
         raise ValueError(f"{path} gives `tuned` as {tuned!r}; expected a list of variants")
     variants = list(study["variants"])
-    for name in tuned:
-        _check_is_variant("tuned", name, variants, path)
-    if baseline is not None:
-        variants += [f"{name}, tuned" for name in tuned]
-        _check_is_variant("baseline", baseline, variants, path)
+    with_tuned = [*variants, *(f"{name}, tuned" for name in tuned)]
+    named = [("tuned", name, variants) for name in tuned]
+    named += [] if baseline is None else [("baseline", baseline, with_tuned)]
+    for key, name, among in named:
+        if name not in among:
+            raise ValueError(
+                f"{path} names `{name}` in `{key}`, which is no variant of it"
+                + did_you_mean(str(name), among)
+            )
     return Study(study["variants"], study["seeds"], columns, baseline, tuned)
-
-
-def _check_is_variant(key: str, name: Any, variants: Sequence[str], path: Path) -> None:
-    if name not in variants:
-        raise ValueError(
-            f"{path} names `{name}` in `{key}`, which is no variant of it"
-            + did_you_mean(str(name), variants)
-        )
 
 
 def _column(column: Any, path: Path) -> Column:
@@ -143,10 +139,16 @@ def run_study(
         ValueError: If there is no variant of a name, if the folder holds a run of the same name with
             another config, or if a column names an unknown metric.
     """
-    variants = _chosen(study.variants, names)
+    for name in names or ():
+        if name not in study.variants:
+            raise ValueError(
+                f"`--variants` names `{name}`, which is no variant of the study "
+                f"({', '.join(study.variants)}){did_you_mean(name, list(study.variants))}"
+            )
     jobs = [
         job
-        for name, config in variants.items()
+        for name, config in study.variants.items()
+        if not names or name in names
         for job in seeded_jobs({"variant": name}, config, study.seeds)
     ]
     # All variants run with the first seed first, so a preliminary table is complete early.
@@ -193,13 +195,3 @@ def _read_counts(jobs: Sequence[Job], folder: Path) -> Dict[str, Dict[int, Sente
             by_seed = counts.setdefault(job.factors["variant"], {})
             by_seed[job.factors["seed"]] = SentenceCounts.read(path)
     return counts
-
-
-def _chosen(variants: Mapping[str, Any], names: Optional[Sequence[str]]) -> Dict[str, Any]:
-    for name in names or ():
-        if name not in variants:
-            raise ValueError(
-                f"`--variants` names `{name}`, which is no variant of the study "
-                f"({', '.join(variants)}){did_you_mean(name, list(variants))}"
-            )
-    return {name: config for name, config in variants.items() if not names or name in names}

@@ -27,7 +27,10 @@ def tuner_on_file(
     batch_size: int = 64,
     in_order: bool = False,
 ) -> DecodingTuner:
-    """Returns a tuner on the sentences of a file; see `decoding_tuner`.
+    """Returns a tuner on the sentences of a file.
+
+    It has a head of its own, which gives the chain's own probabilities, by which thresholds decide; the
+    model stays as it is.
 
     Args:
         model: A `sequence_tagger` with a head `crf` or `softmax`.
@@ -46,19 +49,7 @@ def tuner_on_file(
 def decoding_tuner(
     model: Model, instances: Sequence[Instance], batch_size: int = 64, in_order: bool = False
 ) -> DecodingTuner:
-    """Returns a tuner on sentences. It has a head of its own; the model stays as it is.
-
-    That head gives the chain's own probabilities, by which thresholds decide.
-
-    Args:
-        model: A `sequence_tagger` with a head `crf` or `softmax`.
-        instances: The sentences.
-        batch_size: The number of sentences at a time.
-        in_order: Whether to keep the order of the sentences, which takes longer.
-
-    Raises:
-        ConfigurationError: If the model's decoding has no settings.
-    """
+    """As `tuner_on_file`, on sentences."""
     model = tuned_model(model)
     if not in_order:
         # Batches of similar lengths need little padding.

@@ -46,13 +46,7 @@ def write_weights(
     changed: Mapping[str, torch.Tensor],
     overwrite: bool = False,
 ) -> None:
-    """Copies an archive and replaces some of its weights.
-
-    Args:
-        archive_file: The archive.
-        output: The archive to write.
-        changed: New values by their names in the model's state.
-        overwrite: Whether the output may exist.
+    """Copies an archive and replaces some of its weights, by their names in the model's state.
 
     Raises:
         FileExistsError: If the output exists, unless `overwrite` is true.
@@ -113,11 +107,7 @@ def rewrite_archive(
             if isinstance(text_or_path, Path):
                 new.add(text_or_path, name)
             else:
-                _add(new, name, text_or_path)
-
-
-def _add(archive: tarfile.TarFile, name: str, text: str) -> None:
-    content = text.encode()
-    member = tarfile.TarInfo(name)
-    member.size = len(content)
-    archive.addfile(member, BytesIO(content))
+                content = text_or_path.encode()
+                member = tarfile.TarInfo(name)
+                member.size = len(content)
+                new.addfile(member, BytesIO(content))

@@ -24,31 +24,58 @@ def write(tmp_path, tag):
     return str(tmp_path / "data.txt")
 
 
-@pytest.mark.parametrize("tag", ["O", "?"])
-def test_counts_of_sentences_add_up_to_the_models_metrics(spoilt, tmp_path, tag):
-    reader = spoilt.validation_dataset_reader
-    unknown_tag = "?" if tag == "?" else None
-    spelling = reader._spelling._replace(unknown_tag=unknown_tag)
-    reader._spelling, reader.columns = spelling, reader.columns._replace(spelling=spelling)
-    evaluation = evaluate(spoilt.model, reader, write(tmp_path, tag), 10, 0)
-    assert evaluation.counts.shape == (40, 3, 4)
-    for c, label in enumerate(evaluation.labels):
-        right, predicted, gold = evaluation.counts[:, :, c].sum(0)
-        assert gold == evaluation.metrics[f"num-gold-{label}"]
-        assert predicted == evaluation.metrics[f"num-predicted-{label}"]
-        assert right == evaluation.confusions.get(f"confusion-{label}>{label}", 0)
-    assert evaluation.num_wrong > 0
+SETS = "Ada PER|FIRST\nLovelace PER\nleft O\nBank ?\n\n" * 12 + "left PER|?FIRST\nBank FIRST\n\n"
+PLAIN = "Ada NOUN\nleft VERB\nBank ?\n\n" * 8 + "Ada VERB\nleft O\n\n"
+BESIDE_UNKNOWN = "Paris B-LOC\nleft ?\n\nBank B-ORG\nmet O\n\n" * 8
+SPANS = "Ada B-PER\nLovelace I-PER\nmet O\nParis B-LOC\n\nParis B-LOC\nleft O\n\n" * 8
 
 
-def test_spans_beside_an_unknown_tag_do_not_count(train_on):
-    lines = "Paris B-LOC\nleft ?\n\nBank B-ORG\nmet O\n\n" * 8
-    run = train_on(lines, tag_encoding="BIO", unknown_tag="?")
+def assert_counts_add_up(evaluation, prefix=""):
+    metrics = evaluation.metrics
+    for label, (right, predicted, gold) in zip(evaluation.labels, evaluation.counts.sum(0).T):
+        assert predicted == metrics[f"{prefix}num-predicted-{label}"]
+        assert gold == metrics[f"{prefix}num-gold-{label}"]
+        assert right == pytest.approx(metrics[f"{prefix}recall-{label}"] * gold)
+
+
+@pytest.mark.parametrize(
+    ("lines", "options", "num_sentences", "num_shown", "prefix"),
+    [
+        (SETS, {"encoding": None, "label_separator": "|", "unknown_tag": "?"}, 13, 13, ""),
+        (PLAIN, {"encoding": None, "metric": "+accuracy", "unknown_tag": "?"}, 9, 1, "token-"),
+        (BESIDE_UNKNOWN, {"tag_encoding": "BIO", "unknown_tag": "?"}, 16, 8, ""),
+        (SPANS, {}, 16, 16, ""),
+    ],
+    ids=["sets of labels", "plain tags", "unknown tags", "spans"],
+)
+def test_counts_of_sentences_add_up_to_the_models_metrics(
+    lines, options, num_sentences, num_shown, prefix, train_on
+):
+    run = train_on(lines, **options)
     archive = load_archive(run / "model.tar.gz")
-    archive.model.eval()
-    reader, data = archive.validation_dataset_reader, str(run.parent / "data.txt")
-    evaluation = evaluate(archive.model, reader, data, 10, 0)
-    assert evaluation.counts[:, 2].sum(0).tolist() == [0, 8]
-    assert evaluation.metrics["num-gold-overall"] == 8
+    data = str(run.parent / "data.txt")
+    evaluation = evaluate(archive.model, archive.validation_dataset_reader, data, 20, 0)
+    assert evaluation.counts.shape == (num_sentences, 3, len(evaluation.labels))
+    assert evaluation.num_shown == num_shown
+    assert_counts_add_up(evaluation, prefix)
+    if lines == BESIDE_UNKNOWN:
+        # Spans beside an unknown tag do not count.
+        assert evaluation.counts[:, 2].sum(0).tolist() == [0, 8]
+    if lines == SETS:
+        # At the threshold of a label lie its precision and its recall.
+        for label, (_, recalls, (_, recall)) in evaluation.points.items():
+            assert recall == pytest.approx(evaluation.metrics[f"recall-{label}"])
+            assert recalls[-1] == 1
+
+
+def test_errors_of_a_bad_tagger_are_counted(spoilt, tmp_path):
+    evaluation = evaluate(
+        spoilt.model, spoilt.validation_dataset_reader, write(tmp_path, "O"), 10, 0
+    )
+    assert_counts_add_up(evaluation)
+    assert evaluation.num_wrong > 0
+    for label, right in zip(evaluation.labels, evaluation.counts[:, 0].sum(0)):
+        assert right == evaluation.confusions.get(f"confusion-{label}>{label}", 0)
 
 
 def test_probabilities_of_predicted_spans_are_those_of_the_prediction(spoilt, at_root):
