@@ -76,14 +76,11 @@ def layer_heights(names: List[str], transformer: str) -> Dict[str, int]:
             f"in {', '.join(parts)}; correct the expression, or take `fused_adamw` where no transformer "
             f"is trained"
         )
-    numbers = {name: _LAYER.search(name, begin - 1) for name, begin in begins.items()}
-    layers = [int(number.group(1)) for number in numbers.values() if number]
-    first, last = min(layers, default=0), max(layers, default=0)
-    heights, before_layers = {}, True
-    for name, number in numbers.items():
-        before_layers = before_layers and number is None
-        if number is not None:
-            heights[name] = int(number.group(1)) - last
-        else:
-            heights[name] = first - 1 - last if before_layers and layers else 0
+    found = {name: _LAYER.search(name, begin - 1) for name, begin in begins.items()}
+    layers = {name: int(number[1]) for name, number in found.items() if number}
+    first, last = min(layers.values(), default=0), max(layers.values(), default=0)
+    heights = {}
+    for name in found:
+        is_before = bool(layers) and not heights.keys() & layers.keys()
+        heights[name] = layers.get(name, first - 1 if is_before else last) - last
     return heights

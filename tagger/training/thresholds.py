@@ -29,6 +29,10 @@ class _Cuts(NamedTuple):
     #: (N + 1, C), such a threshold, half way between the probabilities on both sides
     thresholds: torch.Tensor
 
+    def f1(self) -> torch.Tensor:
+        """Returns the F1 of each cut, (N + 1, C)."""
+        return 2 * self.true_positives / (self.num_predicted + self.num_gold).clamp(min=1)
+
     def best(self, gains: torch.Tensor) -> torch.Tensor:
         """Returns the possible cut of the highest gain; of equals, that with the fewest predictions."""
         return gains.masked_fill(~self.is_possible, -torch.inf).argmax(0, keepdim=True)
@@ -106,13 +110,11 @@ def tune_thresholds(
         is_right = is_predicted & (gold_labels > 0)
         others = [is_right.sum(), is_predicted.sum(), cuts.num_gold[~is_tuned].sum()]
         best = _best_micro_f1(cuts, is_tuned, torch.stack(others).double())
-    elif target == "macro":
-        total = (cuts.num_predicted + cuts.num_gold).clamp(min=1)
-        best = cuts.best(2 * cuts.true_positives / total)
+    elif isinstance(target, dict):
+        ((name, least),) = target.items()
+        best = _least_precision(cuts, least) if name == "precision" else _least_recall(cuts, least)
     else:
-        assert isinstance(target, dict)
-        ((name, value),) = target.items()
-        best = _least_precision(cuts, value) if name == "precision" else _least_recall(cuts, value)
+        best = cuts.best(cuts.f1())
     thresholds = cuts.thresholds.gather(0, best)[0]
     return torch.where(is_tuned, thresholds, torch.full_like(thresholds, default))
 
@@ -137,9 +139,8 @@ def tune_common_threshold(
     # Micro F1 is that of a single label, which holds the items of all.
     shape = (-1, num_labels) if target == "macro" else (-1, 1)
     cuts = _all_cuts(probabilities.reshape(shape), gold_labels.reshape(shape))
-    f1 = 2 * cuts.true_positives / (cuts.num_predicted + cuts.num_gold).clamp(min=1)
     # (N, C) or (N C, 1), what F1 gains when an item is predicted too
-    gains = f1.diff(dim=0)
+    gains = cuts.f1().diff(dim=0)
     known = probabilities.masked_fill(gold_labels < 0, -1.0).reshape(shape)
     # As `gains`, in the order of all probabilities.
     values, order = known.sort(dim=0, descending=True)[0].flatten().sort(descending=True)

@@ -51,25 +51,6 @@ def test_spans_fare_as_the_documentation_says():
     assert swapped["confusion-spurious>LOC"] == 1
 
 
-def test_rows_of_confusions_add_up_to_gold_spans_and_columns_to_predicted_ones():
-    gold, predicted = random_sentences(tag_set("BIO"), 60, seed=5)
-    metric = measured(gold, predicted, strict=True)
-    metrics, confusions = metric.get_metric(), metric.get_confusions()
-    for label in ("PER", "LOC", "GPE-X"):
-        num_gold = sum(
-            n for name, n in confusions.items() if name.startswith(f"confusion-{label}>")
-        )
-        num_predicted = sum(
-            n
-            for name, n in confusions.items()
-            if name.startswith("confusion-") and name.endswith(f">{label}")
-        )
-        num_right = confusions[f"confusion-{label}>{label}"]
-        assert metrics[f"num-gold-{label}"] == num_gold
-        assert metrics[f"recall-{label}"] == num_right / num_gold
-        assert metrics[f"precision-{label}"] == num_right / num_predicted
-
-
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_token_metrics_are_those_of_labels_without_prefixes(encoding):
     gold, predicted = random_sentences(tag_set(encoding), 80, seed=6)

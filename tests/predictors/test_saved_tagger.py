@@ -141,17 +141,13 @@ def test_inputs_without_a_token_have_no_tags(model):
     assert results[1] == model.tag(TEXT)
 
 
-def test_probabilities_of_tokens_come_on_request(model):
-    assert model.tag(TEXT).probabilities == []
-    result = model.tag(TEXT, probabilities=True)
-    assert [max(each, key=each.get) for each in result.probabilities] == result.tags
-    assert all(sum(each.values()) == pytest.approx(1) for each in result.probabilities)
-    assert model.tag(TEXT).probabilities == []
-
-
-def test_leaks_and_candidates_come_on_request(model, predictor, trained):
+def test_probabilities_leaks_and_candidates_come_on_request(model, predictor, trained):
     result = model.tag(TEXT)
     assert (result.leak_probability, result.expected_missed, result.candidates) == (None, None, [])
+    assert result.probabilities == []
+    of_tokens = model.tag(TEXT, probabilities=True).probabilities
+    assert [max(each, key=each.get) for each in of_tokens] == result.tags
+    assert all(sum(each.values()) == pytest.approx(1) for each in of_tokens)
     biased = model.with_bias(PER=-100.0, LOC=-100.0)
     wishes = {"leak_labels": ["PER", "LOC"], "candidates": 0.001}
     found, nothing = model.tag([TEXT, " "], **wishes)

@@ -46,10 +46,6 @@ def test_an_unknown_tag_is_legal_anywhere():
         check_tags(["?", "NN", "?"], "BIOUL", unknown_tag="?")
 
 
-def test_io_allows_all_transitions():
-    assert len(allowed_transitions("IO", {0: "O", 1: "PER"})) == 8
-
-
 @pytest.mark.parametrize("encoding", PREFIXED)
 def test_allowed_transitions_are_those_of_allennlp(encoding):
     tags = tag_set(encoding, labels=("PER", "LOC", "GPE-X"))
@@ -71,7 +67,8 @@ def test_bmes_allows_o_between_spans():
     assert {after for before, after in pairs if before == "O"} == {"O", "B-PER", "S-PER", "end"}
 
 
-def test_allowed_transitions_refuse_tags_of_another_encoding():
+def test_io_allows_all_transitions_and_others_refuse_tags_of_another_encoding():
+    assert len(allowed_transitions("IO", {0: "O", 1: "PER"})) == 8
     with pytest.raises(
         ValueError, match="`tags` holds 'U-PER', which is no BIO tag; name the encoding"
     ):

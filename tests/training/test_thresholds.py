@@ -160,13 +160,6 @@ def test_a_label_with_too_few_positives_keeps_the_default_and_its_predictions_co
         assert tune_thresholds(probabilities, targets, target)[1] != 0.5
 
 
-def test_a_label_of_which_every_prediction_does_harm_is_never_predicted():
-    probabilities = torch.tensor([[0.9, 1.0]] * 9 + [[0.9, 0.5]])
-    targets = torch.tensor([[1, 0]] * 9 + [[1, 1]])
-    tuned = tune_thresholds(probabilities, targets, "micro")
-    assert tuned[1] > 1
-
-
 @pytest.mark.parametrize("target", ["f1", {}, {"precision": 0}, {"recall": 1.1}, {"f1": 0.5}])
 def test_other_targets_and_shapes_are_refused(target):
     with pytest.raises(ConfigurationError, match="`target` must be 'micro', 'macro'"):
@@ -175,3 +168,9 @@ def test_other_targets_and_shapes_are_refused(target):
         tune_common_threshold(torch.rand(2, 2), torch.ones(2, 2), target)
     with pytest.raises(ValueError, match=r"one shape \(N, C\); got \(2, 3\) and \(2, 2\)"):
         tune_thresholds(torch.rand(2, 3), torch.ones(2, 2))
+
+
+def test_a_label_of_which_every_prediction_does_harm_is_never_predicted():
+    probabilities = torch.tensor([[0.9, 1.0]] * 9 + [[0.9, 0.5]])
+    targets = torch.tensor([[1, 0]] * 9 + [[1, 1]])
+    assert tune_thresholds(probabilities, targets, "micro")[1] > 1
