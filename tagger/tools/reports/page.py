@@ -21,7 +21,7 @@ def write_page(
     figure_folder: Optional[Path] = None,
     **values: Any,
 ) -> None:
-    """Renders a template and writes the page, and optionally its figures as separate files.
+    """Renders a template and writes the page.
 
     Args:
         template: A file in the folder `templates`.
@@ -42,17 +42,13 @@ def write_page(
     page = environment.get_template(template).render(
         figures=figures, light=light, dark=dark, **values
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    _write(path, page)
+    files = {path: page}
     if figure_folder is not None:
-        figure_folder.mkdir(parents=True, exist_ok=True)
-        for name, svg in figures.items():
-            _write(figure_folder / f"{name}.svg", svg)
-
-
-def _write(path: Path, text: str) -> None:
-    with write_atomically(path, overwrite=True) as new:
-        new.write_text(text, encoding="utf-8")
+        files.update({figure_folder / f"{name}.svg": svg for name, svg in figures.items()})
+    for file, text in files.items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with write_atomically(file, overwrite=True) as new:
+            new.write_text(text, encoding="utf-8")
 
 
 def inline_svg(svg: str, name: str, description: str) -> Markup:

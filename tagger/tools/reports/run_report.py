@@ -25,7 +25,6 @@ from tagger.tools.reports.run_tables import (
     sparkline,
 )
 from tagger.tools.reports.training_overlap import overlap_with_training
-from tagger.tools.tuning.estimates import by_group
 from tagger.tools.tuning.groups import told_groups
 from tagger_onnx.display import label_colours
 
@@ -177,7 +176,7 @@ def _contents(
     """Returns what the page shows of an evaluation, besides its figures."""
     # Intervals are over documents, where the file tells them.
     groups = told_groups(archive.validation_dataset_reader, data, evaluation.num_sentences)
-    counts = by_group(evaluation.counts, groups.of_sentence).astype(int)
+    counts = groups.sums(evaluation.counts).astype(int)
     labels = labels_by_frequency(evaluation.labels, counts)
     metrics, level = evaluation.metrics, _level(evaluation.metrics)
     headings = headline(counts, metrics, level)

@@ -38,12 +38,7 @@ class SentenceCounts(NamedTuple):
 
 
 def count_sentences(model: Any, reader: Any, data_path: str) -> Optional[SentenceCounts]:
-    """Runs a model over a file and counts.
-
-    Args:
-        model: A tagger or a classifier, as an archive has it.
-        reader: Reads the file.
-        data_path: The file.
+    """Runs a tagger or a classifier over a file, and counts.
 
     Returns:
         The counts in the order of the file, by document where the file tells them; None for a tagger

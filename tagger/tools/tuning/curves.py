@@ -32,12 +32,7 @@ class Curve(NamedTuple):
 
 
 class DecodingCurves(NamedTuple):
-    """The curves of all labels on a data set.
-
-    Attributes:
-        data: The name of the file.
-        labels: A curve for each label.
-    """
+    """The curves of all labels on a data set, which is the file of this name."""
 
     data: str
     labels: Dict[str, Curve]
@@ -79,16 +74,12 @@ def _is_valid(curve: Curve) -> bool:
 
 
 def decoding_curves(tuner: DecodingTuner, settings: Settings, data: str) -> DecodingCurves:
-    """Tries biases of each label.
+    """Tries the coarse biases of `DecodingTuner.tune` for each label, while all other settings hold.
 
     Args:
         tuner: Has the labelled sentences.
-        settings: The settings of all labels; those of a label whose bias is tried, except for the bias,
-            hold too.
+        settings: The settings.
         data: The name of the sentences' file.
-
-    Returns:
-        Curves over the coarse biases that `DecodingTuner.tune` tries.
     """
     num_steps = round(LARGEST_BIAS / COARSE_STEP)
     biases = [step * COARSE_STEP for step in range(-num_steps, num_steps + 1)]

@@ -11,7 +11,6 @@ from allennlp.predictors import Predictor
 from tagger.common.inputs import open_input
 from tagger.data.decoded_lines import decoded_lines
 from tagger.predictors.sequence_tagger import SequenceTaggerPredictor, holds_document
-from tagger.tools.tuning.estimates import by_group
 from tagger.tools.tuning.features import SentenceFeatures, features_of
 from tagger.tools.tuning.groups import Groups, groups_of_file
 from tagger.tools.tuning.two_samples import compare_samples
@@ -136,8 +135,8 @@ def in_runs(features: SentenceFeatures, size: int) -> SentenceFeatures:
 
 def feature_table(features: SentenceFeatures) -> Tuple[List[str], np.ndarray]:
     """Returns the names of the features, and those of each group, (groups, F): means over its words."""
-    of_sentence = features.groups.of_sentence
-    num_words = by_group(features.num_words, of_sentence)
-    columns = [num_words / np.bincount(of_sentence)]
-    columns += [by_group(each, of_sentence) / num_words for each in features.sums.values()]
+    groups = features.groups
+    num_words = groups.sums(features.num_words)
+    columns = [num_words / np.bincount(groups.of_sentence)]
+    columns += [groups.sums(each) / num_words for each in features.sums.values()]
     return ["words a sentence", *features.sums], np.stack(columns, axis=1)

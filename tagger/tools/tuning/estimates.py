@@ -56,12 +56,7 @@ class Estimate(NamedTuple):
 def fitted_correction(
     features: SentenceFeatures, weights: Optional[np.ndarray] = None
 ) -> Correction:
-    """Fits a correction to the labelled sentences among some.
-
-    Args:
-        features: The features of the sentences.
-        weights: (S,), how often each sentence counts; once by default.
-    """
+    """Fits a correction to the labelled sentences; `weights`, (S,), say how often each counts."""
     found, num_labels = features.candidates, len(features.labels)
     of_sentence = features.has_gold * (1.0 if weights is None else weights)
     of_candidate = of_sentence[found.sentences]
@@ -109,12 +104,7 @@ def corrected_probabilities(features: SentenceFeatures, correction: Correction) 
 def expected_counts(
     features: SentenceFeatures, correction: Optional[Correction] = None
 ) -> np.ndarray:
-    """Returns expected true positives, predicted and expected gold entities, (S, 3, C) float64.
-
-    Args:
-        features: The features of the sentences.
-        correction: Of the tagger's probabilities; None takes them as they are.
-    """
+    """Returns expected true positives, predicted and expected gold entities, (S, 3, C) float64."""
     found = features.candidates
     own = corrected = found.probabilities
     if correction is not None:
@@ -132,13 +122,9 @@ def expected_counts(
 def true_measures(features: SentenceFeatures) -> Estimate:
     """Returns the measures of the sentences with gold tags, with intervals as of `estimate`."""
     found = features.candidates
-    counts = [
-        _sums(features, found.is_right & found.is_predicted),
-        _sums(features, found.is_predicted),
-        features.num_gold,
-    ]
-    of_sentences = np.stack(counts, axis=1) * features.has_gold[:, np.newaxis, np.newaxis]
-    return _with_intervals(of_sentences, features)
+    right = _sums(features, found.is_right & found.is_predicted)
+    counts = np.stack([right, _sums(features, found.is_predicted), features.num_gold], axis=1)
+    return _with_intervals(counts * features.has_gold[:, np.newaxis, np.newaxis], features)
 
 
 def measures(counts: np.ndarray) -> np.ndarray:
@@ -154,11 +140,7 @@ def estimate(new: SentenceFeatures, correction: Optional[Correction] = None) -> 
     """Estimates the measures of new texts.
 
     Intervals say how much it matters which groups were drawn, and nothing about how true the
-    probabilities are.
-
-    Args:
-        new: The features of the texts.
-        correction: Such as that of the archive's `recalibration`; None for none.
+    probabilities are. The correction may be that of the archive's `recalibration`.
     """
     return _with_intervals(expected_counts(new, correction), new)
 
@@ -182,15 +164,8 @@ def estimate_corrected(new: SentenceFeatures, labelled: SentenceFeatures) -> Est
 
 
 def _with_intervals(counts: np.ndarray, features: SentenceFeatures) -> Estimate:
-    intervals = bootstrap_intervals(by_group(counts, features.groups.of_sentence), measures)
+    intervals = bootstrap_intervals(features.groups.sums(counts), measures)
     return Estimate(measures(counts.sum(0)), *intervals)
-
-
-def by_group(values: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    """Sums values of sentences, (S, ...), by group, (groups, ...)."""
-    sums = np.zeros((groups.max() + 1, *values.shape[1:]))
-    np.add.at(sums, groups, values)
-    return sums
 
 
 def _num_missed(features: SentenceFeatures) -> np.ndarray:

@@ -25,7 +25,7 @@ from tagger.tools.tuning.labelled_file import encoded, tuned_model
 LEAST_PROBABILITY = 0.001
 
 
-class Candidates(NamedTuple):
+class CandidateSpans(NamedTuple):
     """N spans that are predicted, or probable enough.
 
     Attributes:
@@ -63,7 +63,7 @@ class SentenceFeatures(NamedTuple):
     num_expected: np.ndarray
     num_gold: np.ndarray
     has_gold: np.ndarray
-    candidates: Candidates
+    candidates: CandidateSpans
     groups: Groups
 
 
@@ -87,7 +87,7 @@ def features_of(
     finder = EntityFinder(model.tags, model.tag_encoding)
     tables = tag_tables(model.tags, model.tag_encoding)
     parts: List[Dict[str, np.ndarray]] = []
-    candidates: List[Candidates] = []
+    candidates: List[CandidateSpans] = []
     num_sentences = 0
     for batch, rows, tokens in encoded(model, instances, batch_size):
         scores = head.chain_scores(batch.emissions)
@@ -109,7 +109,7 @@ def features_of(
         candidates.append(found._replace(sentences=found.sentences + num_sentences))
         num_sentences += len(batch.mask)
     joined = {name: np.concatenate([each[name] for each in parts]) for name in parts[0]}
-    found = Candidates(*map(np.concatenate, zip(*candidates)))
+    found = CandidateSpans(*map(np.concatenate, zip(*candidates)))
     return SentenceFeatures(
         finder.labels,
         joined["num_words"],
@@ -124,7 +124,7 @@ def features_of(
 
 def _candidates(
     head: ChainHead, finder: EntityFinder, batch: Batch, gold: Entities, scores: ChainScores
-) -> Candidates:
+) -> CandidateSpans:
     predicted = finder(head.decode(batch.emissions, batch.mask), batch.mask)
     probable, of_probable = finder.candidates(scores, LEAST_PROBABILITY, batch.mask)
     of_predicted = finder.probabilities(scores, predicted, batch.mask)
@@ -132,7 +132,7 @@ def _candidates(
     is_other = ~np.isin(keys[1], keys[0])
     rest = probable.where(is_other)
     numbers = torch.cat([of_predicted, of_probable[torch.from_numpy(is_other)]])
-    return Candidates(
+    return CandidateSpans(
         np.concatenate([predicted.rows, rest.rows]),
         np.concatenate([predicted.labels, rest.labels]),
         numbers.cpu().numpy().astype(np.float64),
@@ -151,7 +151,7 @@ def _keys(entities: Entities, shape: torch.Size) -> np.ndarray:
 def _sums(
     labels: Sequence[str],
     parts: Dict[str, np.ndarray],
-    found: Candidates,
+    found: CandidateSpans,
     instances: Sequence[Instance],
 ) -> Dict[str, np.ndarray]:
     """The features by what a reader would call them, summed over the words of each sentence."""

@@ -26,6 +26,12 @@ class Groups(NamedTuple):
         """How many groups there are."""
         return int(self.of_sentence.max()) + 1
 
+    def sums(self, values: np.ndarray) -> np.ndarray:
+        """Sums values of sentences, (S, ...), by group, (groups, ...)."""
+        sums = np.zeros((self.number, *values.shape[1:]))
+        np.add.at(sums, self.of_sentence, values)
+        return sums
+
 
 def spell_groups(number: int, kind: str, more: str = "") -> str:
     """Says how many groups there are, or how many `more`.

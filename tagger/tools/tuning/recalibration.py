@@ -31,7 +31,7 @@ def fit_recalibration(
     Args:
         probabilities: (N,), of entities, predicted or not.
         is_right: (N,) bool.
-        labels: (N,) int64, from 0 to C - 1.
+        labels: (N,) int64.
         num_labels: C.
         weights: (N,), how often each entity counts; once by default.
     """

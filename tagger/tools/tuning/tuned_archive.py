@@ -107,7 +107,7 @@ def rewrite_archive(
             if isinstance(text_or_path, Path):
                 new.add(text_or_path, name)
             else:
-                content = text_or_path.encode()
+                text = text_or_path.encode()
                 member = tarfile.TarInfo(name)
-                member.size = len(content)
-                new.addfile(member, BytesIO(content))
+                member.size = len(text)
+                new.addfile(member, BytesIO(text))

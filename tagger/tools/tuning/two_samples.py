@@ -51,12 +51,8 @@ def compare_samples(
     observed = ranks[len(first) :].sum(0)
     rng = np.random.default_rng(seed)
     # (P, F)
-    drawn = np.stack(
-        [
-            ranks[rng.choice(num_groups, num_second, replace=False)].sum(0)
-            for _ in range(num_permutations)
-        ]
-    )
+    samples = (rng.choice(num_groups, num_second, replace=False) for _ in range(num_permutations))
+    drawn = np.stack([ranks[each].sum(0) for each in samples])
     largest = np.abs(drawn).max(1)
     return Comparison(
         _p_value((drawn**2).sum(1), (observed**2).sum()),

@@ -12,7 +12,7 @@ from tagger.tools.tuning.estimates import (
     fitted_correction,
     true_measures,
 )
-from tagger.tools.tuning.features import Candidates, SentenceFeatures
+from tagger.tools.tuning.features import CandidateSpans, SentenceFeatures
 from tagger.tools.tuning.groups import Groups
 from tagger.tools.tuning.recalibration import fit_recalibration
 from tagger.tools.tuning.two_samples import compare_samples
@@ -84,7 +84,7 @@ def features(seed, num_sentences=2_000, is_calibrated=False):
     is_predicted = np.arange(number) % 3 < 2
     own = np.where(is_predicted, rng.beta(4, 0.5, number), rng.beta(1, 6, number))
     true = own if is_calibrated else corrected(own, labels)
-    found = Candidates(
+    found = CandidateSpans(
         np.repeat(np.arange(num_sentences), 3), labels, own, is_predicted, rng.random(number) < true
     )
     num_expected, num_gold = np.zeros((2, num_sentences, 2))
