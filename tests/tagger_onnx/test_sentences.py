@@ -1,13 +1,10 @@
-import json
 import random
 import re
-import shutil
-import subprocess
 
 import pytest
 
 from tagger_onnx.sentences import sentence_lengths
-from tests.conftest import ROOT
+from tests.tagger_onnx.browser import of_page
 
 #: Lines of a form, and a paragraph of two sentences.
 LETTER = "Name: Ada\nBorn: 1815\n\nShe met Dr. Hill in Rome. They left at 3.5 p.m. and wrote."
@@ -64,61 +61,23 @@ def test_the_time_grows_with_the_text_alone(text):
 
 
 def test_the_page_for_browsers_cuts_alike(tmp_path):
-    node = shutil.which("node")
-    if node is None:
-        pytest.skip("needs Node.js")
     draw = random.Random(0)
     pool = [
-        "Ada",
-        "left",
-        "Mr",
-        "of",
-        "naïve",
-        "Łódź",
-        "12",
+        *["Ada", "left", "Mr", "of", "naïve", "Łódź", "12"],
         *'.:!?"',
         ". ",
         ".\n",
-        "。",
-        "」",
-        "…",
+        *"。」…½\u0301",
     ]
-    pool += [
-        " ",
-        " ",
-        " ",
-        "\n",
-        "\n\n",
-        "\r\n",
-        "\u2028",
-        "\u3000",
-        "\x1c",
-        "\x85",
-        "\t",
-        "\ufeff",
-        "½",
-        "\u0301",
-    ]
+    pool += [*"   \n\u2028\u3000\x1c\x85\t\ufeff", "\n\n", "\r\n"]
     texts = ["".join(draw.choices(pool, k=draw.randint(1, 60))) for _ in range(600)]
     texts += [LETTER, WRAPPED, WRAPPED * 3]
+    starts = [[each.start() for each in re.finditer(r"\w+|[^\w\s]", text)] for text in texts]
     given = [
-        {
-            "text": text,
-            "starts": [each.start() for each in re.finditer(r"\w+|[^\w\s]", text)],
-            "most": draw.randint(1, 12),
-        }
-        for text in texts
+        {"text": text, "starts": own, "most": draw.randint(1, 12)}
+        for text, own in zip(texts, starts)
     ]
-    (tmp_path / "in.json").write_text(json.dumps(given))
-    code = (
-        "import { sentenceLengths } from "
-        f"{json.dumps((ROOT / 'examples/browser/sentences.js').as_uri())};\n"
-        'import { readFileSync } from "node:fs";\n'
-        'const found = JSON.parse(readFileSync("in.json")).map(({ text, starts, most }) =>\n'
-        "  sentenceLengths(text, starts, most));\n"
-        "console.log(JSON.stringify(found));"
-    )
-    command = [node, "--input-type=module", "--no-warnings", "-e", code]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
-    for each, lengths in zip(given, json.loads(done.stdout), strict=True):
+    expression = "given.map(({ text, starts, most }) => sentenceLengths(text, starts, most))"
+    found = of_page("sentences.js", "sentenceLengths", expression, given, tmp_path)
+    for each, lengths in zip(given, found, strict=True):
         assert sentence_lengths(each["text"], each["starts"], each["most"]) == lengths, each

@@ -53,10 +53,7 @@ def loaded_classifier(name_or_path: str) -> Any:
             f"{name_or_path}: expected a folder with a `config.json`, as `save_pretrained` writes it, "
             "or a name in the local cache of the Hugging Face hub; got neither"
         )
-    options = {
-        "local_files_only": True,
-        "trust_remote_code": outside_transformers.may_run_code(),
-    }
+    options = {"local_files_only": True, "trust_remote_code": outside_transformers.may_run_code()}
     with outside_transformers.transformer_loaded(name_or_path):
         try:
             model, loading = AutoModelForTokenClassification.from_pretrained(

@@ -112,11 +112,7 @@ def corrected_probabilities(
 
 
 def drop_improbable(
-    tags: Value,
-    probabilities: Value,
-    entities: FoundEntities,
-    thresholds: np.ndarray,
-    outside: int,
+    tags: Value, probabilities: Value, entities: FoundEntities, thresholds: np.ndarray, outside: int
 ) -> Tuple[Value, FoundEntities]:
     """Returns the tags, (B, T), and the entities without those below their labels' thresholds, (C,)."""
     is_probable = probabilities >= entities.known_labels.select(thresholds)

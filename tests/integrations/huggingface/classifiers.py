@@ -2,11 +2,7 @@
 
 import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
-from transformers import (
-    AutoConfig,
-    AutoModelForTokenClassification,
-    PreTrainedTokenizerFast,
-)
+from transformers import AutoConfig, AutoModelForTokenClassification, PreTrainedTokenizerFast
 
 from tests.conftest import ROOT
 
