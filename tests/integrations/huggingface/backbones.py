@@ -4,14 +4,10 @@ import string
 
 import torch
 from transformers import (
+    AutoConfig,
+    AutoModel,
     AutoTokenizer,
-    BertConfig,
-    BertModel,
     BertTokenizerFast,
-    DistilBertConfig,
-    DistilBertModel,
-    RobertaConfig,
-    RobertaModel,
     RobertaTokenizerFast,
 )
 
@@ -30,39 +26,23 @@ def save_backbone(kind, folder):
     """Writes a transformer and its tokenizer; returns the folder as a string."""
     torch.manual_seed(0)
     folder.mkdir(exist_ok=True)
+    layers = {"num_hidden_layers": 1, "num_attention_heads": 2, "max_position_embeddings": SIZE}
+    sizes = {"hidden_size": 8, "intermediate_size": 8, **layers}
     if kind == "roberta":
         special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
         vocab = {piece: k for k, piece in enumerate([*special, "Ġ", *_LETTERS, "Ġa", "Ġl"])}
         tokenizer = RobertaTokenizerFast(
             vocab=vocab, merges=[("Ġ", "a"), ("Ġ", "l")], model_max_length=SIZE
         )
-        config = RobertaConfig(
-            vocab_size=len(vocab),
-            hidden_size=8,
-            intermediate_size=8,
-            num_hidden_layers=1,
-            num_attention_heads=2,
-            max_position_embeddings=SIZE + 2,
-            type_vocab_size=1,
-        )
-        model = RobertaModel(config)
+        sizes |= {"max_position_embeddings": SIZE + 2, "type_vocab_size": 1}
     else:
-        pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *_WORD_PIECES]
-        (folder / "vocab.txt").write_text("\n".join(pieces))
+        vocab = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *_WORD_PIECES]
+        (folder / "vocab.txt").write_text("\n".join(vocab))
         tokenizer = BertTokenizerFast(str(folder / "vocab.txt"))
-        sizes = {"vocab_size": len(pieces), "max_position_embeddings": SIZE}
-        if kind == "bert":
-            config = BertConfig(
-                hidden_size=8,
-                intermediate_size=8,
-                num_hidden_layers=1,
-                num_attention_heads=2,
-                **sizes,
-            )
-            model = BertModel(config)
-        else:
-            config = DistilBertConfig(dim=8, hidden_dim=8, n_layers=1, n_heads=2, **sizes)
-            model = DistilBertModel(config)
+    if kind == "distilbert":
+        layers = {"n_layers": 1, "n_heads": 2, "max_position_embeddings": SIZE}
+        sizes = {"dim": 8, "hidden_dim": 8, **layers}
+    model = AutoModel.from_config(AutoConfig.for_model(kind, vocab_size=len(vocab), **sizes))
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return str(folder)

@@ -175,16 +175,13 @@ def test_gradient_checkpointing_changes_no_gradient(bert):
 
 
 def test_without_labels_there_is_no_loss(bert):
-    output = random_model(bert)(input_ids=torch.tensor([[2, 5, 3]]))
+    model, ids = random_model(bert), torch.tensor([[2, 5, 3]])
+    output = model(input_ids=ids)
     assert output.loss is None
     assert output.logits.shape == (1, 3, 5)
-    as_tuple = random_model(bert)(
-        input_ids=torch.tensor([[2, 5, 3]]),
-        labels=torch.tensor([[-100, 1, -100]]),
-        return_dict=False,
-    )
-    assert as_tuple[0].dim() == 0
-    torch.testing.assert_close(as_tuple[1], output.logits)
+    loss, logits = model(input_ids=ids, labels=torch.tensor([[-100, 1, -100]]), return_dict=False)
+    assert loss.dim() == 0
+    torch.testing.assert_close(logits, output.logits)
 
 
 @pytest.mark.parametrize(

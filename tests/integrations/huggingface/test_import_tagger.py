@@ -9,7 +9,13 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Batch
 from allennlp.models import load_archive
-from transformers import AutoModelForTokenClassification, AutoTokenizer, BertConfig, BertModel
+from transformers import (
+    AutoModelForTokenClassification,
+    AutoTokenizer,
+    BertConfig,
+    BertForTokenClassification,
+    BertModel,
+)
 
 import tagger
 from tagger.integrations.huggingface import CrfForTokenClassification
@@ -57,34 +63,24 @@ def logits_of(source, words):
     return logits[[of_piece.index(word) for word in range(len(words))]]
 
 
-def emissions_of(archive, words):
-    loaded = load_archive(archive)
-    instance = loaded.dataset_reader.text_to_instance(words)
-    loaded.dataset_reader.apply_token_indexers(instance)
-    batch = Batch([instance])
-    batch.index_instances(loaded.model.vocab)
-    tokens = batch.as_tensor_dict()["tokens"]
-    with torch.no_grad():
-        return loaded.model.eval().emissions(tokens, tokens["tokens"]["mask"])[0]
-
-
 def test_emissions_are_the_logits_at_first_pieces(imported):
     source, archive = imported
-    logits, emissions = logits_of(source, WORDS), emissions_of(archive, WORDS)
+    loaded = load_archive(archive)
+    model = loaded.model.eval()
+    instance = loaded.dataset_reader.text_to_instance(WORDS)
+    loaded.dataset_reader.apply_token_indexers(instance)
+    batch = Batch([instance])
+    batch.index_instances(model.vocab)
+    tokens = batch.as_tensor_dict()["tokens"]
+    with torch.no_grad():
+        emissions = model.emissions(tokens, tokens["tokens"]["mask"])[0]
+    logits = logits_of(source, WORDS)
     assert logits.std() > 0.1
     torch.testing.assert_close(emissions[:, : len(TAGS)], logits, atol=1e-5, rtol=1e-5)
-
-
-def test_without_constraints_the_path_is_the_argmax(imported):
-    source, archive = imported
-    model = load_archive(archive)
-    # The constraints are among the weights, as in AllenNLP's class.
-    model.model.head.crf._constraint_mask.fill_(1)
-    instance = model.dataset_reader.text_to_instance(WORDS)
-    model.dataset_reader.apply_token_indexers(instance)
-    output = model.model.eval().forward_on_instance(instance)
-    expected = [TAGS[k] for k in logits_of(source, WORDS).argmax(1).tolist()]
-    assert output["tags"] == expected
+    # Without constraints, which are among the weights as in AllenNLP's class, the path is the argmax.
+    model.head.crf._constraint_mask.fill_(1)
+    tags = model.forward_on_instance(instance)["tags"]
+    assert tags == [TAGS[k] for k in logits.argmax(1).tolist()]
 
 
 def test_with_constraints_the_path_is_legal_and_probabilities_are_exact(imported):
@@ -148,14 +144,11 @@ def test_a_model_of_our_trainer_head_comes_with_its_crf(tmp_path):
     assert crf.transitions.abs().sum() > 1
 
 
-BIASES = {
-    "transition_bias_background_stay": 1,
-    "transition_bias_background_to_start": 2,
-    "transition_bias_inside_to_continue": 3,
-    "transition_bias_inside_to_end": 4,
-    "transition_bias_end_to_background": 5,
-    "transition_bias_end_to_start": 6,
-}
+NAMES = (
+    *("background_stay", "background_to_start", "inside_to_continue"),
+    *("inside_to_end", "end_to_background", "end_to_start"),
+)
+BIASES = {f"transition_bias_{name}": value for value, name in enumerate(NAMES, start=1)}
 
 
 @pytest.mark.parametrize(
@@ -201,48 +194,52 @@ def test_wrong_transition_biases_are_refused(content, tags, message, tmp_path):
         transition_biases(path, tags)
 
 
-class TestRefusals:
-    def refused(self, source, tmp_path, message):
-        with pytest.raises(ConfigurationError, match=message):
-            import_tagger(source, tmp_path / "model.tar.gz")
-        assert not (tmp_path / "model.tar.gz").exists()
+def without_classifier(bert, folder, monkeypatch):
+    config = BertConfig.from_pretrained(bert)
+    BertModel(config).save_pretrained(folder)
+    AutoTokenizer.from_pretrained(bert).save_pretrained(folder)
+    return folder
 
-    def test_no_model(self, tmp_path):
-        self.refused(tmp_path / "nowhere", tmp_path, "expected a folder with a `config.json`")
 
-    def test_a_transformer_without_a_classifier(self, tmp_path):
-        save_classifier("bert", tmp_path / "model")
-        config = BertConfig.from_pretrained(tmp_path / "model")
-        BertModel(config).save_pretrained(tmp_path / "model")
-        self.refused(tmp_path / "model", tmp_path, "lack classifier.bias, classifier.weight")
+def with_another_layer(bert, folder, monkeypatch):
+    init = BertForTokenClassification.__init__
 
-    def test_a_head_of_several_layers(self, bert, tmp_path, monkeypatch):
-        from transformers import BertForTokenClassification
+    def more(self, config):
+        init(self, config)
+        self.extra = torch.nn.LSTM(2, 2)
 
-        init = BertForTokenClassification.__init__
+    monkeypatch.setattr(BertForTokenClassification, "__init__", more)
+    AutoModelForTokenClassification.from_pretrained(bert).save_pretrained(folder)
+    AutoTokenizer.from_pretrained(bert).save_pretrained(folder)
+    return folder
 
-        def with_another_layer(self, config):
-            init(self, config)
-            self.extra = torch.nn.LSTM(2, 2)
 
-        monkeypatch.setattr(BertForTokenClassification, "__init__", with_another_layer)
-        model = AutoModelForTokenClassification.from_pretrained(bert)
-        model.save_pretrained(tmp_path / "model")
-        AutoTokenizer.from_pretrained(bert).save_pretrained(tmp_path / "model")
-        self.refused(tmp_path / "model", tmp_path, r"has the part `extra` \(LSTM\)")
+def with_other_logits(bert, folder, monkeypatch):
+    forward = BertForTokenClassification.forward
 
-    def test_a_class_that_computes_more_than_its_layers_show(self, bert, tmp_path, monkeypatch):
-        from transformers import BertForTokenClassification
+    def doubled(self, *args, **kwargs):
+        output = forward(self, *args, **kwargs)
+        output.logits = output.logits * 2
+        return output
 
-        forward = BertForTokenClassification.forward
+    monkeypatch.setattr(BertForTokenClassification, "forward", doubled)
+    return bert
 
-        def doubled(self, *args, **kwargs):
-            output = forward(self, *args, **kwargs)
-            output.logits = output.logits * 2
-            return output
 
-        monkeypatch.setattr(BertForTokenClassification, "forward", doubled)
-        self.refused(bert, tmp_path, "computes more than its layers show")
+@pytest.mark.parametrize(
+    ("source_of", "message"),
+    [
+        (lambda *_: "nowhere", "expected a folder with a `config.json`"),
+        (without_classifier, "lack classifier.bias, classifier.weight"),
+        (with_another_layer, r"has the part `extra` \(LSTM\)"),
+        (with_other_logits, "computes more than its layers show"),
+    ],
+)
+def test_what_cannot_be_imported_is_refused(source_of, message, bert, tmp_path, monkeypatch):
+    source = source_of(bert, tmp_path / "model", monkeypatch)
+    with pytest.raises(ConfigurationError, match=message):
+        import_tagger(source, tmp_path / "model.tar.gz")
+    assert not (tmp_path / "model.tar.gz").exists()
 
 
 def test_the_command_writes_what_other_commands_take(bert, allennlp, tmp_path, capsys):
