@@ -164,15 +164,9 @@ def links_and_devices(draw, good):
 def zeros(draw, good):
     size = draw.choice([2**20, 2**26, 2**27, 2**28 - 2**22])
     name = draw.choice(
-        [
-            "x",
-            "vocabulary/x.txt",
-            "vocabulary/x",
-            "config.json",
-            "meta!",
-            "weights.th",
-            "vocabulary/tokens.txt",
-        ]
+        (
+            "x vocabulary/x.txt vocabulary/x config.json meta! weights.th vocabulary/tokens.txt"
+        ).split()
     )
     content = draw.choice([b"\0", b"\n", b" ", b"a\n", b"[", b"{}", b"9"]) * size
     return packed({**good["toy"], name: content[:size]})
@@ -285,32 +279,17 @@ def a_path_in_the_config(draw, good):
         ]
     )
     key = draw.choice(
-        [
-            "pretrained_file",
-            "model_name",
-            "directory",
-            "archive_file",
-            "weight_file",
-            "options_file",
-            "vocab_path",
-            "serialization_dir",
-            "embedding_sources",
-            "gguf_file",
-            "initializer",
-            "cache_folder",
-        ]
+        (
+            "pretrained_file model_name directory archive_file weight_file options_file "
+            "vocab_path serialization_dir embedding_sources gguf_file initializer "
+            "cache_folder"
+        ).split()
     )
     kind = draw.choice(
-        [
-            "embedding",
-            "word_vectors",
-            "lexicon",
-            "elmo_token_embedder",
-            "pretrained_transformer",
-            "pretrained_transformer_mismatched",
-            "frozen_transformer",
-            "transformer",
-        ]
+        (
+            "embedding word_vectors lexicon elmo_token_embedder pretrained_transformer "
+            "pretrained_transformer_mismatched frozen_transformer transformer"
+        ).split()
     )
     embedder = {"type": kind, "embedding_dim": 2, "names": ["a"], key: path}
     embedder = {
@@ -400,15 +379,7 @@ def jsonnet(draw, good):
 @_kind
 def a_vocabulary(draw, good):
     name = draw.choice(
-        [
-            "labels.txt",
-            "tokens.txt",
-            "x",
-            "x.json",
-            "../x.txt",
-            "non_padded_namespaces.txt",
-            "*x.txt",
-        ]
+        "labels.txt tokens.txt x x.json ../x.txt non_padded_namespaces.txt *x.txt".split()
     )
     number = draw.choice([10, 10**5, 2 * 10**6, 6 * 10**6])
     content = draw.choice(
@@ -597,24 +568,12 @@ def a_setting_of_a_transformer(draw, good):
     )
 
     def change(config: Any) -> None:
-        other = [
-            "num_labels",
-            "auto_map",
-            "gguf_file",
-            "attn_implementation",
-            "quantization_config",
-            "id2label",
-            "_name_or_path",
-            "torch_dtype",
-            "rope_scaling",
-            "source",
-            "special_tokens",
-            "chunk_size_feed_forward",
-            "_attn_implementation",
-            "per_layer_config",
-            "num_hidden_layers",
-            "problem_type",
-        ]
+        other = (
+            "num_labels auto_map gguf_file attn_implementation quantization_config id2label "
+            "_name_or_path torch_dtype rope_scaling source special_tokens "
+            "chunk_size_feed_forward _attn_implementation per_layer_config num_hidden_layers "
+            "problem_type"
+        ).split()
         config[draw.choice([*config, *other])] = value
 
     return packed(_changed(good[kind], "/config.json", change))
@@ -652,19 +611,11 @@ def another_kind_of_transformer(draw, good):
 def another_file_of_a_transformer(draw, good):
     kind, parent = draw.choice([("fine-tuned", "fine_tuned"), ("frozen", "transformers")])
     file = draw.choice(
-        [
-            "tokenizer_config.json",
-            "pytorch_model.bin",
-            "modeling.py",
-            "vocab.txt",
-            "model.gguf",
-            "chat_template.jinja",
-            "model.safetensors.index.json",
-            "generation_config.json",
-            "a/b.json",
-            ".hidden",
-            "config.json.bak",
-        ]
+        (
+            "tokenizer_config.json pytorch_model.bin modeling.py vocab.txt model.gguf "
+            "chat_template.jinja model.safetensors.index.json generation_config.json a/b.json "
+            ".hidden config.json.bak"
+        ).split()
     )
     text = draw.choice([b"{}", b"a", b'{"fast_tokenizer_files": ["../../x"]}'])
     return packed({**good[kind], f"{parent}/transformer/{file}": text})
