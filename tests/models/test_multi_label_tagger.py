@@ -164,26 +164,6 @@ def test_the_config_that_the_documents_show_trains(corpus, monkeypatch):
     assert "best_validation_f1-measure-tail" in json.loads(Path("run/metrics.json").read_text())
 
 
-@pytest.mark.parametrize(
-    "loss",
-    [
-        {"type": "binary_cross_entropy", "weight_rule": "balanced"},
-        "focal",
-        {"type": "class_balanced_focal", "beta": 0.999},
-        "rebalanced_focal",
-        "negative_tolerant",
-        "distribution_balanced",
-    ],
-)
-def test_every_loss_trains_from_a_config(loss, corpus):
-    model = train_model(params_of(corpus, {"loss": loss}, num_epochs=2), str(corpus / "run"))
-    metrics = json.loads((corpus / "run" / "metrics.json").read_text())
-    assert metrics["best_validation_f1-measure-overall"] > 0.5
-    assert "best_validation_f1-measure-tail" in metrics
-    assert "best_validation_auc-macro" in metrics
-    assert model.head.thresholds.thresholds.tolist() == [0.5] * 4
-
-
 def test_binary_tagging_learns_from_partly_hidden_labels(tmp_path):
     write_corpus(tmp_path / "train.txt", BINARY, share_unknown=0.3)
     write_corpus(tmp_path / "dev.txt", BINARY, seed=1)
@@ -211,21 +191,3 @@ def test_a_callback_without_thresholds_to_tune_is_refused(corpus):
     params["dataset_reader"] = {"type": "column", "source_encoding": None}
     with pytest.raises(ConfigurationError, match="`tune_thresholds` needs a model with thresholds"):
         train_model(params, str(corpus / "run"))
-
-
-@pytest.mark.parametrize(
-    ("head", "message"),
-    [
-        ({"threshold": 1.0}, "`threshold` must be a probability"),
-        ({"loss": {"type": "focal", "gamma": -1}}, "`gamma` must be a finite number of at least 0"),
-    ],
-)
-def test_heads_that_make_no_sense_are_refused(head, message, instances, corpus):
-    with pytest.raises(ConfigurationError, match=message):
-        build(instances, corpus, **head)
-
-
-def test_labels_that_look_like_tags_of_spans_are_refused(corpus):
-    vocab = Vocabulary({"labels": {"B-PER": 2, "I-PER": 1}, "tokens": {"a": 1}})
-    with pytest.raises(ConfigurationError, match="look like BIO tags: B-PER, I-PER"):
-        Model.from_params(params_of(corpus)["model"], vocab=vocab)

@@ -1,8 +1,5 @@
 import pytest
 import torch
-from allennlp.common import Params
-from allennlp.common.checks import ConfigurationError
-from allennlp.modules import Seq2SeqEncoder
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from tagger.modules import BiLstmEncoder, lstm
@@ -13,18 +10,6 @@ MASK = mask_of([5, 2, 4])
 
 def inputs():
     return torch.randn(3, 5, 7, generator=torch.Generator().manual_seed(0))
-
-
-@pytest.mark.parametrize("num_layers", [1, 2])
-def test_each_row_is_encoded_as_if_it_were_alone(num_layers):
-    encoder = BiLstmEncoder(7, 4, num_layers)
-    outputs = encoder(inputs(), MASK)
-    assert outputs.shape == (3, 5, 8)
-    for row, length in enumerate([5, 2, 4]):
-        alone = inputs()[row : row + 1, :length]
-        expected = encoder(alone, torch.ones(1, length, dtype=torch.bool))
-        torch.testing.assert_close(outputs[row : row + 1, :length], expected)
-        assert outputs[row, length:].eq(0).all()
 
 
 def test_equals_pytorchs_stacked_bidirectional_lstm():
@@ -51,11 +36,6 @@ def test_padding_changes_nothing(garbage):
     assert dirty.grad[1, 2:].eq(0).all()
 
 
-def test_row_without_a_token_gives_zeros():
-    encoder = BiLstmEncoder(7, 4)
-    assert encoder(inputs(), mask_of([5, 0, 1]))[1].eq(0).all()
-
-
 PLACES = ["dropout", "input_dropout", "output_dropout", "recurrent_dropout"]
 
 
@@ -74,29 +54,6 @@ def test_dropout_acts_in_training_only_and_variational_dropout_on_whole_features
         assert (always_zero > 0.3) == variational
     encoder.eval()
     assert torch.equal(encoder(inputs(), mask), encoder(inputs(), mask))
-
-
-def test_is_found_by_its_name_in_a_config():
-    params = Params({"type": "bilstm", "hidden_size": 3, "num_layers": 2})
-    encoder = Seq2SeqEncoder.from_params(params, input_size=6)
-    assert (encoder.get_input_dim(), encoder.get_output_dim()) == (6, 6)
-    assert encoder.is_bidirectional()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"hidden_size": 0}, "`hidden_size` must be at least 1; got 0"),
-        ({"num_layers": 0}, "`num_layers` must be at least 1; got 0"),
-        ({"dropout": 1.0}, "`dropout` must be at least 0 and below 1; got 1.0"),
-        ({"input_dropout": -0.1}, "`input_dropout` must be at least 0 and below 1"),
-        ({"recurrent_dropout": 1.0}, "`recurrent_dropout` must be at least 0 and below 1"),
-        ({"precision": "int8"}, "`precision` must be one of float32, auto; got 'int8'"),
-    ],
-)
-def test_arguments_that_make_no_sense_are_refused(arguments, message):
-    with pytest.raises(ConfigurationError, match=message):
-        BiLstmEncoder(**{"input_size": 7, "hidden_size": 4, **arguments})
 
 
 def test_the_index_of_reversed_tokens_is_computed_once_for_all_layers(monkeypatch):

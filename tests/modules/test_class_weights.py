@@ -36,11 +36,6 @@ def test_where_weights_are_optional_none_weigh_one_and_none_are_saved():
     assert not weights.state_dict()
 
 
-def test_more_than_one_source_of_weights_is_refused_even_where_none_is_required(vocab):
-    with pytest.raises(ConfigurationError, match="at most one of `tag_weights`.*; got 2 of them"):
-        OptionalWeights(tag_weights=[2.0], label_weights={"O": 2.0}, vocab=vocab)
-
-
 def test_a_tags_weight_wins_over_its_labels_and_the_unnamed_weigh_one(vocab):
     params = Params({"label_weights": {"LOC": 2, "B-LOC": 3, "O": 0.5}})
     weights = RequiredWeights.from_params(params, vocab=vocab)
@@ -51,28 +46,6 @@ def test_labels_that_spell_no_spans_are_weighted_by_themselves():
     assert class_weights_by_label({"NOUN": 2.0}, ["VERB", "NOUN"]) == [1.0, 2.0]
     with pytest.raises(ConfigurationError, match="names `NUON`.*; did you mean `NOUN`"):
         class_weights_by_label({"NUON": 2.0}, ["VERB", "NOUN"])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"label_weights": {"PRE": 2.0}}, r"names `PRE`, .*\(PER, LOC\).*; did you mean `PER`\?"),
-        ({"label_weights": {"PER": 0}}, "gives `PER` the weight 0; a weight must be a positive"),
-        ({"label_weights": {"PER": -1.5}}, "gives `PER` the weight -1.5"),
-        ({"label_weights": {"B-PER": float("nan")}}, "gives `B-PER` the weight nan"),
-        ({"tag_weights": [1.0, float("inf")]}, "`tag_weights` gives `1` the weight inf"),
-        ({}, "exactly one of `tag_weights`"),
-        ({"tag_weights": [1.0], "label_weights": {"PER": 1.0}}, "exactly one of `tag_weights`"),
-        ({"tag_weights": [1.0], "weight_rule": BalancedWeightRule()}, "exactly one of"),
-        ({"tag_weights": [1.0], "tag_counts": [3]}, "`tag_counts` need a `weight_rule`"),
-        ({"label_weights": {"PER": 1.0}, "vocab": None}, "`label_weights` .* need a vocabulary"),
-        ({"weight_rule": BalancedWeightRule(), "vocab": None}, "`weight_rule` need a vocabulary"),
-        ({"weight_rule": BalancedWeightRule(), "label_namespace": "pos_tags"}, "no tags"),
-    ],
-)
-def test_weights_that_make_no_sense_are_refused(arguments, message, vocab):
-    with pytest.raises(ConfigurationError, match=message):
-        RequiredWeights(**{"vocab": vocab, **arguments})
 
 
 def test_a_rule_weights_the_tags_by_the_counts_of_their_namespace(vocab, caplog):

@@ -3,7 +3,6 @@ import itertools
 import allennlp.modules as allennlp_modules
 import pytest
 import torch
-from allennlp.common.checks import ConfigurationError
 
 from tagger.linear_chain import ChainScores, log_likelihood
 from tagger.modules import ConditionalRandomField, TagWeighting
@@ -168,31 +167,3 @@ def test_log_likelihood_of_each_sequence_sums_to_forward():
     scores = ChainScores(emissions, crf.transitions, crf.start_transitions, crf.end_transitions)
     torch.testing.assert_close(each, log_likelihood(scores, tags, mask))
     torch.testing.assert_close(each.sum(), crf(emissions, tags, mask))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"num_tags": 0}, "`num_tags` must be at least 1, the number of tags; got 0"),
-        ({"num_tags": "chain"}, "`num_tags` must be at least 1, .*; got 'chain'"),
-        ({"num_tags": 9, "constraints": True}, "`constraints` must be pairs of .*; got True"),
-        (
-            {"num_tags": 9, "constraints": [(0, 1, 2)]},
-            r"`constraints` must be pairs.*got \[\(0, 1, 2",
-        ),
-        (
-            {"num_tags": 9, "weighting": "marginal"},
-            r"`TagWeighting` or `None`; got 'marginal'; .*`TagWeighting.by_name\('marginal'\)\(tag_",
-        ),
-        ({"num_tags": 9, "weighting": {"type": "chain"}}, r"got \{'type': 'chain'\}; build one"),
-        ({"num_tags": 9, "weighting": TagWeighting.by_name("chain")}, "got <class .*; build one"),
-        ({"num_tags": 2, "constraints": [(0, 4)]}, r"names the transition \(0, 4\)"),
-        (
-            {"num_tags": 2, "weighting": TagWeighting.by_name("lannoy")(tag_weights=[1.0])},
-            "one weight for each of the 2 tags; got 1",
-        ),
-    ],
-)
-def test_arguments_that_do_not_fit_are_refused(arguments, message):
-    with pytest.raises(ConfigurationError, match=message):
-        ConditionalRandomField(**arguments)

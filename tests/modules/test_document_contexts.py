@@ -2,7 +2,6 @@ import math
 
 import pytest
 import torch
-from allennlp.common.checks import ConfigurationError
 
 from tagger.modules import document_contexts
 from tagger.modules.document_contexts import (
@@ -122,17 +121,3 @@ def test_pooled_states_see_the_means_of_sentence_and_document(states, rows):
         means = torch.cat([own.mean(0), of_documents[document][MASK[document]].mean(0)])
         expected = (context.of_tokens(own) + context.of_means(means)).relu()
         torch.testing.assert_close(found[row][mask], expected)
-
-
-@pytest.mark.parametrize(
-    ("context_class", "arguments", "message"),
-    [
-        (SameWords, {"size": 0}, "`size` must be at least 1; got 0"),
-        (SameWords, {"dropout": 1.0}, "`dropout` must be at least 0 and below 1; got 1.0"),
-        (PooledStates, {"size": 0}, "`size` must be at least 1; got 0"),
-        (PooledStates, {"dropout": -0.1}, "`dropout` must be at least 0 and below 1; got -0.1"),
-    ],
-)
-def test_mistaken_arguments_are_refused(context_class, arguments, message):
-    with pytest.raises(ConfigurationError, match=message):
-        context_class(SIZE, **arguments)

@@ -3,7 +3,6 @@ from functools import partial
 import pytest
 import torch
 import torch.distributed
-from allennlp.common.checks import ConfigurationError
 
 from tagger.common.training_counts import LabelCounts
 from tagger.modules import LabelThresholds
@@ -101,12 +100,6 @@ def test_thresholds_and_training_counts_are_saved():
     assert [metrics[f"recall-{group}"] for group in ("head", "medium", "tail")] == [
         metrics[f"recall-{label}"] for label in LABELS
     ]
-
-
-@pytest.mark.parametrize("threshold", [0, 1, -0.5, float("nan")])
-def test_a_threshold_that_is_no_probability_is_refused(threshold):
-    with pytest.raises(ConfigurationError, match="`threshold` must be a probability"):
-        make(threshold=threshold)
 
 
 def tune_in_a_worker(rank, folder, shares, expected):

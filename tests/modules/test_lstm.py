@@ -63,14 +63,6 @@ def test_mixed_precision_changes_nothing(num_threads):
     torch.testing.assert_close(gradients(states, [inputs]), gradients(expected, [inputs]))
 
 
-def test_gradients_are_the_slopes_of_the_states(num_threads):
-    _, directions = lstms(3, 2)
-    inputs = torch.randn(3, 4, 3, dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(
-        lambda values: bidirectional_lstm(*directions, values, mask_of([4, 1, 3])), [inputs]
-    )
-
-
 def test_directions_side_by_side_give_what_they_give_in_turn(monkeypatch):
     _, directions = lstms(7, 4)
     inputs, mask = torch.randn(3, 5, 7, dtype=torch.float64), mask_of([5, 0, 3])
@@ -215,12 +207,6 @@ def test_what_does_not_fit_is_refused(change, message):
     }
     with pytest.raises(ValueError, match=message):
         bidirectional_lstm(**{**arguments, **change})
-
-
-def test_weights_of_another_type_are_refused_by_pytorch():
-    _, directions = lstms(3, 2, torch.float64)
-    with pytest.raises((RuntimeError, ValueError), match="dtype|type"):
-        bidirectional_lstm(*directions, torch.zeros(2, 4, 3), mask_of([4, 3]))
 
 
 @torch.no_grad()

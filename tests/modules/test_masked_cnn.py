@@ -1,6 +1,5 @@
 import pytest
 import torch
-from allennlp.modules import Seq2VecEncoder
 from allennlp.modules.seq2vec_encoders import CnnEncoder
 from allennlp.nn import Activation
 
@@ -80,7 +79,3 @@ def test_words_shorter_than_a_filter_stay_zero_in_mixed_precision():
         assert theirs(tokens, mask).abs().max() > 1e30
     torch.testing.assert_close(mixed.float(), exact, atol=0.05, rtol=0.05)
     assert (mixed[2:] == 0).all()
-
-
-def test_configs_find_it():
-    assert Seq2VecEncoder.by_name("masked_cnn") is MaskedCnnEncoder

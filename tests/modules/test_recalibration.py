@@ -1,6 +1,5 @@
 import pytest
 import torch
-from allennlp.common.checks import ConfigurationError
 
 from tagger.modules import CrfHead
 from tagger.modules.recalibration import Recalibration
@@ -50,25 +49,3 @@ def test_only_reported_probabilities_change_and_thresholds_decide_by_the_others(
     assert torch.equal(new[~is_x], old[~is_x])
     is_x = (before["candidate_labels"] == 0) & (before["candidate_lengths"] > 0)
     assert (after["candidate_probabilities"] != before["candidate_probabilities"])[is_x].all()
-
-
-@pytest.mark.parametrize(
-    ("coefficients", "message"),
-    [
-        ({"Z": [1, 1, 0]}, r"`recalibration` names `Z`, which is no label .* \(X, Y\)"),
-        (
-            {"X": [1, 0, 0]},
-            r"gives `X` \[1, 0, 0\]; it must be three numbers, the first two above 0",
-        ),
-        ({"X": [1, 1]}, "must be three numbers"),
-        ({"X": [1, 1, "a"]}, "must be three numbers"),
-    ],
-)
-def test_coefficients_that_make_no_map_are_refused(coefficients, message):
-    with pytest.raises(ConfigurationError, match=message):
-        CrfHead(vocabulary_of(TAGS), tag_encoding="BIO", recalibration=coefficients)
-
-
-def test_tags_without_probabilities_of_entities_take_none():
-    with pytest.raises(ConfigurationError, match="these are plain labels; leave it out"):
-        CrfHead(vocabulary_of(["O", "A"]), recalibration={"A": [1, 1, 0]})

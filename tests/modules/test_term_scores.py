@@ -88,9 +88,3 @@ def test_texts_need_the_indexer():
         ConfigurationError, match=r"indexer `word`, which .* \(it has words\); did you"
     ):
         TermScores(vocabulary(), indexer="word")(indexed(TEXTS))
-
-
-def test_a_vocabulary_without_words_is_refused():
-    vocab = Vocabulary({"labels": {"grain": 1}})
-    with pytest.raises(ConfigurationError, match="has no words in its namespace `tokens`; give"):
-        TermScores(vocab)

@@ -1,6 +1,5 @@
 import pytest
 from allennlp.common import Params
-from allennlp.common.checks import ConfigurationError
 
 from tagger.modules import WeightRule
 
@@ -51,9 +50,3 @@ def test_effective_number_lies_between_equal_weights_and_balanced(beta, like):
 def test_counts_without_a_label_are_refused(config, counts):
     with pytest.raises(ValueError, match=r"`counts` must say .* check that the training data are"):
         rule(config)(counts)
-
-
-@pytest.mark.parametrize("beta", [0, 1, -0.5, 1.5, float("nan")])
-def test_beta_out_of_range_is_refused(beta):
-    with pytest.raises(ConfigurationError, match="`beta` must be above 0 and below 1; got"):
-        rule({"type": "effective_number", "beta": beta})

@@ -4,7 +4,6 @@ from functools import partial
 
 import pytest
 import torch
-from allennlp.common.checks import ConfigurationError
 
 from tagger.linear_chain import ChainScores, sample_paths
 from tagger.modules import CrfHead, SoftmaxHead
@@ -245,23 +244,6 @@ def test_entities_are_the_spans_that_tags_spell(tag_encoding):
         assert all(("probability" in each) == (tag_encoding == "BIO") for each in entities)
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"decode_bias": {"Z": 1}}, r"`decode_bias` names `Z`, .* \(X, Y\)"),
-        ({"entity_thresholds": {"x": 0.5}}, "`entity_thresholds` names `x`"),
-        ({"decode_bias": {"X": float("nan")}}, "`decode_bias` gives `X` nan"),
-        ({"entity_thresholds": {"X": 1.5}}, "`X` 1.5; it must be a number from 0 to 1"),
-        ({"decoding": "virtebi"}, "`decoding` must be one of.*did you mean `viterbi`"),
-        ({"tag_encoding": None, "entity_thresholds": {"X": 0.5}}, "needs tags that spell spans"),
-        ({"tag_encoding": "IOB1", "decode_bias": {"X": 1}}, "`decode_bias` cannot be used.*IOB1"),
-    ],
-)
-def test_settings_that_do_not_fit_are_refused(settings, message, vocab):
-    with pytest.raises(ConfigurationError, match=message):
-        CrfHead(vocab, **{"tag_encoding": "BIO", **settings})
-
-
 def test_iob1_is_decoded_without_probabilities_of_entities(vocab, emissions):
     head = CrfHead(vocab, tag_encoding="IOB1")
     assert list(head.predict(emissions, mask_of(LENGTHS))) == ["predicted_tags", "entity_lengths"]
@@ -359,27 +341,3 @@ def test_candidates_are_all_entities_that_are_probable_enough(build, emissions, 
         num_found += len(found)
     assert candidates[LENGTHS.index(0)] == []
     assert num_found >= (10 if least < 0.1 else 3)
-
-
-@pytest.mark.parametrize(
-    ("encoding", "extras", "message"),
-    [
-        (
-            "BIO",
-            Extras(leak_labels=("Z",)),
-            "`leak_labels` names `Z`, which is no label of this tagger",
-        ),
-        (None, Extras(leak_labels=("X",)), "`leak_labels` needs tags that spell entities"),
-        ("BIO", Extras(candidates=0.0), "`candidates` must be a probability above 0 and at most 1"),
-        ("IOB1", Extras(candidates=0.5), "`candidates` needs .*; these are IOB1; leave it out"),
-        (
-            None,
-            Extras(candidates=0.5),
-            "`candidates` needs .*; these are plain labels; leave it out",
-        ),
-    ],
-)
-def test_what_a_head_cannot_give_is_refused(vocab, encoding, extras, message):
-    head = CrfHead(vocab, tag_encoding=encoding)
-    with pytest.raises(ConfigurationError, match=message):
-        head.give(extras)

@@ -5,7 +5,6 @@ import pytest
 import torch
 from allennlp.commands.train import train_model
 from allennlp.common import Params
-from allennlp.common.checks import ConfigurationError
 from allennlp.models import load_archive
 
 from tagger.modules import SoftmaxHead, TaggingHead, TokenLoss
@@ -96,22 +95,6 @@ def test_a_config_hands_the_vocabulary_on_to_the_loss(vocab):
     )
     assert isinstance(head.loss, TokenLoss.by_name("focal"))
     assert head.loss.tag_weights.tolist() == [1, 2, 2, 2, 2]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (
-            {"constrain_decoding": True},
-            "`constrain_decoding` needs tags that spell spans; got O, B-",
-        ),
-        ({"constrain_decoding": True, "tag_encoding": "BIO"}, "'L-PER', which is no BIO tag"),
-        ({"label_namespace": "pos_tags"}, "no tags in its namespace `pos_tags`"),
-    ],
-)
-def test_arguments_that_do_not_fit_are_refused(arguments, message, vocab):
-    with pytest.raises(ConfigurationError, match=message):
-        SoftmaxHead(vocab, **arguments)
 
 
 @pytest.mark.slow

@@ -1,7 +1,6 @@
 import pytest
 import torch
 from allennlp.common import Params
-from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.modules import TokenEmbedder
 
@@ -72,10 +71,3 @@ def test_character_dropout_acts_on_embedded_characters_in_training_alone(charact
     torch.testing.assert_close(in_training[is_kept], 2 * in_evaluation[is_kept])
     embedded = ours._embedding._module.weight
     assert in_evaluation.flatten(0, 1).unsqueeze(1).eq(embedded).all(2).any(1).all()
-
-
-def test_an_impossible_character_dropout_is_refused():
-    with pytest.raises(
-        ConfigurationError, match="`character_dropout` must be at least 0 and below 1"
-    ):
-        embedder("distinct_character_encoding", character_dropout=1.0)

@@ -122,9 +122,3 @@ def test_a_file_of_other_lines_is_refused_with_their_place(text, message, tmp_pa
     path.write_text(text)
     with pytest.raises(ConfigurationError, match=message):
         WordVectors(3, vocab, str(path))
-
-
-@pytest.mark.parametrize("probability", [-0.1, 1])
-def test_a_wrong_word_dropout_is_refused(vocab, probability):
-    with pytest.raises(ConfigurationError, match="`word_dropout` must be at least 0 and below 1"):
-        WordVectors(3, vocab, word_dropout=probability)
