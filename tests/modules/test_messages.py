@@ -194,7 +194,7 @@ REFUSED = {
         ({"decode_bias": {"PER": nan}}, "`decode_bias` gives `PER` nan"),
         ({"entity_thresholds": {"PER": 1.5}}, "`PER` 1.5; it must be a number from 0 to 1"),
         ({"decoding": "virtebi"}, "`decoding` must be one of.*did you mean `viterbi`"),
-        ({"tag_encoding": None, "entity_thresholds": {"B-PER": 0.5}}, "needs tags that spell"),
+        ({"tag_encoding": None, "entity_thresholds": {"PER": 0.5}}, "needs tags that spell"),
         ({"tag_encoding": "IOB1", "decode_bias": {"PER": 1}}, "`decode_bias` cannot be .*IOB1"),
         (
             {"recalibration": {"Z": [1, 1, 0]}},
