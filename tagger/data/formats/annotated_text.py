@@ -55,10 +55,9 @@ class AnnotatedText(NamedTuple):
 
 
 class FittedText(NamedTuple):
-    """A text whose entities begin and end where tokens do.
+    """A text with tokens, where entities begin and end with them.
 
     Attributes:
-        text: The text, which has tokens.
         cut: The start and end of each token that was cut, at borders of entities or at white space.
         moved: The entities that lost characters in no token, such as white space, as they were.
     """

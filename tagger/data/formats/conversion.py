@@ -19,15 +19,9 @@ _MOST_EXAMPLES = 3
 class TextCounts:
     """What became of texts that were read or converted.
 
-    Attributes:
-        texts: The number of texts.
-        entities: The number of their entities.
-        plain_labels: The number of tokens with a plain label, such as a part of speech.
-        dropped: The entities that were dropped since they overlap with others.
-        moved: The entities that lost white space, or other characters in no token, at their borders.
-        cut: The tokens that were cut, at borders of entities or at white space.
-        without_tokens: The number of texts whose tokens the format has no room for.
-        without_properties: The number of texts whose other properties it has no room for.
+    It counts texts, their entities, tokens with a plain label such as a part of speech, and texts for
+    whose tokens or properties the format has no room. Of entities that were dropped or moved, and of
+    tokens that were cut, it keeps examples.
     """
 
     def __init__(self) -> None:
@@ -131,14 +125,10 @@ def format_of_path(path: Path) -> str:
 def convert_texts(
     texts: Iterable[AnnotatedText], path: Path, name: str, overlapping: str = "refuse"
 ) -> TextCounts:
-    """Writes texts to a new file.
+    """Writes texts to a new file, or a folder for brat, in the format `name`.
 
-    Args:
-        texts: The texts.
-        path: The file, or the folder for brat.
-        name: The name of its format.
-        overlapping: What to do with entities that overlap, as for `check_overlaps`. `refuse` keeps them
-            where the format has room for them.
+    Overlapping entities are treated as by `check_overlaps`; but `refuse` keeps them where the format has
+    room for them.
 
     Raises:
         FileExistsError: If `path` exists.

@@ -19,10 +19,7 @@ def read_records(
 ) -> Iterator[Tuple[str, Any]]:
     """Yields the place and the value of each record of a file, from JSON lines or from a list.
 
-    Args:
-        path: The file.
-        noun: What a record of a list is called, for messages.
-        text_encoding: How its bytes spell text, if it is known.
+    Messages call a record of a list by a `noun`.
 
     Raises:
         ValueError: If the file or a line is not JSON; the message says where.

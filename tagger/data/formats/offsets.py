@@ -28,12 +28,8 @@ def checked_entities(
 ) -> List[Annotation]:
     """Returns the entities of a text in order, with offsets in characters.
 
-    Args:
-        text: The text.
-        entities: As the file has them.
-        place: Where the text comes from, for messages.
-        offsets: What they count, one of `UNITS`. None for characters, unless the text shows that they
-            count something else, which is an error.
+    They may count any of `UNITS`. Without `offsets` they count characters, and it is an error if the
+    text shows that they count something else.
 
     Raises:
         ValueError: If an entity is empty, lies outside the text, has no label or offsets, or differs

@@ -20,15 +20,10 @@ _TASK_KEYS = ("annotations", "predictions", "completions")
 
 
 def recognise(path: PathOrAddress, labelled: bool = True) -> Optional[str]:
-    """Returns the name of a file's format by what is in it; None if nothing names it.
+    """Returns the name of the format of a file, or of brat's folder; None if nothing in it names one.
 
-    So it does for most column files, which no more than `format_of` can tell from lines of text.
-
-    It looks into no pipe, whose lines that would take away.
-
-    Args:
-        path: A file, or a folder for brat.
-        labelled: Whether the file must have entities. If not, texts alone have a format too.
+    So it is for most column files, which no more than `format_of` can tell from lines of text, and for
+    pipes, whose lines a look would take away. Texts alone have a format too, unless they are `labelled`.
 
     Raises:
         FileNotFoundError: If there is none.

@@ -104,12 +104,9 @@ def format_named(name: str) -> Format:
 
 
 def describe_file(path: PathOrAddress, format: str, options: Mapping[str, Any]) -> List[str]:
-    """Returns what a file looks like, as it is read, in lines; none for formats that tell it themselves.
+    """Returns what a file looks like, in lines; none for formats that tell it themselves.
 
-    Args:
-        path: The file.
-        format: The name of its format.
-        options: As for `read_texts`.
+    The `options` are those with which `read_texts` reads it.
     """
     if format == "columns":
         known = Known(**{key: value for key, value in options.items() if key in Known._fields})

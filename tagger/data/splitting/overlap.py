@@ -20,11 +20,9 @@ class Overlap(NamedTuple):
     """What of a development set is in the training set.
 
     Attributes:
-        num_entities: The number of entities for development.
-        num_seen: How many of them have the words of a training entity, in any case and of any label.
-        num_sentences: The number of sentences, or texts, for development.
-        num_near: How many of them are near duplicates of a training sentence: equal but for case and
-            digits, or with 80 % of their trigrams of words in a single training sentence.
+        num_seen: How many entities have the words of a training entity, in any case and of any label.
+        num_near: How many sentences, or texts, are near duplicates of one for training: equal but for
+            case and digits, or with 80 % of their trigrams of words in a single training sentence.
     """
 
     num_entities: int

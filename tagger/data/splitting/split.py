@@ -29,12 +29,10 @@ class Item(NamedTuple):
 
 
 class Groups(NamedTuple):
-    """What a split does not divide: documents, or blocks of neighbours.
+    """What a split does not divide: documents, or blocks of neighbours, of which the last may be short.
 
     Attributes:
         of_item: The number of the group of each item, from 0 on.
-        documents: The documents that the groups are; None if they are blocks.
-        block_length: The number of items of a block, of which the last may have fewer.
     """
 
     of_item: List[int]
@@ -93,12 +91,7 @@ def split_groups(
 ) -> List[int]:
     """Returns the part of each item, where whole groups are assigned to parts by `stratified_split`.
 
-    Args:
-        labels: The labels of each item.
-        groups: The group of each item.
-        shares: The share of each part, above 0.
-        seed: The seed of the random choices.
-        name: The name of the file, for messages.
+    `labels` are those of each item, `shares` those of each part; messages have the `name` of the file.
 
     Raises:
         ValueError: If a share is not above 0, or if there are fewer groups than parts.

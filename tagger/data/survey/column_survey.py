@@ -61,7 +61,6 @@ class ColumnSurvey(NamedTuple):
     """What a column file holds.
 
     Attributes:
-        path: The file.
         text_encoding: How its bytes spell text, in Python's words.
         layout: What it looks like, for those who read it.
         scheme: What its tags mean.
@@ -143,12 +142,7 @@ class ColumnSurvey(NamedTuple):
 def survey_columns(
     path: PathOrAddress, known: Known = NOTHING, most_lines: int = MOST_LINES
 ) -> ColumnSurvey:
-    """Finds out what a column file holds.
-
-    Args:
-        path: The file.
-        known: What is known of it.
-        most_lines: How many of its lines are looked at.
+    """Finds out what a column file holds, by its first lines.
 
     Raises:
         ValueError: If it is no column file, or lacks what is expected; the message says what it looks

@@ -54,15 +54,9 @@ AUTO = "auto"
 
 
 class Known(NamedTuple):
-    """What a user says of a column file, so that it is not looked for.
+    """What a user says of a column file, in the words of the reader `column`, so it is not looked for.
 
-    Attributes:
-        text_encoding: How its bytes spell text, in Python's words.
-        delimiter: The string between two columns.
-        token_column: The number or the name of the column of the tokens.
-        tag_column: The number or the name of the column of the tags.
-        source_encoding: What the tags mean: an encoding of spans, None for anything else, or "auto".
-        labelled: Whether tags are read.
+    Tags are read if it is `labelled`.
     """
 
     text_encoding: Optional[str] = None
@@ -78,14 +72,7 @@ NOTHING = Known()
 
 
 class Columns(NamedTuple):
-    """Where tokens and tags are, from column 0 on.
-
-    Attributes:
-        token: The column of the tokens.
-        tag: The column of the tags; None without.
-        sentence: The column that numbers the sentences, if one does.
-        spans: The number of spans in each column that spells spans, if several do.
-    """
+    """Which columns hold tokens, tags and numbers of sentences, and the spans of each, if several do."""
 
     token: int
     tag: Optional[int]
@@ -143,12 +130,6 @@ def find_columns(
     tokens are `O`, or else in the last column that has few different cells, as parts of speech do. The
     tokens are in the first other column that neither numbers the tokens nor has the same cell for all
     tokens of a sentence. A header names the column of the tokens, and that of tags that spell no spans.
-
-    Args:
-        sentences: The lines of each sentence, all with the same number of columns.
-        name: The name of the file, for messages.
-        known: What is known of it.
-        header: The names of the columns, if the file has them.
 
     Raises:
         ValueError: If there is no such column.
@@ -296,11 +277,7 @@ def comment_test(
 ) -> Callable[[str, List[str]], bool]:
     """Returns what says whether a line that starts with `#`, and its cells, are a comment, not a token.
 
-    Args:
-        num_columns: How many columns tokens have.
-        tag: The column of the tags; None without.
-        tags: The tags of tokens.
-        spelling: How tags spell spans, if they do.
+    Tokens have `num_columns`; `tag` is the column of their `tags`, whose `spelling` is None for labels.
     """
 
     def is_comment(line: str, columns: List[str]) -> bool:
@@ -310,8 +287,6 @@ def comment_test(
         cell = fitted[tag]
         if cell in tags or cell in OUTSIDE:
             return False
-        if spelling is not None:
-            return SPELLINGS[spelling].fullmatch(cell) is None
-        return "=" in line
+        return "=" in line if spelling is None else not SPELLINGS[spelling].fullmatch(cell)
 
     return is_comment

@@ -13,13 +13,9 @@ _MOST_LINES = 20_000
 
 
 class Table(NamedTuple):
-    """Rows of tokens and what separates their columns.
+    """What separates the columns of rows (None for blanks and tabs), and whether cells may be quoted.
 
-    Attributes:
-        delimiter: The string between two columns; None for blanks and tabs.
-        is_quoted: Whether cells may be in quotation marks.
-        num_columns: How many columns most of them have.
-        share: The share of rows that have so many.
+    Most rows, a `share` of them, have `num_columns`.
     """
 
     delimiter: Optional[str]
@@ -94,10 +90,9 @@ def _spell_spans(lines: Sequence[str], delimiter: Optional[str]) -> bool:
 
 
 def comments_apart(lines: Sequence[str]) -> Tuple[List[str], List[int]]:
-    """Separates lines that may be comments, those with `#` where a sentence may begin, from the others.
+    """Returns the lines, and the indices of others that may be comments.
 
-    Returns:
-        The other lines, and the indices of those that may be comments.
+    These have `#` where a sentence may begin.
 
     Example:
         >>> comments_apart(["# id = 1", "#NLProc O", "rocks O", "# O"])

@@ -34,9 +34,7 @@ def looks_like_json(text: str) -> bool:
 def what_else(lines: Iterable[str], opening: str = "") -> Optional[str]:
     """Returns what a file looks like that is no column file, and what to do; None if it may be one.
 
-    Args:
-        lines: The lines of the file, without comments.
-        opening: Its first line, whatever it is.
+    The `lines` are without comments; the `opening` is the first line, whatever it is.
 
     Example:
         >>> print(what_else(["Ada/NNP left/VBD", "Why/WRB not/RB ?/."]))

@@ -122,7 +122,7 @@ def check_scheme(
 def labels_in(tags: Sequence[str], scheme: Scheme) -> List[str]:
     """Returns the label of each span of a sentence, or the labels of each token, without unknown ones.
 
-    The tags are those that `scheme.canonical` returns.
+    The tags are those of `scheme.canonical`.
 
     Example:
         >>> labels_in(["B-PER", "I-PER", "O", "B-LOC"], Scheme("BIO"))

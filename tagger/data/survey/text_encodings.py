@@ -51,12 +51,7 @@ def decode(
 
     An encoding with a mark, UTF-16 and UTF-8 are recognised. What is neither is taken for Windows-1252,
     which holds all that Latin-1 can print. No program can tell it from other encodings of one byte a
-    character.
-
-    Args:
-        content: The bytes.
-        name: The name of the file, for messages.
-        text_encoding: The encoding, if it is known: a name that Python knows.
+    character, but `text_encoding` can name any that Python knows.
 
     Raises:
         ValueError: If the encoding is unknown or does not fit, if a text in UTF-8 has a broken line, or
@@ -110,19 +105,14 @@ def _guess(content: bytes) -> str:
             return text_encoding
     lines = [line for line in content.split(b"\n") if not line.isascii()]
     # A text in UTF-8 may have a broken line; one in Latin-1 hardly ever has a line that is UTF-8.
-    num_utf8 = sum(_is_utf8(line) for line in lines)
-    if 2 * num_utf8 >= len(lines):
+    if 2 * sum(_is_spelled(line, "utf-8") for line in lines) >= len(lines):
         return "utf-8"
-    try:
-        content.decode("cp1252")
-    except UnicodeDecodeError:
-        return "latin-1"
-    return "cp1252"
+    return "cp1252" if _is_spelled(content, "cp1252") else "latin-1"
 
 
-def _is_utf8(line: bytes) -> bool:
+def _is_spelled(content: bytes, text_encoding: str) -> bool:
     try:
-        line.decode("utf-8")
+        content.decode(text_encoding)
     except UnicodeDecodeError:
         return False
     return True

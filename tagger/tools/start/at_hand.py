@@ -11,12 +11,7 @@ _WEIGHTS = ("model*.safetensors", "pytorch_model*.bin")
 
 
 class AtHand(NamedTuple):
-    """Pretrained parts for a config.
-
-    Attributes:
-        settings: The fields of the template that use them; empty if there are none.
-        said: What was chosen and why, and how to get what is missing, in lines.
-    """
+    """Fields of the template that use pretrained parts, and lines about what was found and what not."""
 
     settings: Dict[str, str]
     said: List[str]
@@ -26,9 +21,6 @@ def pretrained_at_hand(language: str) -> AtHand:
     """Looks for the transformer and the word vectors that `fetch-encoder` writes, which are English.
 
     The transformer may also be in the folder that the environment variable TAGGER_TRANSFORMERS names.
-
-    Args:
-        language: The spaCy code of the language of the texts.
     """
     if language != "en":
         advice = "`transformer::` takes a folder with one for this language"

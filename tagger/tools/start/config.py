@@ -18,12 +18,7 @@ _MOST_LISTED = 8
 
 
 class Sizes(NamedTuple):
-    """Settings that depend on the size of the training data.
-
-    Attributes:
-        reason: Why they are what they are.
-        settings: The fields of the template that differ from its own.
-    """
+    """Fields of the template that depend on the size of the training data, and why they are so."""
 
     reason: str
     settings: Dict[str, Any]

@@ -27,13 +27,11 @@ PARTS = ("train", "dev", "test")
 
 
 class Source(NamedTuple):
-    """The sentences or texts of a file.
+    """The sentences or texts of a file, and its documents, if it tells any.
 
     Attributes:
-        path: The file.
         items: What each holds.
         written: What is written for each, with what follows it.
-        documents: The documents of the file, if it tells any.
         noun: What an item is, in the plural.
         head: What each part begins with, such as the names of columns.
     """
@@ -47,12 +45,9 @@ class Source(NamedTuple):
 
 
 class Division(NamedTuple):
-    """The parts of a file.
+    """The parts of a file: by their names, the numbers of their items in order.
 
-    Attributes:
-        source: What is divided.
-        groups: What is not.
-        parts: The numbers of the items of each part, in their order, by the name of the part.
+    Its groups are not divided.
     """
 
     source: Source

@@ -2,11 +2,10 @@
 
 import shlex
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 from tagger.data.column_file import Row
 from tagger.data.joined_text import join_tokens
-from tagger.data.survey.columns import Column
 from tagger.tools.start.at_hand import pretrained_at_hand
 from tagger.tools.start.config import best_metric, make_config, size_of, sizes_for
 from tagger.tools.start.description import describe
@@ -35,23 +34,20 @@ def start(
     paths: Sequence[Path],
     output: Path,
     seed: int = 0,
-    text_encoding: Optional[str] = None,
-    token_column: Optional[Column] = None,
-    tag_column: Optional[Column] = None,
-    reading: Mapping[str, Any] = {},
     documents: Optional[str] = None,
+    **reading: Any,
 ) -> Start:
     """Makes a config for a training file and, if there is one, a development file; writes nothing.
 
     Without a development file, the training file is split between its documents, which `documents`
     tells, as for `documents_of_rows` and `documents_of_texts`. The config is for `output`, beside which
-    the parts lie; the rest are the arguments of `survey`.
+    the parts lie; the rest is what `survey` takes.
 
     Raises:
         FileNotFoundError: If there is no such file.
         ValueError: If a file cannot be read, or has too few sentences to split.
     """
-    found = survey(paths, text_encoding, token_column, tag_column, reading)
+    found = survey(paths, **reading)
     files: Dict[Path, str] = {}
     chosen = []
     if len(found.files) == 1:

@@ -12,7 +12,6 @@ from tagger.common.files import check_is_file
 from tagger.data.column_file import Row
 from tagger.data.formats import FORMATS, AnnotatedText, TextCounts, format_of, read_texts, tags_of
 from tagger.data.survey.column_survey import AUTO, ColumnSurvey, Known, survey_columns
-from tagger.data.survey.columns import Column
 from tagger.data.survey.schemes import Scheme, check_scheme, find_scheme, labels_in, spans_in
 from tagger.data.tokenizers import words_of
 from tagger.tools.start.tokenization import (
@@ -24,12 +23,9 @@ from tagger_onnx.sentences import sentence_lengths
 
 
 class TextFile(NamedTuple):
-    """The texts of a file of an annotation tool.
+    """The texts of a file of an annotation tool, without those that have no token.
 
     Attributes:
-        format: The name of its format.
-        texts: Its texts, without those that have no token.
-        counts: What became of the texts.
         cut: The texts as the dataset reader sees them: with tokens, and long ones cut into sentences.
     """
 
@@ -43,13 +39,10 @@ class SurveyedFile(NamedTuple):
     """A file, either of columns or of texts.
 
     Attributes:
-        path: The file.
         sentences: The lines of each sentence; of a text, a row for each token, whose number is that of
             the text, from 1.
-        columns: What a column file looks like.
         gaps: The lines before each sentence that belong to none, such as `-DOCSTART-` and comments.
         head: The lines down to the names of the columns, if the file has them.
-        texts: The texts that the sentences are, if it is no column file.
     """
 
     path: Path
@@ -62,12 +55,9 @@ class SurveyedFile(NamedTuple):
 
 @dataclass
 class Survey:
-    """What the files hold.
+    """What the training file and, if there is one, the development file hold.
 
     Attributes:
-        files: The training file, and the development file if there is one.
-        token_column: The column of the tokens, from 0.
-        tag_column: The column of the tags.
         scheme: What the tags mean.
         reading: Arguments of the dataset reader that are not its defaults.
     """
@@ -114,22 +104,11 @@ class Survey:
         return sorted({label for dev in self.files[1:] for label in self.count_labels(dev)} - seen)
 
 
-def survey(
-    paths: Sequence[Path],
-    text_encoding: Optional[str] = None,
-    token_column: Optional[Column] = None,
-    tag_column: Optional[Column] = None,
-    reading: Mapping[str, Any] = {},
-) -> Survey:
-    """Looks at files of one corpus.
+def survey(paths: Sequence[Path], **reading: Any) -> Survey:
+    """Looks at a training file and, if there is one, a development file.
 
-    Args:
-        paths: The training file, and the development file if there is one.
-        text_encoding: How their bytes spell text, if it is known.
-        token_column: The number or the name of the column of the tokens, if it is known.
-        tag_column: The column of the tags, likewise.
-        reading: Arguments of the dataset reader `column` for files of annotation tools: `overlapping`,
-            those of `read_texts`, and their `format`, if they are known.
+    What is known of them is said in the words of the dataset reader `column`, such as `text_encoding`,
+    `tag_column`, `format` and `overlapping`.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -144,13 +123,10 @@ def survey(
         if not path.is_dir():
             check_is_file(path)
     formats = [reading.get("format") or format_of(path) for path in paths]
-    columns = {"token_column": token_column, "tag_column": tag_column}
-    options: Dict[str, Any] = {"text_encoding": text_encoding, **columns}
-    given = {key: value for key, value in options.items() if value is not None}
     if "columns" in formats:
-        found = _survey_of_columns(paths, given)
+        found = _survey_of_columns(paths, reading)
     else:
-        found = _survey_of_texts(paths, formats, {**reading, **given})
+        found = _survey_of_texts(paths, formats, reading)
     first = found.files[0]
     if not found.count_labels(first):
         raise ValueError(
@@ -160,14 +136,14 @@ def survey(
     return found
 
 
-def _survey_of_columns(paths: Sequence[Path], given: Mapping[str, Any]) -> Survey:
-    first = survey_columns(paths[0], Known(**given))
+def _survey_of_columns(paths: Sequence[Path], reading: Mapping[str, Any]) -> Survey:
+    known = Known(**{key: reading[key] for key in FORMATS["columns"].options if key in reading})
+    first = survey_columns(paths[0], known)
     layout, scheme = first.layout, first.scheme
     assert layout.tag is not None
     # The other file is read as the first one.
     encoding = "IO" if scheme.source_encoding == "IO" else AUTO
-    text_encoding = given.get("text_encoding")
-    same = Known(text_encoding, layout.delimiter, layout.token, layout.tag, encoding)
+    same = Known(known.text_encoding, layout.delimiter, layout.token, layout.tag, encoding)
     surveys = [first, *(survey_columns(path, same) for path in paths[1:])]
     files = []
     for each in surveys:
@@ -186,10 +162,10 @@ def _survey_of_columns(paths: Sequence[Path], given: Mapping[str, Any]) -> Surve
         if first.spans or layout.tag != (layout.num_columns or 0) - 1
         else None,
         "delimiter": layout.delimiter,
-        "text_encoding": text_encoding,
+        "text_encoding": known.text_encoding,
     }
-    reading = {name: value for name, value in arguments.items() if value is not None}
-    found = Survey(files, layout.token, layout.tag, scheme, reading)
+    needed = {name: value for name, value in arguments.items() if value is not None}
+    found = Survey(files, layout.token, layout.tag, scheme, needed)
     # What the tags of all files mean, which are spelled in our way already.
     if len({each.scheme for each in surveys}) > 1 and scheme.source_encoding != "IO":
         of_all = find_scheme([found.tags(rows) for file in files for rows in file.sentences])

@@ -48,12 +48,10 @@ class Start(Command):
         from tagger.tools.start.start import start
 
         inputs = [path for path in (args.train, args.dev) if path]
-        columns = (args.token_column, args.tag_column)
-        names = ("format", "overlapping", "label_names", "offsets")
+        columns = ("text_encoding", "token_column", "tag_column")
+        names = (*columns, "format", "overlapping", "label_names", "offsets")
         reading = {name: value for name in names if (value := getattr(args, name)) is not None}
-        started = start(
-            inputs, args.output, args.seed, args.text_encoding, *columns, reading, args.documents
-        )
+        started = start(inputs, args.output, args.seed, args.documents, **reading)
         for path in started.files:
             check_output(path, inputs, args.force)
         for path, text in started.files.items():
