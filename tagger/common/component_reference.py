@@ -52,10 +52,9 @@ class Component:
 def template(name: str) -> Component:
     """Returns the settings of one of `TEMPLATES`."""
     # Its assertions ask for the required settings.
-    config = (
-        f"(import 'tagger/training/{name}') + {{ source_encoding:: 'BIO', transformer:: 'folder' }}"
-    )
-    declared = json.loads(_jsonnet.evaluate_snippet(name, f"({config}).settings"))
+    required = "{ source_encoding:: 'BIO', transformer:: 'folder' }"
+    snippet = f"((import 'tagger/training/{name}') + {required}).settings"
+    declared = json.loads(_jsonnet.evaluate_snippet(name, snippet))
     keys = [
         Key(
             setting,
@@ -95,16 +94,11 @@ def _component(kind: str, name: str, subclass: Any, constructor: Optional[str]) 
 
 
 def _key(parameter: inspect.Parameter, meaning: str) -> Key:
-    has_default = parameter.default is not inspect.Parameter.empty
-    has_type = parameter.annotation is not inspect.Parameter.empty
+    name, default, annotation = parameter.name, parameter.default, parameter.annotation
+    shown = "" if annotation is parameter.empty else inspect.formatannotation(annotation)
     # `typing.Optional[tagger.modules.TagWeighting]` becomes `Optional[TagWeighting]`.
-    shown = inspect.formatannotation(parameter.annotation) if has_type else ""
-    return Key(
-        parameter.name,
-        re.sub(r"\b(?:\w+\.)+", "", shown),
-        _spelled(parameter.default) if has_default else None,
-        meaning,
-    )
+    type_ = re.sub(r"\b(?:\w+\.)+", "", shown)
+    return Key(name, type_, None if default is parameter.empty else _spelled(default), meaning)
 
 
 def _spelled(default: Any) -> str:
@@ -115,10 +109,7 @@ def _spelled(default: Any) -> str:
 
 def _meanings(subclass: Any, constructor: Optional[str]) -> Dict[str, str]:
     """What the docstrings of a class, its bases and its constructor say of each argument."""
-    sources = [
-        *reversed(subclass.__mro__),
-        *([getattr(subclass, constructor)] if constructor else []),
-    ]
+    sources = [*reversed(subclass.__mro__), getattr(subclass, constructor or "", None)]
     return {
         name: " ".join(each.description.split())
         for source in sources

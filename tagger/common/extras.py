@@ -14,7 +14,7 @@ LIBRARIES: Dict[str, Tuple[str, ...]] = {
 
 
 def check_installed(extra: str) -> None:
-    """Raises a `ConfigurationError` that says what to install if a library of an extra is missing."""
+    """Raises a `ConfigurationError` if a library of an extra is missing; it says what to install."""
     missing = [name for name in LIBRARIES[extra] if importlib.util.find_spec(name) is None]
     if missing:
         raise ConfigurationError(

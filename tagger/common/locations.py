@@ -176,16 +176,15 @@ def _places(path: PathOrAddress) -> Iterator[_Place]:
         return
     for link in name.split("::"):
         protocol, _, rest = link.partition(":")
+        # A path may look like an address.
+        yield Path(link)
         if not _ADDRESS.match(link):
-            yield Path(link)
             yield Path(os.path.expanduser(link))  # noqa: PTH111  # also of unknown users
         elif protocol in ("file", "local"):
             stripped = str(resolved(link))
             yield Path(stripped)
             yield Path(unquote(stripped))
         else:
-            # Of a path that looks like an address, and may be one.
-            yield Path(link)
             kind = {"s3a": "s3", "gcs": "gs", "http": "https"}.get(protocol, protocol)
             for spelt in (rest, unquote(rest)):
                 stripped = spelt.strip("/")

@@ -24,9 +24,6 @@ def output_lock(output: PathOrAddress) -> Iterator[None]:
     On an object store the file is created by a conditional write, which S3 and Google's have. If the
     process dies, its file stays. A process on the same machine then takes the lock over, because the
     system has freed the `FileLock` that each process holds on its own machine.
-
-    Raises:
-        ConfigurationError: If another process holds the lock, or one that died on another machine.
     """
     store, name = store_of(f"{os.fspath(output).rstrip('/')}.lock")
     lock = store.unstrip_protocol(name)

@@ -36,7 +36,6 @@ from tagger.spans.matching import (
     ERRORS_OF_PREDICTED,
     OUTCOMES,
     SCHEMES,
-    SpanMatches,
     count_partial_matches,
     count_span_confusions,
     match_spans,
@@ -100,8 +99,8 @@ class TagMetrics(Metric):
     ) -> None:
         """Counts the spans and the tokens of a batch.
 
-        A span, predicted or gold, does not count if it contains a token with an unknown gold tag or lies
-        right beside one. A token whose possible tags have one label counts as a token.
+        What spans count says `tagger.spans.matching.SpanMatches`. A token whose possible tags have one
+        label counts as a token.
 
         Args:
             predictions: (B, T) int64, indices of predicted tags.
@@ -142,13 +141,12 @@ class TagMetrics(Metric):
         self._span_confusions += count_span_confusions(matches, num_labels)
         self._partial_matches += count_partial_matches(matches.gold, matches.predicted, num_labels)
         if probabilities is not None:
-            self._calibrate(matches, probabilities.detach().cpu().numpy())
-
-    def _calibrate(self, matches: SpanMatches, probabilities: np.ndarray) -> None:
-        places = rows_and_tokens(matches.predicted.starts, probabilities.shape[1])
-        self._calibration += count_calibration(
-            probabilities[places], matches.is_right(), self._calibration.shape[1]
-        )
+            places = rows_and_tokens(matches.predicted.starts, probabilities.shape[1])
+            self._calibration += count_calibration(
+                probabilities.detach().cpu().numpy()[places],
+                matches.is_right(),
+                self._calibration.shape[1],
+            )
 
     def get_metric(self, reset: bool = False) -> Dict[str, float]:
         """Returns the metrics of everything since the last reset, over all workers.

@@ -112,7 +112,7 @@ class BatchedPredictor(Predictor):
         return f"{line}\n"
 
     def check(self, json_dict: JsonDict) -> None:
-        """Converts an input from `load_line` for the model, so that an error about it is raised."""
+        """Raises an error about an input from `load_line` that cannot be predicted."""
         self._json_to_instance(json_dict)
 
     def predict_instance(self, instance: Instance) -> JsonDict:

@@ -43,7 +43,10 @@ class LineSerializer(SimpleSerializer):
 class LineEvaluator(SimpleEvaluator):
     """AllenNLP's evaluator, which shows tables of the metrics, and writes predictions with `lines`.
 
-    The arguments are AllenNLP's.
+    Args:
+        batch_serializer: Writes the predictions.
+        cuda_device: The GPU's id; -1 for the CPU.
+        postprocessor_fn_name: The method of the model that makes predictions readable.
     """
 
     def __init__(

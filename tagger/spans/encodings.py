@@ -17,6 +17,7 @@ AllenNLP.
 IOBES is BIOUL with other letters.
 """
 
+import contextlib
 from functools import lru_cache
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -24,20 +25,17 @@ Span = Tuple[str, Tuple[int, int]]
 
 
 class Rules(NamedTuple):
-    """The prefixes of an encoding, by what they mean. Each string is a set, except `places`.
+    """The prefixes of an encoding, by what they mean. Each string is a set, except `places`."""
 
-    Attributes:
-        places: The prefix of the first, an inside, the last and the only token of a span.
-        opening: Prefixes that always open a span.
-        extensible: Prefixes after which the span may go on at the next token.
-        bound: Prefixes that are legal only right after an extensible one of the same label.
-        unfinished: Prefixes that are legal only right before a bound one.
-    """
-
+    #: The prefix of the first, an inside, the last and the only token of a span.
     places: str
+    #: Prefixes that always open a span.
     opening: str
+    #: Prefixes after which the span may go on at the next token.
     extensible: str
+    #: Prefixes that are legal only right after an extensible one of the same label.
     bound: str
+    #: Prefixes that are legal only right before a bound one.
     unfinished: str
 
 
@@ -118,12 +116,10 @@ def infer_encoding(tags: Iterable[str]) -> Optional[str]:
     """
     tags = list(tags)
     for encoding in PREFIXED:
-        try:
+        with contextlib.suppress(ValueError):
             for tag in tags:
                 split_tag(tag, encoding)
-        except ValueError:
-            continue
-        return encoding
+            return encoding
     return None
 
 

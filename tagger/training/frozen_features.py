@@ -30,10 +30,9 @@ class FrozenFeaturesCallback(TrainerCallback):
 
 
 def keep_features(model: Model, instances: Iterable[Instance]) -> None:
-    """Computes the features of all texts of instances in large batches, and keeps them on disk.
+    """Computes features for the model's `frozen_transformer` embedders and keeps them on disk.
 
-    The token embedders `frozen_transformer` of the model read them from then on. Without one it does
-    nothing, and reads no instance.
+    It does so for all texts of instances in large batches. Without such an embedder it reads none.
     """
     embedders = _embedders(model)
     if not embedders:

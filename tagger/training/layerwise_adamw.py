@@ -79,7 +79,7 @@ def layer_heights(names: List[str], transformer: str) -> Dict[str, int]:
     numbers = {name: _LAYER.search(name, begin - 1) for name, begin in begins.items()}
     layers = {name: int(number[1]) for name, number in numbers.items() if number}
     first, last = min(layers.values(), default=0), max(layers.values(), default=0)
-    heights = {}
+    heights: Dict[str, int] = {}
     for name in numbers:
         is_before = bool(layers) and not heights.keys() & layers.keys()
         heights[name] = layers.get(name, first - 1 if is_before else last) - last
