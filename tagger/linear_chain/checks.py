@@ -6,11 +6,8 @@ to the front, and `Rows` moves results back.
 Letters: `B` rows (sequences), `T` tokens, `K` tags.
 """
 
-from functools import cache
-from types import ModuleType
-from typing import NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple, Optional, Tuple
 
-import numpy as np
 import torch
 
 from tagger.linear_chain.chain_scores import ChainScores, allowed_tags
@@ -19,16 +16,6 @@ from tagger.linear_chain.padding import real_tokens, without_padding
 from tagger.linear_chain.tracing import first_place, holds_anywhere, is_transformed, number_at
 
 _COMPUTED_TYPES = (torch.float32, torch.float64)
-
-
-@cache
-def _kernels() -> Optional[ModuleType]:
-    """Compiled checks, imported at the first use; none without Numba."""
-    try:
-        from tagger.linear_chain.cpu.kernels import checks
-    except ImportError:
-        return None
-    return checks
 
 
 class Rows(NamedTuple):
@@ -204,14 +191,11 @@ def checked_mask(
             f"`mask` must be ({batch_size}, {num_tokens}) as the emissions' first two dimensions, "
             f"or {batch_size} int64 lengths; got {mask.dtype} of shape {tuple(mask.shape)}"
         )
-    if mask.dtype == torch.bool and is_plain_array(mask) and (kernels := _kernels()):
-        counts = np.empty(batch_size, np.int64)
-        if kernels.count_real_tokens(mask.numpy(), counts):
-            return torch.from_numpy(counts), None
     is_real = mask.bool()
+    values = array_on_cpu(is_real)
     # (B, T - 1): a real token after a masked one
-    rises = is_real[:, 1:] & ~is_real[:, :-1]
-    lengths = is_real.sum(1)
+    rises = values[:, 1:] > values[:, :-1]
+    lengths = torch.as_tensor(values.sum(1))
     if is_elsewhere(mask) and is_declared_right_padded(mask):
         torch._assert_async(~rises.any(), "`mask` was declared to be right-padded, but has a hole")
         return lengths, None
@@ -219,13 +203,8 @@ def checked_mask(
 
 
 def _check_lengths(lengths: torch.Tensor, num_tokens: int) -> None:
-    if (
-        is_plain_array(lengths)
-        and (kernels := _kernels())
-        and kernels.lie_below(lengths.numpy().reshape(1, -1), num_tokens + 1)
-    ):
-        return
-    is_outside = (lengths < 0) | (lengths > num_tokens)
+    values = array_on_cpu(lengths)
+    is_outside = (values < 0) | (values > num_tokens)
     if is_elsewhere(lengths):
         torch._assert_async(
             ~is_outside.any(), "`mask` holds lengths outside 0 to the number of tokens"
@@ -274,31 +253,22 @@ def checked_gold_tags(
             f"dimensions, or be bool of shape {tuple(emissions.shape)}; got {gold_tags.dtype} of shape "
             f"{tuple(gold_tags.shape)}"
         )
-    if gold_tags.dtype == torch.int64 and is_plain_array(gold_tags) and (kernels := _kernels()):
-        if kernels.lie_below(gold_tags.numpy(), num_tags):
-            return gold_tags
-        if lengths.dim() == 1:
-            allowed = np.zeros(emissions.shape, np.bool_)
-            num_unknown = kernels.count_unknown(
-                gold_tags.numpy(), lengths.contiguous().numpy(), allowed
-            )
-            if num_unknown >= 0:
-                return torch.from_numpy(allowed) if num_unknown else gold_tags
     declared = declared_range(gold_tags)
     if declared is not None and declared[0] >= 0 and declared[1] < num_tags:
         return gold_tags
-    return _sets_if_unknown(gold_tags, _real(lengths, num_tokens), num_tags, name)
+    return _sets_if_unknown(gold_tags, lengths, num_tags, name)
 
 
 def _sets_if_unknown(
-    gold_tags: torch.Tensor, is_real: torch.Tensor, num_tags: int, name: str
+    gold_tags: torch.Tensor, lengths: torch.Tensor, num_tags: int, name: str
 ) -> torch.Tensor:
-    is_outside = (gold_tags < 0) | (gold_tags >= num_tags)
+    values = array_on_cpu(gold_tags)
+    is_outside = (values < 0) | (values >= num_tags)
     if not holds_anywhere(is_outside):
         return gold_tags
     # Tags in the padding do not matter.
-    is_outside = is_outside & is_real
-    is_wrong = is_outside & (gold_tags != -1)
+    is_outside = is_outside & array_on_cpu(_real(lengths, gold_tags.size(1)))
+    is_wrong = is_outside & (values != -1)
     if holds_anywhere(is_wrong):
         row, token = first_place(is_wrong)
         raise ValueError(
@@ -335,9 +305,13 @@ def _real(lengths: torch.Tensor, num_tokens: int) -> torch.Tensor:
     return lengths if lengths.dim() == 2 else real_tokens(lengths, num_tokens)
 
 
-def is_plain_array(tensor: torch.Tensor) -> bool:
-    """Whether kernels can take the tensor's memory as it is."""
-    return tensor.device.type == "cpu" and not is_transformed() and tensor.is_contiguous()
+def array_on_cpu(tensor: torch.Tensor) -> Any:
+    """A tensor on a CPU as an array, any other, and one of `torch.func`, as it is.
+
+    PyTorch spreads even small checks over threads. On a busy machine these wait for one another longer
+    than the check takes.
+    """
+    return tensor if is_elsewhere(tensor) or is_transformed() else tensor.detach().numpy()
 
 
 def is_elsewhere(tensor: torch.Tensor) -> bool:

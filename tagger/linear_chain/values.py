@@ -3,7 +3,7 @@
 Letters: `B` rows (sequences), `T` tokens.
 """
 
-from typing import Any, Optional
+from typing import Optional
 
 import numpy as np
 import torch
@@ -56,7 +56,7 @@ def has_no_number(scores: ChainScores, lengths: torch.Tensor) -> Optional[torch.
         shared = torch.stack([transitions.amax(), start.amax(), end.amax()]).amax()
         return ~((tops < torch.inf) & (shared < torch.inf))
     with np.errstate(invalid="ignore", over="ignore"):
-        total = float(sum(_array_on_cpu(tensor.detach()).sum() for tensor in scores))
+        total = float(sum(checks.array_on_cpu(tensor.detach()).sum() for tensor in scores))
     if total < torch.inf:
         return None
     is_real = real_tokens(lengths, emissions.size(1)).unsqueeze(2)
@@ -68,12 +68,3 @@ def has_no_number(scores: ChainScores, lengths: torch.Tensor) -> Optional[torch.
 
 def _is_no_number(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.isnan() | (tensor == torch.inf)
-
-
-def _array_on_cpu(tensor: torch.Tensor) -> Any:
-    """A tensor on a CPU as an array, any other, and one of `torch.func`, as it is.
-
-    PyTorch spreads even small checks over threads. On a busy machine these wait for one another longer
-    than the check takes.
-    """
-    return tensor if checks.is_elsewhere(tensor) or is_transformed() else tensor.numpy()

@@ -11,7 +11,7 @@ from tagger.common.did_you_mean import did_you_mean
 from tagger.common.from_allennlp import ConfigurationError, Vocabulary
 from tagger.common.training_counts import AwaitedCounts, LabelCounts
 from tagger.common.vocabulary import tags_in_order
-from tagger.linear_chain.checks import at_least_float32, is_plain_array
+from tagger.linear_chain.checks import array_on_cpu, at_least_float32
 from tagger.modules.weight_rules import WeightRule, format_weights
 from tagger.spans import labels_of_tags
 
@@ -110,11 +110,12 @@ class ClassWeights(torch.nn.Module):
         weights = at_least_float32(self.tag_weights)
         if gold_tags.dim() == 3:
             return (gold_tags * weights).sum(2) / gold_tags.sum(2).clamp(min=1)
-        if is_plain_array(gold_tags) and gold_tags.dtype == torch.int64:
+        tags = array_on_cpu(gold_tags)
+        if isinstance(tags, np.ndarray) and tags.dtype == np.int64:
             # Faster than PyTorch's indexing. -1 is the last number of the table.
             numbers = weights.numpy()
             table = np.append(numbers, numbers.mean(dtype=numbers.dtype))
-            return torch.from_numpy(table.take(gold_tags.numpy(), mode="wrap"))
+            return torch.from_numpy(table.take(tags, mode="wrap"))
         is_known = mask & (gold_tags >= 0)
         known = weights[torch.where(is_known, gold_tags, torch.zeros_like(gold_tags))]
         return torch.where(is_known, known, weights.mean())

@@ -29,7 +29,6 @@ class Waits(TorchDispatchMode):
 
 @pytest.fixture
 def tensors_are_elsewhere(monkeypatch):
-    monkeypatch.setattr(checks, "is_plain_array", lambda tensor: False)
     monkeypatch.setattr(checks, "is_elsewhere", lambda tensor: True)
 
 

@@ -145,10 +145,9 @@ def rounded(values: np.ndarray, dtype: np.dtype) -> torch.Tensor:
 
 def _gradients_of(by_emissions: Any, shared: np.ndarray) -> Gradients:
     """The gradients by the four scores, of a kernel's two."""
-    flat = rounded(shared, by_emissions.dtype)
-    num_tags = by_emissions.shape[2]
-    pairs, start, end = flat.split([num_tags**2, num_tags, num_tags])
-    return torch.from_numpy(by_emissions), pairs.view(num_tags, num_tags), start, end
+    flat, num_tags = rounded(shared, by_emissions.dtype), by_emissions.shape[2]
+    pairs, ends = flat[: -2 * num_tags].view(num_tags, num_tags), flat[-2 * num_tags :]
+    return torch.from_numpy(by_emissions), pairs, ends[:num_tags], ends[num_tags:]
 
 
 def _float64(weights: torch.Tensor) -> np.ndarray:
