@@ -36,9 +36,8 @@ def decoded_lines(lines: Iterable[bytes], name: Union[str, PathLike]) -> Iterato
             yield number, line.decode("utf-8").removeprefix(_MARK)
         except UnicodeDecodeError as error:
             remedies = [text for start, text in _REMEDIES.items() if line.startswith(start)]
-            remedy = "convert the file, if it is Latin-1 with `iconv -f latin1 -t utf-8`"
-            if number == 1 and remedies:
-                remedy = remedies[0]
+            latin1 = "convert the file, if it is Latin-1 with `iconv -f latin1 -t utf-8`"
+            remedy = remedies[0] if number == 1 and remedies else latin1
             raise ValueError(
                 f"{name}:{number}: expected UTF-8, got byte 0x{line[error.start]:02x} in {line[:80]!r}; "
                 f"{remedy}"

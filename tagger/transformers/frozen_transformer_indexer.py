@@ -10,9 +10,8 @@ from allennlp.data.token_indexers.token_indexer import IndexedTokenList
 
 from tagger.common.ranges import check_is_one_of, check_number
 from tagger.data.documents import DocumentTokens
-from tagger.transformers.passages import Passage, passages_of
 from tagger.transformers.pretrained import find_transformer
-from tagger.transformers.windows import group_sentences
+from tagger.transformers.windows import Passage, group_sentences, passages_of
 from tagger.transformers.word_pieces import WordPieces
 
 #: What an embedder gives one vector each.

@@ -6,7 +6,8 @@ that overlap, and each piece keeps the state of the window in which it is farthe
 
 The order of the calls, here and in whatever trains a transformer:
 
-1. `group_sentences` and `overlapping_windows`, or both at once in `windows_of_text`;
+1. `group_sentences`, whose groups are the passages of a frozen transformer, and `overlapping_windows`,
+   or both at once in `windows_of_text`;
 2. `WordPieces.padded` makes a batch of pieces, for the transformer;
 3. `kept_states` takes the state of each piece out of the transformer's output;
 4. `pool_pieces` makes one state for each word.
@@ -14,8 +15,9 @@ The order of the calls, here and in whatever trains a transformer:
 Letters: `N` windows, `L` pieces of the longest with its special ones, `P` pieces, `W` words.
 """
 
+import hashlib
 import itertools
-from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 import torch
@@ -35,6 +37,24 @@ _OFFSET_MODELS = (
     "ibert", "layoutlmv3", "lilt", "roberta", "camembert", "data2vec-text", "esm", "longformer",
     "luke", "markuplm", "mpnet", "xmod",
 )  # fmt: skip
+
+
+class Passage(NamedTuple):
+    """A run of whole sentences that a transformer reads together.
+
+    Attributes:
+        pieces: The pieces of all words, (P,) int32.
+        num_pieces: The number of pieces of each word, (W,) int32, at least 1; their sum is P.
+    """
+
+    pieces: np.ndarray
+    num_pieces: np.ndarray
+
+    def key(self) -> bytes:
+        """Returns 16 bytes that differ for other passages."""
+        digest = hashlib.blake2b(self.num_pieces.tobytes(), digest_size=16)
+        digest.update(self.pieces.tobytes())
+        return digest.digest()
 
 
 class Window(NamedTuple):
@@ -95,6 +115,19 @@ def group_sentences(lengths: Sequence[int], max_pieces: int) -> List[Tuple[int, 
         else:
             low = middle + 1
     return _grouped(lengths, high)
+
+
+def passages_of(
+    pieces: np.ndarray, num_pieces: np.ndarray, lengths: Sequence[int]
+) -> Iterator[Passage]:
+    """Cuts a text into its passages, given the number of words of each; 0 for none."""
+    word, piece = 0, 0
+    for length in lengths:
+        if length:
+            numbers = num_pieces[word : word + length]
+            end = piece + int(numbers.sum())
+            yield Passage(pieces[piece:end], numbers)
+            word, piece = word + length, end
 
 
 def overlapping_windows(num_pieces: int, max_pieces: int, overlap: int) -> List[Window]:

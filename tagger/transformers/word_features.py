@@ -18,11 +18,11 @@ from allennlp.common.checks import ConfigurationError
 from tagger.common.ranges import check_is_one_of
 from tagger.common.threads import run_side_by_side
 from tagger.data.data_loaders.batch_order import batches_of_equal
-from tagger.transformers.passages import Passage
 from tagger.transformers.precision import PRECISIONS, precision_of_frozen
 from tagger.transformers.transformer import Transformer
 from tagger.transformers.windows import (
     POOLINGS,
+    Passage,
     Window,
     check_windows,
     kept_states,

@@ -17,8 +17,8 @@ from tagger.data.data_loaders.batch_order import in_chunks
 from tagger.modules.linear import Linear
 from tagger.transformers.feature_store import FeatureStore, default_root
 from tagger.transformers.memory import Memory
-from tagger.transformers.passages import Passage, passages_of
 from tagger.transformers.pretrained import FOLDER_VARIABLE, carry_transformer, find_transformer
+from tagger.transformers.windows import Passage, passages_of
 from tagger.transformers.word_features import WordFeatures
 
 logger = logging.getLogger(__name__)
