@@ -52,7 +52,7 @@ def write_run_report(
             the page shows the training alone.
         figure_folder: If given, the folder that gets the figures as files.
         num_errors: How many sentences with errors to show.
-        seed: The seed for drawing these sentences, and those of the intervals.
+        seed: The seed for drawing these sentences.
 
     Raises:
         ValueError: If it is another model, or the data cannot be evaluated.
@@ -68,17 +68,15 @@ def write_run_report(
     validation_data = config.get("validation_data_path")
     data = data or validation_data
     epochs = read_epochs(run)
-    labels: List[str] = []
-    contents: Dict[str, Any] = {"evaluation": None}
+    evaluation, labels = None, []
     if data is not None:
-        reader = archive.validation_dataset_reader
-        evaluation = evaluate(model, reader, data, num_errors, seed)
+        evaluation = evaluate(model, archive.validation_dataset_reader, data, num_errors, seed)
         labels = labels_by_frequency(evaluation.labels, evaluation.counts)
-        contents = _contents(evaluation, archive, data, _label_curves(epochs, labels))
     colours = label_colours(labels)
-    figures = _epoch_figures(epochs, labels, colours)
-    if data is not None:
+    figures, contents = _epoch_figures(epochs, labels, colours), {}
+    if evaluation is not None:
         figures.update(_probability_figures(evaluation, labels, colours))
+        contents = _contents(evaluation, archive, str(data), epochs, labels)
     num_parameters = sum(parameter.numel() for parameter in model.parameters())
     write_page(
         "run.html",
@@ -89,6 +87,7 @@ def write_run_report(
         data=data,
         facts=run_facts(run, config, epochs, num_parameters),
         config=json.dumps(config, indent=2, ensure_ascii=False),
+        evaluation=evaluation,
         f1_on_text=f1_on_text(run) if data == validation_data else None,
         colours=colours,
         least_gold=LEAST_GOLD,
@@ -171,15 +170,19 @@ def _probability_figures(
 
 
 def _contents(
-    evaluation: Evaluation, archive: Archive, data: str, curves: Mapping[str, Sequence[float]]
+    evaluation: Evaluation,
+    archive: Archive,
+    data: str,
+    epochs: Sequence[Mapping[str, Any]],
+    labels: Sequence[str],
 ) -> Dict[str, Any]:
     """Returns what the page shows of an evaluation, besides its figures."""
     # Intervals are over documents, where the file tells them.
     groups = told_groups(archive.validation_dataset_reader, data, evaluation.num_sentences)
     counts = groups.sums(evaluation.counts).astype(int)
-    labels = labels_by_frequency(evaluation.labels, counts)
     metrics, level = evaluation.metrics, _level(evaluation.metrics)
     headings = headline(counts, metrics, level)
+    curves = _label_curves(epochs, labels)
     rows = label_rows(evaluation.labels, counts, evaluation.thresholds, curves)
     kinds = kinds_of_errors(evaluation.kind, evaluation.labels, evaluation.confusions, counts)
     errors = [example.errors() for example in evaluation.examples]
@@ -189,7 +192,6 @@ def _contents(
         "kinds": sorted({kind for each in errors for _, kind in each}),
     }
     return {
-        "evaluation": evaluation,
         "groups": groups,
         "overlap": overlap_with_training(archive, data),
         "headline": {
