@@ -13,7 +13,6 @@ that all studies have. Labels with fewer than ten test entities do not count.
 """
 
 import argparse
-import csv
 import itertools
 import json
 import statistics
@@ -27,7 +26,7 @@ from allennlp.data import DatasetReader
 import tagger.commands.components  # noqa: F401  (registers them)
 from tagger.spans import tags_to_spans
 from tagger.tools.reports.figures import draw_differences
-from tagger.tools.runs.results import read_text_cell
+from tagger.tools.runs.results import read_table
 from tagger.tools.studies.comparison import Difference, read_differences
 
 #: Where the ranges of training entities begin, but for the first.
@@ -145,11 +144,10 @@ def training_counts(folder: Path) -> Dict[str, int]:
 
 def _measures_of_labels(folder: Path) -> Dict[str, Dict[str, Tuple[float, float]]]:
     """Returns the mean F1 and recall, in percent, by variant and label."""
-    with (folder / "results.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = read_table(folder / "results.csv")
     by_variant: Dict[str, List[Dict[str, str]]] = {}
     for row in rows:
-        by_variant.setdefault(read_text_cell(row["variant"]), []).append(row)
+        by_variant.setdefault(row["variant"], []).append(row)
     prefix = "test_num-gold-"
     labels = [
         name[len(prefix) :]
@@ -176,13 +174,10 @@ def _mean_pair(pairs: Sequence[Tuple[float, float]]) -> str:
 
 
 def _mean_of(folder: Path, options: argparse.Namespace) -> Optional[float]:
-    with (folder / "results.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = read_table(folder / "results.csv")
     metric = _METRICS.get(options.column)
     values: List[float] = [
-        float(row[metric])
-        for row in rows
-        if metric in row and read_text_cell(row["variant"]) == options.baseline
+        float(row[metric]) for row in rows if metric in row and row["variant"] == options.baseline
     ]
     return 100 * statistics.mean(values) if values else None
 

@@ -1,6 +1,5 @@
 """The labels that are probably wrong, as JSON lines, tables, a page to read, and a corrected corpus."""
 
-import csv
 import hashlib
 import json
 from pathlib import Path
@@ -14,7 +13,7 @@ from tagger.tools.labels.corpus import Corpus
 from tagger.tools.labels.errors import ErrorProbabilities
 from tagger.tools.labels.probabilities import overlap
 from tagger.tools.reports.page import write_page
-from tagger.tools.runs.results import text_cell
+from tagger.tools.runs.results import write_table
 from tagger_onnx.display import label_colours
 from tagger_onnx.segments import join_words
 
@@ -174,7 +173,7 @@ def write_issues(
         }
         for each in issues
     ]
-    _write_csv(table, columns, rows)
+    write_table(table, columns, rows)
     order = (-probabilities.of_sentences).argsort(kind="stable").tolist()
     of_sentences = [
         {
@@ -185,7 +184,7 @@ def write_issues(
         }
         for number in order
     ]
-    _write_csv(sentences, ("sentence", "line", "probability", "text"), of_sentences)
+    write_table(sentences, ("sentence", "line", "probability", "text"), of_sentences)
     return paths
 
 
@@ -199,13 +198,6 @@ def format_issues(issues: Sequence[LabelIssue], num_shown: int = 20) -> str:
     return "\n".join(
         "  ".join(f"{cell:{width}}" for cell, width in zip(row, [*widths, 0])) for row in rows
     )
-
-
-def _write_csv(path: Path, columns: Sequence[str], rows: Sequence[Dict[str, Any]]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, columns, extrasaction="ignore")
-        writer.writeheader()
-        writer.writerows({name: text_cell(cell) for name, cell in row.items()} for row in rows)
 
 
 def _write_page(corpus: Corpus, issues: Sequence[LabelIssue], path: Path) -> None:

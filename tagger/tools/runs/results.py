@@ -4,7 +4,7 @@ import csv
 import json
 import statistics
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, NamedTuple, Sequence
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence
 
 from tagger.tools.runs.jobs import METRICS_FILE, Job
 
@@ -40,40 +40,39 @@ def read_results(jobs: Sequence[Job], study: Path) -> List[Result]:
 
 
 def write_results(results: Sequence[Result], path: Path) -> None:
-    """Writes a CSV file with one line per run: first its factors, then its metrics.
+    """Writes a CSV file with one line per run: first its factors, then its metrics."""
+    numbers = [
+        {name: each for name, each in result.metrics.items() if isinstance(each, (int, float))}
+        for result in results
+    ]
+    names = dict.fromkeys(name for each in numbers for name in each)
+    factors = list(results[0].factors) if results else []
+    rows = ({**result.factors, **each} for result, each in zip(results, numbers))
+    write_table(path, [*factors, *names], rows)
+
+
+def write_table(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
+    """Writes a CSV file, which `read_table` reads.
 
     A text that a spreadsheet would take for a formula, such as a label `=1+1`, gets an apostrophe in
-    front. `read_text_cell` takes it away.
+    front.
     """
-    factors = list(results[0].factors) if results else []
-    metrics = dict.fromkeys(
-        metric
-        for result in results
-        for metric, value in result.metrics.items()
-        if isinstance(value, (int, float))
-    )
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, [*factors, *metrics], extrasaction="ignore")
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, columns, extrasaction="ignore")
         writer.writeheader()
-        for result in results:
-            texts = {name: text_cell(value) for name, value in result.factors.items()}
-            writer.writerow({**texts, **result.metrics})
+        writer.writerows({name: _cell_of(each) for name, each in row.items()} for row in rows)
 
 
-def text_cell(value: Any) -> Any:
-    """Returns a cell that no spreadsheet takes for a formula; `read_text_cell` gives the text back."""
+def read_table(path: Path) -> List[Dict[str, str]]:
+    """Reads the rows of a CSV file, without the apostrophes of `write_table`."""
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    return [{name: (cell or "").removeprefix("'") for name, cell in row.items()} for row in rows]
+
+
+def _cell_of(value: Any) -> Any:
     needs_apostrophe = isinstance(value, str) and value.startswith((*FORMULA_STARTS, "'"))
     return f"'{value}" if needs_apostrophe else value
-
-
-def read_text_cell(cell: str) -> str:
-    """Returns the text that `write_results` wrote into a cell.
-
-    Example:
-        >>> read_text_cell("PER"), read_text_cell("'=1+1")
-        ('PER', '=1+1')
-    """
-    return cell.removeprefix("'")
 
 
 class Column(NamedTuple):
@@ -109,12 +108,24 @@ def format_summary(table: Table) -> str:
 
     It has the mean and the standard deviation over seeds.
     """
-    titles = list(dict.fromkeys(title for cells in table.values() for title in cells))
-    lines = [f"| | {' | '.join(titles)} | runs |", f"|---|{'---|' * len(titles)}---|"]
-    for name, cells in table.items():
-        texts = [_mean_and_spread(cells[title]) if title in cells else "–" for title in titles]
-        num_runs = max(map(len, cells.values()), default=0)
-        lines.append(f"| {name} | {' | '.join(texts)} | {num_runs} |")
+    shown = {
+        name: {
+            **{title: _mean_and_spread(values) for title, values in cells.items()},
+            "runs": str(max(map(len, cells.values()), default=0)),
+        }
+        for name, cells in table.items()
+    }
+    titles = dict.fromkeys(title for cells in table.values() for title in cells)
+    return format_rows([*titles, "runs"], shown)
+
+
+def format_rows(
+    titles: Sequence[str], rows: Mapping[str, Mapping[str, str]], corner: str = ""
+) -> str:
+    """Returns a Markdown table, with a dash where a row lacks a cell."""
+    lines = [f"| {corner}".rstrip() + f" | {' | '.join(titles)} |", f"|---|{'---|' * len(titles)}"]
+    for name, cells in rows.items():
+        lines.append(f"| {name} | {' | '.join(cells.get(title, '–') for title in titles)} |")
     return "\n".join(lines)
 
 

@@ -4,7 +4,6 @@ Letters: `n` seeds, `S` documents where the test file tells them, else sentences
 `R` resamples.
 """
 
-import csv
 from pathlib import Path
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
@@ -12,7 +11,7 @@ import numpy as np
 
 from tagger.metrics.intervals import percentile_intervals
 from tagger.metrics.label_metrics import MEASURES, macro_average_of_draws, precision_recall_f1
-from tagger.tools.runs.results import Column, read_text_cell, text_cell
+from tagger.tools.runs.results import Column, format_rows, read_table, write_table
 from tagger.tools.runs.sentence_counts import SentenceCounts
 
 NUM_RESAMPLES = 2_000
@@ -119,38 +118,34 @@ def _measure(metric: str, labels: List[str], sums: np.ndarray) -> Optional[np.nd
 def format_differences(differences: Differences, baseline: str) -> str:
     """Returns a Markdown table of what `compare` returned, one line per variant."""
     titles = list(dict.fromkeys(title for cells in differences.values() for title in cells))
-    lines = [
-        f"| difference from {baseline} | {' | '.join(titles)} |",
-        f"|---|{'---|' * len(titles)}",
-    ]
-    for name, cells in differences.items():
-        texts = (_text(cells[title]) if title in cells else "–" for title in titles)
-        lines.append(f"| {name} | {' | '.join(texts)} |")
-    return "\n".join(lines)
-
-
-def _text(difference: Difference) -> str:
-    mean, low, high = (f"{number:+.1f}" for number in difference)
-    return f"{mean} ({low} to {high})"
+    shown = {
+        name: {
+            title: f"{mean:+.1f} ({low:+.1f} to {high:+.1f})"
+            for title, (mean, low, high) in cells.items()
+        }
+        for name, cells in differences.items()
+    }
+    return format_rows(titles, shown, f"difference from {baseline}")
 
 
 def write_differences(differences: Differences, path: Path) -> None:
     """Writes a CSV file with a line for each variant and column."""
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["variant", "column", *Difference._fields])
-        for name, cells in differences.items():
-            for title, difference in cells.items():
-                numbers = (round(number, 6) for number in difference)
-                writer.writerow([text_cell(name), text_cell(title), *numbers])
+    rows = (
+        {
+            "variant": name,
+            "column": title,
+            **{key: round(number, 6) for key, number in difference._asdict().items()},
+        }
+        for name, cells in differences.items()
+        for title, difference in cells.items()
+    )
+    write_table(path, ["variant", "column", *Difference._fields], rows)
 
 
 def read_differences(path: Path) -> Dict[str, Dict[str, Difference]]:
     """Reads what `write_differences` writes."""
     differences: Dict[str, Dict[str, Difference]] = {}
-    with path.open(newline="") as file:
-        for row in csv.DictReader(file):
-            numbers = (float(row[name]) for name in Difference._fields)
-            cells = differences.setdefault(read_text_cell(row["variant"]), {})
-            cells[read_text_cell(row["column"])] = Difference(*numbers)
+    for row in read_table(path):
+        numbers = (float(row[name]) for name in Difference._fields)
+        differences.setdefault(row["variant"], {})[row["column"]] = Difference(*numbers)
     return differences

@@ -17,7 +17,7 @@ from tagger.tools.runs.results import (
     Result,
     format_summary,
     read_results,
-    read_text_cell,
+    read_table,
     tabulate,
 )
 from tagger.tools.runs.results import write_results as write
@@ -202,4 +202,4 @@ def test_a_name_is_no_formula_in_the_file_and_the_same_when_it_is_read(name, tmp
         (row,) = csv.DictReader(file)
     assert row["variant"][0] not in "=+-@\t\r"
     assert (row["seed"], row["f1"]) == ("-1", "-0.5")
-    assert read_text_cell(row["variant"]) == name
+    assert read_table(path)[0]["variant"] == name
