@@ -1,8 +1,9 @@
 """The base of our subcommands, and the arguments that several of them take."""
 
 import argparse
+import functools
 import re
-from typing import Any, ClassVar, Dict, Iterable, Optional, Union
+from typing import Any, Callable, ClassVar, Dict, Iterable, Optional, Union
 
 from allennlp.commands.subcommand import Subcommand
 
@@ -103,3 +104,12 @@ def add_shared(parser: argparse.ArgumentParser, *options: str) -> None:
     """Adds options that mean the same for several subcommands, such as `--force`."""
     for option in options:
         parser.add_argument(option, **_SHARED[option])
+
+
+def wrapped(
+    subparser: argparse.ArgumentParser, run: Callable[[Callable[..., Any], argparse.Namespace], Any]
+) -> argparse.ArgumentParser:
+    """Has a subcommand of AllenNLP print our help, and run by `run`, which gets its own function."""
+    subparser.formatter_class = HelpFormatter
+    subparser.set_defaults(func=functools.partial(run, subparser.get_default("func")))
+    return subparser

@@ -1,11 +1,13 @@
-"""What our commands share: reading options, and making a predictor."""
+"""What our commands share: reading options, loading the archive, and making a predictor."""
 
+import argparse
 import inspect
 import json
+import logging
 from typing import Any, Dict, Mapping, Optional, Type, cast
 
-from allennlp.common.checks import ConfigurationError
-from allennlp.models import Archive, Model
+from allennlp.common.checks import ConfigurationError, check_for_gpu
+from allennlp.models import Archive, Model, load_archive
 from allennlp.predictors import Predictor
 
 from tagger.common.did_you_mean import did_you_mean
@@ -22,6 +24,18 @@ def parse_object(option: str, text: str) -> Dict[str, Any]:
             f'`{option}` must be a JSON object such as {{"batch_tokens": 4096}}; got {text}'
         )
     return parsed
+
+
+def load(args: argparse.Namespace) -> Archive:
+    """Loads the archive that the arguments of a command name, to their device, with their overrides."""
+    logging.getLogger("allennlp.common.params").disabled = True
+    check_for_gpu(args.cuda_device)
+    return load_archive(
+        args.archive_file,
+        weights_file=getattr(args, "weights_file", None),
+        cuda_device=args.cuda_device,
+        overrides=getattr(args, "overrides", ""),
+    )
 
 
 def make_predictor(

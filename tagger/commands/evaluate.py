@@ -1,7 +1,6 @@
 """The subcommand `evaluate`: AllenNLP's, which checks its outputs first and writes them whole."""
 
 import argparse
-import functools
 import json
 from contextlib import ExitStack
 from pathlib import Path
@@ -9,9 +8,10 @@ from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from allennlp.commands import Subcommand
 from allennlp.commands.evaluate import Evaluate as AllenNlpEvaluate
-from allennlp.common.checks import ConfigurationError, check_for_gpu
+from allennlp.common.checks import ConfigurationError
 
-from tagger.commands.command import HelpFormatter
+from tagger.commands.command import wrapped
+from tagger.commands.command_line import load
 from tagger.common.console import show_last
 from tagger.common.files import write_atomically
 from tagger.common.locations import check_output
@@ -26,15 +26,12 @@ class Evaluate(AllenNlpEvaluate):
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
         subparser = super().add_subparser(parser)
-        subparser.formatter_class = HelpFormatter
         subparser.add_argument(
             "--from-text",
             action="store_true",
             help="join the gold tokens into text, tag the text, and compare entities by characters",
         )
-        evaluate = subparser.get_default("func")
-        subparser.set_defaults(func=functools.partial(_evaluate, evaluate))
-        return subparser
+        return wrapped(subparser, _evaluate)
 
 
 def _evaluate(
@@ -62,7 +59,6 @@ def _evaluate(
 
 
 def _evaluate_from_text(args: argparse.Namespace) -> Dict[str, Any]:
-    from allennlp.models import load_archive
 
     from tagger.metrics import format_metrics
     from tagger.predictors.saved_tagger import SavedTagger
@@ -73,10 +69,7 @@ def _evaluate_from_text(args: argparse.Namespace) -> Dict[str, Any]:
             "`--from-text` takes one file, and has no `--predictions-output-file`: `predict` writes "
             "what the tagger makes of texts"
         )
-    check_for_gpu(args.cuda_device)
-    archive = load_archive(
-        args.archive_file, cuda_device=args.cuda_device, overrides=args.overrides
-    )
+    archive = load(args)
     tagger = SavedTagger.of(archive, args.archive_file)
     instances = archive.validation_dataset_reader.read(args.input_file)
     metrics = evaluate_joined_tokens(tagger, instances)

@@ -11,12 +11,11 @@ from allennlp.commands.predict import Predict as AllenNlpPredict
 from allennlp.commands.predict import _PredictManager
 from allennlp.common import JsonDict
 from allennlp.common import logging as common_logging
-from allennlp.common.checks import ConfigurationError, check_for_gpu
-from allennlp.models import load_archive
+from allennlp.common.checks import ConfigurationError
 from allennlp.predictors import Predictor
 
 from tagger.commands.command import HelpFormatter
-from tagger.commands.command_line import make_predictor, parse_object
+from tagger.commands.command_line import load, make_predictor, parse_object
 from tagger.commands.evaluate import check_outputs, whole_output
 from tagger.common.inputs import utf8_lines
 from tagger.data.formats import recognise
@@ -86,13 +85,7 @@ def _refuse_annotated(path: str) -> None:
 
 def _load_predictor(args: argparse.Namespace) -> Predictor:
     arguments = parse_object("--predictor-args", args.predictor_args.strip() or "{}")
-    check_for_gpu(args.cuda_device)
-    archive = load_archive(
-        args.archive_file,
-        weights_file=args.weights_file,
-        cuda_device=args.cuda_device,
-        overrides=args.overrides,
-    )
+    archive = load(args)
     return make_predictor(archive, arguments, args.predictor, args.dataset_reader_choice)
 
 

@@ -4,7 +4,6 @@ allennlp predict-file model.tar.gz texts.jsonl -o predictions.jsonl
 """
 
 import argparse
-import logging
 import os
 import time
 from itertools import chain
@@ -23,15 +22,15 @@ from typing import (
 )
 
 from allennlp.commands.subcommand import Subcommand
-from allennlp.common.checks import ConfigurationError, check_for_gpu
+from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 from allennlp.common.tqdm import Tqdm
 from allennlp.common.util import lazy_groups_of
-from allennlp.models import Model, load_archive
+from allennlp.models import Model
 from allennlp.predictors import Predictor
 
 from tagger.commands.command import Command, add_shared
-from tagger.commands.command_line import make_predictor, parse_object
+from tagger.commands.command_line import load, make_predictor, parse_object
 from tagger.commands.prediction_inputs import (
     InstanceInputs,
     LineInputs,
@@ -151,12 +150,8 @@ class PredictFile(Command):
         inputs = [args.archive_file, args.input_file, *files]
         check_output(args.output, inputs, args.force, takes_addresses=True)
         input_format = _format_of_input(args, files[0])
-        logging.getLogger("allennlp.common.params").disabled = True
         os.environ.setdefault(*FEW_SHAPES)
-        check_for_gpu(args.cuda_device)
-        archive = load_archive(
-            args.archive_file, cuda_device=args.cuda_device, overrides=args.overrides
-        )
+        archive = load(args)
         predict_file(
             make_predictor(archive, predictor_args),
             args.input_file,

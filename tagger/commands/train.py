@@ -1,7 +1,6 @@
 """The subcommand `train`: AllenNLP's, which removes nothing but runs, and keeps a finished one."""
 
 import argparse
-import functools
 import json
 from pathlib import Path
 from typing import Callable
@@ -12,7 +11,7 @@ from allennlp.commands.train import Train as AllenNlpTrain
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
-from tagger.commands.command import HelpFormatter
+from tagger.commands.command import wrapped
 
 _Command = Callable[[argparse.Namespace], None]
 
@@ -26,22 +25,14 @@ class Train(AllenNlpTrain):
     """
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        subparser = super().add_subparser(parser)
-        subparser.formatter_class = HelpFormatter
-        train = subparser.get_default("func")
-        subparser.set_defaults(func=functools.partial(_train_unless_finished, train))
-        return subparser
+        return wrapped(super().add_subparser(parser), _train_unless_finished)
 
 
 def _train_unless_finished(train: _Command, args: argparse.Namespace) -> None:
     from tagger.commands.train_from_text import measure_on_text
-    from tagger.common.config_files import files_named
-    from tagger.common.locations import check_may_be_removed
     from tagger.training.config_checks import check_config
     from tagger.training.run_folder import (
         TEXT_METRICS_FILE,
-        check_can_be_made,
-        check_is_run,
         check_is_same_run,
         is_finished,
         keep_finished,
@@ -54,14 +45,9 @@ def _train_unless_finished(train: _Command, args: argparse.Namespace) -> None:
         )
     params = Params.from_file(args.param_path, args.overrides)
     check_config(params.as_dict(quiet=True))
-    check_can_be_made(folder)
+    _check_folder(args, params, args.force and not args.recover)
     if args.recover:
         check_is_same_run(params, folder)
-    elif args.force:
-        check_is_run(folder)
-        check_may_be_removed(
-            Path(folder), [args.param_path, *files_named(params.as_dict(quiet=True))]
-        )
     if args.recover and is_finished(folder):
         keep_finished(params, folder, args.force)
     else:
@@ -99,22 +85,23 @@ class FindLearningRate(AllenNlpFindLearningRate):
     """Finds a learning rate as AllenNLP does; `--force` removes the folder of a run only."""
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        subparser = super().add_subparser(parser)
-        subparser.formatter_class = HelpFormatter
-        find = subparser.get_default("func")
-        subparser.set_defaults(func=functools.partial(_find, find))
-        return subparser
+        return wrapped(super().add_subparser(parser), _find)
 
 
 def _find(find: _Command, args: argparse.Namespace) -> None:
+    _check_folder(args, Params.from_file(args.param_path, args.overrides), args.force)
+    find(args)
+
+
+def _check_folder(args: argparse.Namespace, params: Params, force: bool) -> None:
+    """Refuses a folder that cannot be made, or that `--force` must not remove."""
     from tagger.common.config_files import files_named
     from tagger.common.locations import check_may_be_removed
     from tagger.training.run_folder import check_can_be_made, check_is_run
 
-    folder, path = args.serialization_dir, args.param_path
+    folder = args.serialization_dir
     check_can_be_made(folder)
-    if args.force:
+    if force:
         check_is_run(folder)
-        config = Params.from_file(path, args.overrides).as_dict(quiet=True)
-        check_may_be_removed(Path(folder), [path, *files_named(config)])
-    find(args)
+        inputs = [args.param_path, *files_named(params.as_dict(quiet=True))]
+        check_may_be_removed(Path(folder), inputs)

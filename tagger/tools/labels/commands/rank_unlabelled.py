@@ -9,11 +9,10 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from allennlp.commands.subcommand import Subcommand
-from allennlp.common.checks import ConfigurationError, check_for_gpu
-from allennlp.models import load_archive
+from allennlp.common.checks import ConfigurationError
 
 from tagger.commands.command import Command, add_shared
-from tagger.commands.command_line import make_predictor
+from tagger.commands.command_line import load, make_predictor
 from tagger.common.console import say
 from tagger.common.locations import check_output
 from tagger.data.formats import FORMATS, convert_texts, recognise
@@ -85,8 +84,7 @@ class RankUnlabelled(Command):
                 f"`--format` {args.format} has no room for what is asked of a text; take one of {kept}, "
                 "or leave `--by span` out"
             )
-        check_for_gpu(args.cuda_device)
-        archive = load_archive(args.archive_file, cuda_device=args.cuda_device)
+        archive = load(args)
         predictor = make_predictor(archive, {"plain": args.plain})
         if not isinstance(predictor, SequenceTaggerPredictor):
             raise ConfigurationError("`archive_file` must hold a sequence tagger")

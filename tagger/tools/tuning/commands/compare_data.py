@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence
 
 import numpy as np
 from allennlp.commands.subcommand import Subcommand
-from allennlp.common.checks import ConfigurationError, check_for_gpu
-from allennlp.models import load_archive
+from allennlp.common.checks import ConfigurationError
 
 from tagger.commands.command import Command, add_shared
-from tagger.commands.command_line import make_predictor
+from tagger.commands.command_line import load, make_predictor
 from tagger.common.console import say
 from tagger.common.files import write_atomically
 from tagger.common.locations import check_output
@@ -90,8 +89,7 @@ class CompareData(Command):
         if args.output:
             inputs = [args.archive_file, args.calibration_file, args.new_file]
             check_output(args.output, inputs, args.force)
-        check_for_gpu(args.cuda_device)
-        archive = load_archive(args.archive_file, cuda_device=args.cuda_device)
+        archive = load(args)
         model, reader = archive.model, archive.validation_dataset_reader
         labelled = features_of_columns(model, reader, args.calibration_file, args.batch_size)
         if args.format == "text":

@@ -13,6 +13,7 @@ from allennlp.data import DatasetReader, Instance
 from allennlp.models import Archive
 
 from tagger.commands.command import Command, add_shared
+from tagger.commands.command_line import load
 from tagger.common.console import say
 
 if TYPE_CHECKING:
@@ -46,8 +47,6 @@ class WriteSoftLabels(Command):
         add_shared(parser, "--batch-size", "--cuda-device", "--force")
 
     def run(self, args: argparse.Namespace) -> None:
-        from allennlp.common.checks import check_for_gpu
-        from allennlp.models import load_archive
 
         from tagger.common.files import write_atomically
         from tagger.common.locations import check_output
@@ -56,8 +55,7 @@ class WriteSoftLabels(Command):
         from tagger.models.teaching import soft_labels_of
 
         check_output(args.output, [args.archive_file, args.input_file], args.force)
-        check_for_gpu(args.cuda_device)
-        archive = load_archive(args.archive_file, cuda_device=args.cuda_device)
+        archive = load(args)
         if args.format == "text":
             reader = archive.validation_dataset_reader
             splitter = TextSplitter(

@@ -5,18 +5,18 @@ allennlp tune-decoding model.tar.gz dev.txt -o precise.tar.gz --precision PER=0.
 
 import argparse
 import json
-import logging
 import math
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, List, Optional, Sequence, Tuple
 
 from allennlp.commands.subcommand import Subcommand
-from allennlp.common.checks import ConfigurationError, check_for_gpu
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader
-from allennlp.models import Archive, load_archive
+from allennlp.models import Archive
 
 from tagger.commands.command import Command, add_shared
+from tagger.commands.command_line import load
 from tagger.common.console import say
 from tagger.common.locations import check_output
 from tagger.metrics.label_metrics import metrics_by_label, precision_recall_f1
@@ -106,9 +106,7 @@ class TuneDecoding(Command):
     def run(self, args: argparse.Namespace) -> None:
         _check_options(args)
         check_output(args.output, [args.archive_file, args.input_file], args.force)
-        logging.getLogger("allennlp.common.params").disabled = True
-        check_for_gpu(args.cuda_device)
-        archive = load_archive(args.archive_file, cuda_device=args.cuda_device)
+        archive = load(args)
         if args.target or args.common:
             thresholds.tune_thresholds(args, archive)
         elif args.recalibrate:
