@@ -30,12 +30,10 @@ def load(args: argparse.Namespace) -> Archive:
     """Loads the archive that the arguments of a command name, to their device, with their overrides."""
     logging.getLogger("allennlp.common.params").disabled = True
     check_for_gpu(args.cuda_device)
-    return load_archive(
-        args.archive_file,
-        weights_file=getattr(args, "weights_file", None),
-        cuda_device=args.cuda_device,
-        overrides=getattr(args, "overrides", ""),
-    )
+    # AllenNLP's default for the weights is None, whatever their type says.
+    weights: Any = getattr(args, "weights_file", None)
+    overrides = getattr(args, "overrides", "")
+    return load_archive(args.archive_file, args.cuda_device, overrides, weights)
 
 
 def make_predictor(

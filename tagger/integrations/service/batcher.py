@@ -1,10 +1,10 @@
 """Tags the texts of several requests together."""
 
 import asyncio
-from collections import deque
+from collections import defaultdict, deque
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, islice
-from typing import Deque, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Deque, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from tagger.data.texts import Text
 from tagger.integrations.service.limits import Limits, RequestError, refuse_above
@@ -24,6 +24,8 @@ class Job(NamedTuple):
     biases: Tuple[Tuple[str, float], ...]
 
 
+#: Texts that are split into words.
+Inputs = List[Union[Text, List[str]]]
 Outcome = Union[List[TaggedText], Exception]
 
 
@@ -49,11 +51,7 @@ class Batcher:
         return len(self._waiting)
 
     async def tag(self, job: Job) -> List[TaggedText]:
-        """Returns the results of a job, one for each input.
-
-        Raises:
-            RequestError: If too many requests wait, or a text exceeds a limit.
-        """
+        """Returns the results of a job, one for each input, unless too many requests wait."""
         if self.num_waiting >= self._limits.waiting_requests:
             raise RequestError(
                 503,
@@ -108,31 +106,23 @@ class Batcher:
 
     def outcomes(self, jobs: Sequence[Job]) -> List[Outcome]:
         """Returns the results of each job, or its error. Nothing but the worker's thread calls this."""
-        outcomes: List[Outcome] = [[] for _ in jobs]
-        groups: Dict[Tuple[Extras, Tuple[Tuple[str, float], ...]], List[int]] = {}
-        inputs: List[List[Union[Text, List[str]]]] = []
+        outcomes: Dict[int, Outcome] = {}
+        # By extras and biases, the inputs of each job.
+        groups: Dict[Any, Dict[int, Inputs]] = defaultdict(dict)
         for index, job in enumerate(jobs):
             try:
-                inputs.append(self._split(job))
-                groups.setdefault((job.extras, job.biases), []).append(index)
+                groups[job.extras, job.biases][index] = self._split(job)
             except Exception as error:
-                inputs.append([])
                 outcomes[index] = error
-        for (extras, biases), members in groups.items():
+        for (extras, biases), inputs in groups.items():
             model = self._model.with_bias(dict(biases)) if biases else self._model
-            tagged = _tag_each(model, [inputs[index] for index in members], extras)
-            for index, outcome in zip(members, tagged):
-                outcomes[index] = outcome
-        return outcomes
+            outcomes.update(zip(inputs, _tag_each(model, list(inputs.values()), extras)))
+        return [outcomes[index] for index in range(len(jobs))]
 
-    def _split(self, job: Job) -> List[Union[Text, List[str]]]:
-        """Splits texts into tokens, and counts these.
-
-        Raises:
-            RequestError: If there are too many.
-        """
+    def _split(self, job: Job) -> Inputs:
+        """Splits texts into tokens, and refuses too many."""
         limits, num_tokens = self._limits, 0
-        inputs: List[Union[Text, List[str]]] = []
+        inputs: Inputs = []
         for number, each in enumerate(job.inputs):
             split = self._model.split(each) if isinstance(each, str) else each
             size = len(split.words if isinstance(split, Text) else split)
@@ -155,9 +145,7 @@ class Batcher:
         return inputs
 
 
-def _tag_each(
-    model: SavedTagger, inputs: Sequence[List[Union[Text, List[str]]]], extras: Extras
-) -> List[Outcome]:
+def _tag_each(model: SavedTagger, inputs: Sequence[Inputs], extras: Extras) -> List[Outcome]:
     """Tags the inputs of several jobs in one call, or if that fails, job by job."""
     try:
         results = iter(model.tag(list(chain(*inputs)), **extras._asdict()))

@@ -82,11 +82,7 @@ class Guard:
             raise RequestError(403, "other_site", message)
 
     async def _whole_body(self, headers: Dict[bytes, bytes], receive: Receive) -> Optional[bytes]:
-        """Reads a body; None if the client leaves before its end.
-
-        Raises:
-            RequestError: If it is too large or too slow.
-        """
+        """Reads a body, neither too large nor too slow; None if the client leaves before its end."""
         limit = self._limits.body_bytes
         declared = headers.get(b"content-length", b"0")
         size = int(declared) if declared.isdigit() and len(declared) < 20 else 0

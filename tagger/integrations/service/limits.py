@@ -21,15 +21,9 @@ Number = Union[int, float]
 
 
 class RequestError(HTTPException):
-    """Ends a request with an error that its sender can mend.
+    """Ends a request with an error that its sender can correct.
 
-    Args:
-        status: The HTTP status.
-        code: A name of the error for programs, such as `too_many_texts`.
-        message: What is wrong, and what to do.
-        limit: The limit that was exceeded, if any.
-        got: What exceeded it.
-        headers: Further headers of the answer.
+    `code` names it for programs, such as `too_many_texts`; `got` is what exceeded `limit`, if anything.
     """
 
     def __init__(
@@ -114,11 +108,7 @@ def make_limits(given: Mapping[str, Any]) -> Limits:
 
 
 def inputs_of(request: TagRequest) -> List[Union[str, List[str]]]:
-    """Returns the texts and lists of tokens of a request.
-
-    Raises:
-        RequestError: If the request does not have exactly one of the fields for them.
-    """
+    """Returns the texts and lists of tokens of a request, which has exactly one field of them."""
     try:
         only_field({name: getattr(request, name) for name in FIELDS}, FIELDS)
     except InputError as error:
@@ -129,11 +119,7 @@ def inputs_of(request: TagRequest) -> List[Union[str, List[str]]]:
 
 
 def check_sizes(inputs: Sequence[Union[str, List[str]]], limits: Limits) -> None:
-    """Counts texts and characters. Tokens are counted when texts are split.
-
-    Raises:
-        RequestError: If there are too many.
-    """
+    """Refuses too many texts or characters. Tokens are counted when texts are split."""
     refuse_above(
         limits.texts,
         len(inputs),
