@@ -85,8 +85,8 @@ class TextTagger(ABC, Generic[T]):
             text without a token has none.
 
         Raises:
-            InputError: If an input is neither a text nor a list of tokens; see `tagger_onnx.inputs`. An
-                `InputError` is a `TypeError` and a `ValueError`.
+            InputError: If an input is neither a text nor a list of tokens; it is a `TypeError` and a
+                `ValueError`.
             ValueError: If a text is too long for the transformer of an exported tagger, or the tagger
                 cannot give what is asked for (a `ConfigurationError`, except from an exported tagger).
         """

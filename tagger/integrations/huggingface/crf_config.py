@@ -83,8 +83,7 @@ def resolved_weighting(
 
     Args:
         weighting: The `type` of a `TagWeighting` and its arguments as in a config of AllenNLP, such as
-            `{"type": "chain", "label_weights": {"PER": 2}}` or
-            `{"type": "marginal", "weight_rule": {"type": "balanced"}, "gamma": 1}`.
+            `{"type": "chain", "label_weights": {"PER": 2}}`.
         tags: All tags, in the order of their indices.
         tag_counts: How often training shows each tag, which a `weight_rule` needs.
 

@@ -15,11 +15,7 @@ class LabelSmoothingCheck(TrainerCallback):
     def on_init_end(
         self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any
     ) -> None:
-        """Checks the arguments of a new trainer.
-
-        Raises:
-            ConfigurationError: If they smooth labels, and the model has a CRF.
-        """
+        """Refuses arguments of a new trainer that smooth labels, if the model has a CRF."""
         if args.label_smoothing_factor and model is not None and crf_model_in(model) is not None:
             raise ConfigurationError(
                 f"`label_smoothing_factor` must be 0 for a CRF, because it would replace the CRF's loss "

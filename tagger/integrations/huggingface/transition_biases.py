@@ -22,17 +22,11 @@ _PREFIX = "transition_bias_"
 
 
 def transition_biases(path: Path, tags: Sequence[str]) -> torch.Tensor:
-    """Reads transition scores.
+    """Reads transition scores, (K, K): what to add to the score of each transition of K tags.
 
-    The file is JSON: `{"operating_points": {"default": {"biases": {"transition_bias_background_stay":
-    0.0, ...}}}}`, or the inner object alone, with or without the prefix `transition_bias_`.
-
-    Args:
-        path: The file.
-        tags: K tags in IOBES or BIOUL, whose `L` and `U` stand for `E` and `S`.
-
-    Returns:
-        (K, K), what to add to the score of each transition.
+    The tags are in IOBES or BIOUL, whose `L` and `U` stand for `E` and `S`. The file is JSON:
+    `{"operating_points": {"default": {"biases": {"transition_bias_background_stay": 0.0, ...}}}}`, or
+    the inner object alone, with or without the prefix `transition_bias_`.
 
     Raises:
         ConfigurationError: If the file is not as described, or the tags do not mark the ends of

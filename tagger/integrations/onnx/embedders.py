@@ -83,7 +83,7 @@ def embed(
                 f"`{type_name(type(own))}`; use {', '.join(map(type_name, kinds))}"
             )
         vectors, descriptions[name] = add(words.graph, own, Part(name, indexer, vocab))
-        is_of_words = add is not _embed_with_transformer
+        is_of_words = add is not _embed_pieces
         embedded.append(vectors.gather(words) if is_of_words else vectors)
     return embedded[0].op("Concat", *embedded[1:], axis=2), descriptions
 
@@ -152,9 +152,8 @@ def find(table: HashTable, hashes: Value) -> Value:
     return known.gather(row).equals(hashes).where(row, np.int64(-1))
 
 
-def _embed_with_transformer(graph: Graph, embedder: Any, part: Part) -> Tuple[Value, Description]:
-    indexer: Any = part.indexer
-    return embed_with_transformer(graph, embedder, indexer, part.name)
+def _embed_pieces(graph: Graph, embedder: Any, part: Part) -> Tuple[Value, Description]:
+    return embed_with_transformer(graph, embedder, part.indexer, part.name)
 
 
 _Adder = Callable[[Graph, Any, Part], Tuple[Value, Description]]
@@ -167,10 +166,10 @@ _EMBEDDERS: Dict[type, Tuple[Optional[_Adder], Tuple[type, ...]]] = {
     ),
     Embedding: (_embed_ids, (SingleIdTokenIndexer, WordShapesIndexer)),
     PretrainedTransformerMismatchedEmbedder: (
-        _embed_with_transformer,
+        _embed_pieces,
         (PretrainedTransformerMismatchedIndexer,),
     ),
     TokenCharactersEncoder: (_embed_characters, (CachedCharactersIndexer, TokenCharactersIndexer)),
-    TransformerEmbedder: (_embed_with_transformer, (TransformerIndexer,)),
+    TransformerEmbedder: (_embed_pieces, (TransformerIndexer,)),
     WordVectors: (_embed_forms, (WordFormsIndexer,)),
 }

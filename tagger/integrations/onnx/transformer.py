@@ -5,14 +5,14 @@ Letters: `B` batch, `T` tokens, `P` word pieces, `D` features.
 
 import logging
 import warnings
-from typing import Any, Dict, List, NamedTuple, Tuple, Union, cast
+from typing import Any, Dict, List, Tuple, cast
 
 import numpy as np
 import onnx
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data.token_indexers import PretrainedTransformerMismatchedIndexer
-from allennlp.modules.token_embedders import PretrainedTransformerMismatchedEmbedder
+from allennlp.modules.token_embedders import PretrainedTransformerEmbedder
 
 from tagger.integrations.onnx.graph import OPSET, Graph, Value
 from tagger.modules.token_embedders import TransformerEmbedder
@@ -20,47 +20,39 @@ from tagger.transformers.transformer_indexer import TransformerIndexer
 from tagger.transformers.windows import longest_window
 
 
-class _Reader(NamedTuple):
-    """What an embedder and its indexer do."""
-
-    transformer: Any
-    pooling: str
-    description: Dict[str, Any]
-
-
 def embed_with_transformer(
-    graph: Graph,
-    embedder: Union[PretrainedTransformerMismatchedEmbedder, TransformerEmbedder],
-    indexer: Union[PretrainedTransformerMismatchedIndexer, TransformerIndexer],
-    name: str,
+    graph: Graph, embedder: Any, indexer: Any, name: str
 ) -> Tuple[Value, Dict[str, Any]]:
-    """Embeds tokens with a transformer that sees their word pieces.
+    """Embeds tokens with a transformer that sees their word pieces, and describes the indexer.
 
     Raises:
         ConfigurationError: If a setting or the transformer cannot be exported.
     """
     if isinstance(embedder, TransformerEmbedder):
-        assert isinstance(indexer, TransformerIndexer)
-        reader = _ours(embedder, indexer)
+        transformer, pooling = embedder.transformer_model, embedder.pooling
+        description = _describe(indexer)
     else:
-        assert isinstance(indexer, PretrainedTransformerMismatchedIndexer)
-        reader = _allennlps(embedder, indexer)
+        transformer = embedder._matched_embedder.transformer_model
+        pooling = "mean" if embedder.sub_token_mode == "avg" else "first"
+        description = _describe_allennlps(embedder._matched_embedder, indexer)
     pieces = graph.input(f"{name}_pieces", "int64", ["batch", "pieces"])
     num_pieces = graph.input(f"{name}_num_pieces", "int64", ["batch"])
     offsets = graph.input(f"{name}_offsets", "int64", ["batch", "tokens", 2])
     # (P,), (B, P)
     places = pieces.places(1)
     mask = (places < num_pieces.unsqueeze(1)).cast("float32")
-    vectors = graph.take_in(_exported(reader.transformer), [pieces, mask])
-    return _shares(offsets, places, reader.pooling).op("MatMul", vectors), reader.description
+    vectors = graph.take_in(_exported(transformer), [pieces, mask])
+    return _shares(offsets, places, pooling).op("MatMul", vectors), {
+        "kind": "pieces",
+        **description,
+    }
 
 
-def _ours(embedder: TransformerEmbedder, indexer: TransformerIndexer) -> _Reader:
-    """Reads a text in one window: longer texts are refused by the runtime."""
+def _describe(indexer: TransformerIndexer) -> Dict[str, Any]:
+    """Texts are read in one window; longer ones are refused by the runtime."""
     pieces = indexer.word_pieces
     start, end = pieces.start_pieces, pieces.end_pieces
-    description = {
-        "kind": "pieces",
+    return {
         "tokenizer": _rules(indexer.tokenizer),
         "start": start,
         "end": end,
@@ -69,25 +61,34 @@ def _ours(embedder: TransformerEmbedder, indexer: TransformerIndexer) -> _Reader
         "unknown": pieces([""])[0],
         "max_pieces": len(start) + indexer.max_pieces + len(end),
     }
-    return _Reader(embedder.transformer_model, embedder.pooling, description)
 
 
-def _allennlps(
-    embedder: PretrainedTransformerMismatchedEmbedder,
-    indexer: PretrainedTransformerMismatchedIndexer,
-) -> _Reader:
-    matched = embedder._matched_embedder
-    if matched._max_length is not None or indexer._matched_indexer._max_length is not None:
+def _describe_allennlps(
+    embedder: PretrainedTransformerEmbedder, indexer: PretrainedTransformerMismatchedIndexer
+) -> Dict[str, Any]:
+    if embedder._max_length is not None or indexer._matched_indexer._max_length is not None:
         raise ConfigurationError(
             "`pretrained_transformer_mismatched` with a `max_length` cannot be exported; leave it out"
         )
-    if matched._scalar_mix is not None:
+    if embedder._scalar_mix is not None:
         raise ConfigurationError(
             "`pretrained_transformer_mismatched` with `last_layer_only` false cannot be exported"
         )
-    pooling = "mean" if embedder.sub_token_mode == "avg" else "first"
-    transformer = matched.transformer_model
-    return _Reader(transformer, pooling, _describe(indexer, transformer))
+    own = indexer._allennlp_tokenizer
+    start, end = own.single_sequence_start_tokens, own.single_sequence_end_tokens
+    types: List[Any] = [token.type_id for token in [*start, *end]]
+    if any([*types, own.single_sequence_token_type_id]):
+        raise ConfigurationError(
+            f"the tokenizer `{type(indexer._tokenizer).__name__}` gives types to word pieces, which "
+            f"cannot be exported"
+        )
+    return {
+        "tokenizer": _rules(indexer._tokenizer),
+        "start": [token.text_id for token in start],
+        "end": [token.text_id for token in end],
+        "padding": indexer._tokenizer.pad_token_id or 0,
+        "max_pieces": longest_window(embedder.transformer_model.config),
+    }
 
 
 def _shares(offsets: Value, places: Value, pooling: str) -> Value:
@@ -134,28 +135,6 @@ def _exported(transformer: torch.nn.Module) -> onnx.ModelProto:
             f"says {type(error).__name__}: {str(error)[:200]}"
         ) from error
     return cast(onnx.ModelProto, program.model_proto)
-
-
-def _describe(
-    indexer: PretrainedTransformerMismatchedIndexer, transformer: torch.nn.Module
-) -> Dict[str, Any]:
-    own = indexer._allennlp_tokenizer
-    rules = _rules(indexer._tokenizer)
-    start, end = own.single_sequence_start_tokens, own.single_sequence_end_tokens
-    types: List[Any] = [token.type_id for token in [*start, *end]]
-    if any([*types, own.single_sequence_token_type_id]):
-        raise ConfigurationError(
-            f"the tokenizer `{type(indexer._tokenizer).__name__}` gives types to word pieces, which "
-            f"cannot be exported"
-        )
-    return {
-        "kind": "pieces",
-        "tokenizer": rules,
-        "start": [token.text_id for token in start],
-        "end": [token.text_id for token in end],
-        "padding": indexer._tokenizer.pad_token_id or 0,
-        "max_pieces": longest_window(transformer.config),
-    }
 
 
 def _rules(tokenizer: Any) -> str:

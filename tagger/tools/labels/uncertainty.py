@@ -6,7 +6,6 @@ the tagger's chain, whatever stands around it.
 Letters: `B` rows, `T` tokens, `K` tags, `N` questions, `C` labels.
 """
 
-import itertools
 from typing import Callable, Dict, Iterator, List, NamedTuple, Sequence, Tuple, cast
 
 import numpy as np
@@ -161,54 +160,49 @@ def uncertain_sentences(
         with torch.no_grad():
             mask, is_known = batch.mask, (batch.gold_tags >= 0) & batch.mask
             chain = _chain_given(cast(ChainHead, model.head), batch, is_known)
-            candidates, probabilities = finder.candidates(chain, _LEAST_PROBABILITY, mask)
-            doubts = (probabilities * (1 - probabilities)).cpu().numpy()
+            candidates, p = finder.candidates(chain, _LEAST_PROBABILITY, mask)
+            doubts = (p * (1 - p)).cpu().numpy()
             uncertain = candidates.where(doubts >= least_doubt * (1 - least_doubt))
             runs = _runs(uncertain, is_known.cpu().numpy())
             places = runs if by == "span" else _whole_rows(mask & ~is_known, mask)
             scores = score_of(chain, places, mask) / (places[:, 2] - places[:, 1] + 1)
             best = finder(viterbi_decode(chain, mask)[0], mask)
-            entities = _named(finder, best, finder.probabilities(chain, best, mask))
+            probabilities = finder.probabilities(chain, best, mask).cpu().numpy()
             expected = expected_entities(tables, chain, mask).cpu().numpy()
-        all_rows = (best.rows, runs[:, 0], places[:, 0], candidates.rows)
-        slices = zip(*(_slices(rows, len(mask)) for rows in all_rows))
-        for row, (of_best, of_runs, own, here) in enumerate(slices):
+        for row in range(len(mask)):
+            is_best, own, here = (
+                each == row for each in (best.rows, places[:, 0], candidates.rows)
+            )
             yield UncertainSentence(
                 int(mask[row].sum()),
-                entities[of_best],
-                runs[of_runs, 1:].tolist(),
+                _named(finder.labels, best.where(is_best), probabilities[is_best]),
+                runs[runs[:, 0] == row, 1:].tolist(),
                 places[own, 1:].tolist(),
                 scores[own],
-                _of_labels(places[own, 1:], candidates, doubts, here, len(finder.labels)),
+                _of_labels(places[own, 1:], candidates.where(here), doubts[here], finder.labels),
                 expected[row],
             )
 
 
 def _named(
-    finder: EntityFinder, entities: Entities, probabilities: torch.Tensor
+    labels: Sequence[str], entities: Entities, probabilities: np.ndarray
 ) -> List[Tuple[Span, float]]:
-    places = zip(*(column.tolist() for column in entities), probabilities.tolist())
+    columns = (entities.labels, entities.firsts, entities.lasts, probabilities)
     return [
-        ((finder.labels[label], (first, last)), probability)
-        for label, _, first, last, probability in places
+        ((labels[label], (first, last)), probability)
+        for label, first, last, probability in zip(*(column.tolist() for column in columns))
     ]
 
 
-def _slices(rows: np.ndarray, num_rows: int) -> List[slice]:
-    """Returns where each row is in sorted numbers of rows."""
-    bounds = np.searchsorted(rows, np.arange(num_rows + 1)).tolist()
-    return [slice(*pair) for pair in itertools.pairwise(bounds)]
-
-
 def _of_labels(
-    questions: np.ndarray, candidates: Entities, doubts: np.ndarray, here: slice, num_labels: int
+    questions: np.ndarray, candidates: Entities, doubts: np.ndarray, labels: Sequence[str]
 ) -> np.ndarray:
     """Returns the doubt about entities of each label inside each question of a row, (N, C)."""
     firsts, lasts = questions.T[..., np.newaxis]
     # (N, M), (M, C)
-    is_inside = (candidates.firsts[here] >= firsts) & (candidates.lasts[here] <= lasts)
-    has_label = candidates.labels[here, np.newaxis] == np.arange(num_labels)
-    found: np.ndarray = is_inside @ (doubts[here, np.newaxis] * has_label)
+    is_inside = (candidates.firsts >= firsts) & (candidates.lasts <= lasts)
+    has_label = candidates.labels[:, np.newaxis] == np.arange(len(labels))
+    found: np.ndarray = is_inside @ (doubts[:, np.newaxis] * has_label)
     return found
 
 

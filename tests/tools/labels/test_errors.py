@@ -153,11 +153,11 @@ def test_what_is_written_reads_back_and_decisions_belong_to_their_list(corrupted
         read_decisions(decisions, corpus, issues)
 
 
-def test_planted_errors_are_legal_errors_of_all_kinds(corrupted):
+def test_synthetic_errors_are_legal_errors_of_all_kinds(corrupted):
     corpus, _, _ = corrupted
     spans = [sentence.spans for sentence in corpus.sentences]
-    planted = with_synthetic_errors(corpus.sentences, np.random.default_rng(0))
-    pairs = list(zip(spans, planted, corpus.sentences))
+    changed = with_synthetic_errors(corpus.sentences, np.random.default_rng(0))
+    pairs = list(zip(spans, changed, corpus.sentences))
     for _, own, sentence in pairs:
         spans_to_tags(own, len(sentence.tokens), "BIO")
     num_changed = sum(own != before for before, own, _ in pairs)
