@@ -36,54 +36,33 @@ _KINDS = {
 
 
 class Cell(NamedTuple):
-    """A cell of a table of confusions.
+    """A cell of a table of confusions."""
 
-    Attributes:
-        number: How often the row's gold label was predicted as the column's.
-        tint: From 0 to 100, the square root of the share in percent; of gold items in the rows of
-            labels, of predicted ones in the rows below.
-        is_right: Whether row and column agree.
-    """
-
-    number: int
+    number: int  # How often the row's gold label was predicted as the column's
+    # From 0 to 100, the square root of the share in percent; of gold items in the rows of labels,
+    # of predicted ones in the rows below.
     tint: int
-    is_right: bool
+    is_right: bool  # Whether row and column agree
 
 
 class Confusions(NamedTuple):
-    """Confusions as a table, or, with many labels, as a list of the most frequent ones.
+    """Confusions as a table, or, with many labels, as a list of the most frequent ones."""
 
-    Attributes:
-        title: What is counted.
-        columns: The names of the columns; empty if there is a list.
-        rows: A name and the cells of each row.
-        errors: Gold, predicted and number, most frequent first.
-    """
-
-    title: str
-    columns: List[str]
-    rows: List[Tuple[str, List[Cell]]]
-    errors: List[Tuple[str, str, int]]
+    title: str  # What is counted
+    columns: List[str]  # The names of the columns; empty if there is a list
+    rows: List[Tuple[str, List[Cell]]]  # A name and the cells of each row
+    errors: List[Tuple[str, str, int]]  # Gold, predicted and number, most frequent first
 
 
 class Kind(NamedTuple):
-    """A kind of error.
+    """A kind of error."""
 
-    Attributes:
-        name: The words that examples use.
-        short: The name in tables of confusions of entities.
-        meaning: What is wrong.
-        gold: How many gold items are concerned; None if it concerns none.
-        predicted: How many predicted items are concerned; None if it concerns none.
-        example: A gold and a predicted entity that differ so.
-    """
-
-    name: str
-    short: str
-    meaning: str
-    gold: Optional[int]
-    predicted: Optional[int]
-    example: str = ""
+    name: str  # The words that examples use
+    short: str  # The name in tables of confusions of entities
+    meaning: str  # What is wrong
+    gold: Optional[int]  # How many gold items are concerned; None if it concerns none
+    predicted: Optional[int]  # How many predicted items are concerned; None if it concerns none
+    example: str = ""  # A gold and a predicted entity that differ so
 
 
 class Fate(NamedTuple):

@@ -23,38 +23,23 @@ Points = Tuple[np.ndarray, np.ndarray, Tuple[float, float]]
 
 
 class Evaluation(NamedTuple):
-    """What a model does on some data.
+    """What a model does on some data."""
 
-    Attributes:
-        kind: What is counted: `entities`, `tokens` (plain tags), `token labels` or `documents`.
-        num_sentences: S.
-        num_words: The number of tokens; 0 for documents.
-        num_shown: How many sentences, the wrong ones among them, can be shown: those without unknown
-            tags.
-        labels: The C labels.
-        counts: (S, 3, C) int64, true positives, predicted and gold of each sentence.
-        metrics: The model's metrics by name.
-        confusions: The model's confusions by name; empty if there are none.
-        points: Precision and recall by label, for labels with probabilities.
-        calibration: (3, R), as from `count_calibration`; None without probabilities.
-        thresholds: The threshold of each label, if there are any.
-        num_wrong: The number of sentences with an error.
-        examples: Some of them.
-    """
-
-    kind: str
-    num_sentences: int
-    num_words: int
+    kind: str  # What is counted: `entities`, `tokens` (plain tags), `token labels` or `documents`
+    num_sentences: int  # S
+    num_words: int  # The number of tokens; 0 for documents
+    # How many sentences, the wrong ones among them, can be shown: those without unknown tags.
     num_shown: int
-    labels: List[str]
-    counts: np.ndarray
-    metrics: Dict[str, float]
-    confusions: Dict[str, int]
-    points: Dict[str, Points]
+    labels: List[str]  # The C labels
+    counts: np.ndarray  # (S, 3, C) int64, true positives, predicted and gold of each sentence
+    metrics: Dict[str, float]  # The model's metrics by name
+    confusions: Dict[str, int]  # The model's confusions by name; empty if there are none
+    points: Dict[str, Points]  # Precision and recall by label, for labels with probabilities
+    # (3, R), as from `count_calibration`; None without probabilities.
     calibration: Optional[np.ndarray]
-    thresholds: Dict[str, float]
-    num_wrong: int
-    examples: List[Example]
+    thresholds: Dict[str, float]  # The threshold of each label, if there are any
+    num_wrong: int  # The number of sentences with an error
+    examples: List[Example]  # Some of them
 
 
 def evaluate(

@@ -19,41 +19,24 @@ class Place(NamedTuple):
 
 
 class Items(NamedTuple):
-    """N items that a model gives a probability, such as predicted entities.
+    """N items that a model gives a probability, such as predicted entities."""
 
-    Attributes:
-        labels: (N,) int64, indices of labels.
-        probabilities: (N,).
-        is_right: (N,) bool.
-        is_predicted: (N,) bool.
-    """
-
-    labels: np.ndarray
-    probabilities: np.ndarray
-    is_right: np.ndarray
-    is_predicted: np.ndarray
+    labels: np.ndarray  # (N,) int64, indices of labels
+    probabilities: np.ndarray  # (N,)
+    is_right: np.ndarray  # (N,) bool
+    is_predicted: np.ndarray  # (N,) bool
 
 
 class Result(NamedTuple):
-    """What a model does in a sentence or in a document.
+    """What a model does in a sentence or in a document."""
 
-    Attributes:
-        counts: (3, C) int64, true positives, predicted and gold.
-        num_words: The number of tokens; 0 for documents.
-        is_shown: Whether its errors can be shown: none of its tags is unknown.
-        items: What has a probability.
-        num_gold: (C,), how many items there should be.
-        errors: The labels that are concerned, each with what is wrong.
-        example: What makes an example of the errors.
-    """
-
-    counts: np.ndarray
-    num_words: int
-    is_shown: bool
-    items: Items
-    num_gold: np.ndarray
-    errors: FrozenSet[Tuple[str, str]]
-    example: Any
+    counts: np.ndarray  # (3, C) int64, true positives, predicted and gold
+    num_words: int  # The number of tokens; 0 for documents
+    is_shown: bool  # Whether its errors can be shown: none of its tags is unknown
+    items: Items  # What has a probability
+    num_gold: np.ndarray  # (C,), how many items there should be
+    errors: FrozenSet[Tuple[str, str]]  # The labels that are concerned, each with what is wrong
+    example: Any  # What makes an example of the errors
 
 
 def places(instance: Instance, output: Mapping[str, Any], num_tokens: int) -> Iterator[Place]:

@@ -21,39 +21,27 @@ class TaggedSentence(NamedTuple):
 
 
 class Note(NamedTuple):
-    """What there is to say about a label at some place.
-
-    Attributes:
-        label: The label.
-        verdict: `right`, or what is wrong: see `verdict`.
-        probability: The model's probability of this label at exactly this place; None if unavailable.
-    """
+    """What there is to say about a label at some place."""
 
     label: str
-    verdict: str
+    verdict: str  # `right`, or what is wrong: see `verdict`
+    # The model's probability of this label at exactly this place; None if unavailable.
     probability: Optional[float]
 
 
 class Segment(NamedTuple):
-    """A part of a sentence.
+    """A part of a sentence."""
 
-    Attributes:
-        text: The words, joined by single blanks where their scripts have blanks.
-        notes: One for a span, none for the words between two spans, and any number for a token that may
-            have several labels.
-    """
-
-    text: str
+    text: str  # The words, joined by single blanks where their scripts have blanks
+    # One for a span, none for the words between two spans, and any number for a token that may
+    # have several labels.
     notes: List[Note]
 
 
 class Example(NamedTuple):
-    """A sentence or document with errors, as the page shows it.
+    """A sentence or document with errors, as the page shows it."""
 
-    Attributes:
-        lines: What to show, by the name of the line, such as `gold` and `predicted`.
-    """
-
+    # What to show, by the name of the line, such as `gold` and `predicted`.
     lines: Dict[str, List[Segment]]
 
     def errors(self) -> FrozenSet[Tuple[str, str]]:

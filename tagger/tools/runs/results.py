@@ -19,14 +19,11 @@ _DURATION = "training_duration"
 
 
 class Result(NamedTuple):
-    """A finished run.
+    """A finished run."""
 
-    Attributes:
-        factors: What distinguishes the run from others, by name; the seed comes last.
-        metrics: The run's metrics under AllenNLP's names, `best_validation_...` and `test_...`.
-    """
-
+    # What distinguishes the run from others, by name; the seed comes last.
     factors: Mapping[str, Any]
+    # The run's metrics under AllenNLP's names, `best_validation_...` and `test_...`.
     metrics: Mapping[str, float]
 
 

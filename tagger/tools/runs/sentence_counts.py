@@ -16,15 +16,10 @@ _BATCH_SIZE = 64
 
 
 class SentenceCounts(NamedTuple):
-    """True positives, predicted and gold entities of each document or sentence, or labels of each text.
+    """What is right, predicted and gold in each document, sentence or text."""
 
-    Attributes:
-        labels: The C labels.
-        counts: (S, 3, C) int64.
-    """
-
-    labels: List[str]
-    counts: np.ndarray
+    labels: List[str]  # The C labels
+    counts: np.ndarray  # (S, 3, C) int64
 
     def write(self, path: Path) -> None:
         """Writes a compressed file of arrays."""

@@ -54,17 +54,12 @@ class Study(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a study gives.
+    """What a study gives."""
 
-    Attributes:
-        table: The values of each variant's runs.
-        differences: By variant and column, the differences from the baseline; empty without one.
-        failed: The runs that failed.
-    """
-
-    table: Table
+    table: Table  # The values of each variant's runs
+    # By variant and column, the differences from the baseline; empty without one.
     differences: Dict[str, Dict[str, Difference]]
-    failed: List[Job]
+    failed: List[Job]  # The runs that failed
 
 
 def read_study(path: Path) -> Study:

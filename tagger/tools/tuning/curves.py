@@ -16,19 +16,12 @@ CURVES_NAME = "decoding_curves.json"
 
 
 class Curve(NamedTuple):
-    """Precision and recall of a label by its bias, while the other labels keep their settings.
+    """Precision and recall of a label by its bias, while the other labels keep their settings."""
 
-    Attributes:
-        num_gold: The number of gold entities; recall has steps of one by this number.
-        biases: In nats, ascending.
-        precisions: For each bias, from 0 to 1; None where nothing is predicted.
-        recalls: For each bias, from 0 to 1; None if there is no gold entity.
-    """
-
-    num_gold: int
-    biases: List[float]
-    precisions: List[Optional[float]]
-    recalls: List[Optional[float]]
+    num_gold: int  # The number of gold entities; recall has steps of one by this number
+    biases: List[float]  # In nats, ascending
+    precisions: List[Optional[float]]  # For each bias, from 0 to 1; None where nothing is predicted
+    recalls: List[Optional[float]]  # For each bias, from 0 to 1; None if there is no gold entity
 
 
 class DecodingCurves(NamedTuple):

@@ -17,17 +17,12 @@ from tagger.tools.tuning.two_samples import compare_samples
 
 
 class Difference(NamedTuple):
-    """The difference between two sets of texts, by the tests of `tagger.tools.tuning.two_samples`.
+    """The difference between two sets of texts, by the tests of `tagger.tools.tuning.two_samples`."""
 
-    Attributes:
-        p_value: Of all features together.
-        unit: What was compared: `"document"`, `"sentence"`, or `"run of 15 sentences"`.
-        features: By name, the mean in the first and in the second set, and the p-value, corrected for
-            the number of features; the one that differs most comes first.
-    """
-
-    p_value: float
-    unit: str
+    p_value: float  # Of all features together
+    unit: str  # What was compared: `"document"`, `"sentence"`, or `"run of 15 sentences"`
+    # By name, the mean in the first and in the second set, and the p-value, corrected for the
+    # number of features; the one that differs most comes first.
     features: Dict[str, Tuple[float, float, float]]
 
 

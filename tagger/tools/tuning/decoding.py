@@ -55,33 +55,20 @@ class Settings(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Sentences to decode repeatedly.
+    """Sentences to decode repeatedly."""
 
-    Attributes:
-        emissions: (B, T, K).
-        gold_tags: (B, T) int64, -1 where unknown.
-        mask: (B, T) bool, right-padded.
-    """
-
-    emissions: torch.Tensor
-    gold_tags: torch.Tensor
-    mask: torch.Tensor
+    emissions: torch.Tensor  # (B, T, K)
+    gold_tags: torch.Tensor  # (B, T) int64, -1 where unknown
+    mask: torch.Tensor  # (B, T) bool, right-padded
 
 
 class FoundEntities(NamedTuple):
-    """Entities that are predicted under some settings, or gold ones.
+    """Entities that are predicted under some settings, or gold ones."""
 
-    Attributes:
-        labels: (S,) int64, indices of labels.
-        sentences: (S,) int64, the sentence of each, counted through all batches.
-        is_right: (S,) bool.
-        probabilities: (S,) float32; NaN if they were not requested.
-    """
-
-    labels: np.ndarray
-    sentences: np.ndarray
-    is_right: np.ndarray
-    probabilities: np.ndarray
+    labels: np.ndarray  # (S,) int64, indices of labels
+    sentences: np.ndarray  # (S,) int64, the sentence of each, counted through all batches
+    is_right: np.ndarray  # (S,) bool
+    probabilities: np.ndarray  # (S,) float32; NaN if they were not requested
 
     def take(self, chosen: np.ndarray) -> "FoundEntities":
         """Returns some of the entities, by a mask or by indices."""

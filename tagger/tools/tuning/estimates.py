@@ -27,30 +27,21 @@ NUM_RESAMPLES = 200
 
 
 class Correction(NamedTuple):
-    """A correction of a tagger's probabilities.
+    """A correction of a tagger's probabilities."""
 
-    Attributes:
-        coefficients: (C, 3), of the candidates' probabilities, see `tagger.modules.recalibration`.
-        unlisted: (C,), how many gold entities are no candidates, for each that the tagger expects to
-            miss; None where that is unknown, and those that are expected beyond the candidates count.
-    """
-
+    # (C, 3), of the candidates' probabilities, see `tagger.modules.recalibration`.
     coefficients: np.ndarray
+    # (C,), how many gold entities are no candidates, for each that the tagger expects to miss;
+    # None where that is unknown, and those that are expected beyond the candidates count.
     unlisted: Optional[np.ndarray] = None
 
 
 class Estimate(NamedTuple):
-    """Measures of each label, and at the end of all labels together: (3, C + 1) each.
+    """Measures of each label, and at the end of all labels together: (3, C + 1) each."""
 
-    Attributes:
-        values: Precision, recall, F1; NaN where one is undefined.
-        lowest: The lower bounds of 95 % intervals.
-        highest: The upper bounds.
-    """
-
-    values: np.ndarray
-    lowest: np.ndarray
-    highest: np.ndarray
+    values: np.ndarray  # Precision, recall, F1; NaN where one is undefined
+    lowest: np.ndarray  # The lower bounds of 95 % intervals
+    highest: np.ndarray  # The upper bounds
 
 
 def fitted_correction(

@@ -26,45 +26,28 @@ LEAST_PROBABILITY = 0.001
 
 
 class CandidateSpans(NamedTuple):
-    """N spans that are predicted, or probable enough.
+    """N spans that are predicted, or probable enough."""
 
-    Attributes:
-        sentences: (N,) int64.
-        labels: (N,) int64, indices of labels.
-        probabilities: (N,), the tagger's own, without a `recalibration`.
-        is_predicted: (N,) bool.
-        is_right: (N,) bool; false where gold tags are unknown.
-    """
-
-    sentences: np.ndarray
-    labels: np.ndarray
-    probabilities: np.ndarray
-    is_predicted: np.ndarray
-    is_right: np.ndarray
+    sentences: np.ndarray  # (N,) int64
+    labels: np.ndarray  # (N,) int64, indices of labels
+    probabilities: np.ndarray  # (N,), the tagger's own, without a `recalibration`
+    is_predicted: np.ndarray  # (N,) bool
+    is_right: np.ndarray  # (N,) bool; false where gold tags are unknown
 
 
 class SentenceFeatures(NamedTuple):
-    """What a tagger says of S sentences.
+    """What a tagger says of S sentences."""
 
-    Attributes:
-        labels: The C labels.
-        num_words: (S,) int64.
-        sums: By name of a feature, (S,) each: sums over the words of each sentence.
-        num_expected: (S, C), how many entities the tagger expects, without a `recalibration`.
-        num_gold: (S, C) int64.
-        has_gold: (S,) bool, whether all gold tags of a sentence are known.
-        candidates: The candidates.
-        groups: Which sentences belong together.
-    """
-
-    labels: List[str]
-    num_words: np.ndarray
+    labels: List[str]  # The C labels
+    num_words: np.ndarray  # (S,) int64
+    # By name of a feature, (S,) each: sums over the words of each sentence.
     sums: Dict[str, np.ndarray]
+    # (S, C), how many entities the tagger expects, without a `recalibration`.
     num_expected: np.ndarray
-    num_gold: np.ndarray
-    has_gold: np.ndarray
+    num_gold: np.ndarray  # (S, C) int64
+    has_gold: np.ndarray  # (S,) bool, whether all gold tags of a sentence are known
     candidates: CandidateSpans
-    groups: Groups
+    groups: Groups  # Which sentences belong together
 
 
 @torch.no_grad()

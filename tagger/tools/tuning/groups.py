@@ -11,15 +11,10 @@ from tagger.data.splitting.documents import TEXTS
 
 
 class Groups(NamedTuple):
-    """How sentences fall into groups.
+    """How sentences fall into groups."""
 
-    Attributes:
-        kind: `"document"`, `"sentence"`, the number of a column, or a field of the metadata.
-        of_sentence: (S,) int64, the group of each sentence, from 0 on.
-    """
-
-    kind: str
-    of_sentence: np.ndarray
+    kind: str  # `"document"`, `"sentence"`, the number of a column, or a field of the metadata
+    of_sentence: np.ndarray  # (S,) int64, the group of each sentence, from 0 on
 
     @property
     def number(self) -> int:

@@ -34,26 +34,18 @@ FEW_BIASES = (0.0, 1.0, 2.0, 4.0)
 
 
 class Candidates(NamedTuple):
-    """Settings in a fixed order, and what they do to groups of sentences.
+    """Settings in a fixed order, and what they do to groups of sentences."""
 
-    Attributes:
-        goals: What each setting has to keep; all of them at once.
-        changes: For each of M settings, the bias and the threshold of labels.
-        right: (G, M, groups), what is right.
-        total: (G, M, groups), of how many.
-        starts: Where tests start.
-        takes_last: Whether the last setting that passes is the best one. Else it is the one whose
-            p-value is lowest.
-        unchanged: Which setting leaves the tagger as it is; None if none does.
-    """
-
-    goals: Tuple[Goal, ...]
+    goals: Tuple[Goal, ...]  # What each setting has to keep; all of them at once
+    # For each of M settings, the bias and the threshold of labels.
     changes: Sequence[Mapping[str, Tuple[Optional[float], Optional[float]]]]
-    right: np.ndarray
-    total: np.ndarray
-    starts: Sequence[int]
+    right: np.ndarray  # (G, M, groups), what is right
+    total: np.ndarray  # (G, M, groups), of how many
+    starts: Sequence[int]  # Where tests start
+    # Whether the last setting that passes is the best one. Else it is the one whose p-value is
+    # lowest.
     takes_last: bool = True
-    unchanged: Optional[int] = None
+    unchanged: Optional[int] = None  # Which setting leaves the tagger as it is; None if none does
 
     def p_values(
         self, draws: Optional[np.ndarray] = None, for_next: Optional[int] = None
@@ -118,19 +110,14 @@ class Choice(NamedTuple):
 
 
 class Search(NamedTuple):
-    """Looks for settings that keep goals.
+    """Looks for settings that keep goals."""
 
-    Attributes:
-        options: Ways to keep them, in the order of preference. A way may have several candidates, for
-            several goals, which must all succeed. The error is divided among the ways, and within each
-            among its candidates (Bonferroni).
-        error: One minus the confidence.
-        for_next: For how many new groups; None for all.
-    """
-
+    # Ways to keep them, in the order of preference. A way may have several candidates, for several
+    # goals, which must all succeed. The error is divided among the ways, and within each among its
+    # candidates (Bonferroni).
     options: Sequence[Sequence[Candidates]]
-    error: float
-    for_next: Optional[int] = None
+    error: float  # One minus the confidence
+    for_next: Optional[int] = None  # For how many new groups; None for all
 
     @property
     def goals(self) -> List[Goal]:

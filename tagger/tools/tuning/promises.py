@@ -20,17 +20,11 @@ from tagger.tools.tuning.promise_tests import p_values
 
 
 class Fit(NamedTuple):
-    """Settings that keep goals.
+    """Settings that keep goals."""
 
-    Attributes:
-        settings: The settings.
-        promises: What they promise.
-        remarks: What the data show of the tagger as it is, and what the promises cost.
-    """
-
-    settings: Settings
-    promises: List[Promise]
-    remarks: List[str]
+    settings: Settings  # The settings
+    promises: List[Promise]  # What they promise
+    remarks: List[str]  # What the data show of the tagger as it is, and what the promises cost
 
 
 def fit_promises(

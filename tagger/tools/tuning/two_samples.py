@@ -9,18 +9,13 @@ import numpy as np
 
 
 class Comparison(NamedTuple):
-    """What tells a second sample from a first.
+    """What tells a second sample from a first."""
 
-    Attributes:
-        p_value: Of all features together.
-        statistics: (F,), how many standard deviations the mean rank of the second sample is above that
-            of both together, where a standard deviation is that of samples from one source.
-        p_values: (F,), of each feature, corrected for their number.
-    """
-
-    p_value: float
+    p_value: float  # Of all features together
+    # (F,), how many standard deviations the mean rank of the second sample is above that of both
+    # together, where a standard deviation is that of samples from one source.
     statistics: np.ndarray
-    p_values: np.ndarray
+    p_values: np.ndarray  # (F,), of each feature, corrected for their number
 
 
 def compare_samples(
