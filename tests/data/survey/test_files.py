@@ -41,6 +41,8 @@ ADA = {"start": 0, "end": 3, "label": "PER"}
 NESTED = "# http://x/1 [2010]\n1 FC B-ORG O\n2 Rome I-ORG B-LOC\n3 met O O\n4 Ada B-PER O\n\n"
 TASK = {"id": 1, "text": "Ada left", "kind": [{"start": 0, "choices": ["x"]}]}
 TASK["ner"] = [{**ADA, "labels": ["PER"]}]
+OFFSETS = {"label": "PER", "start_offset": 0, "end_offset": 3}
+SKILLS = {"idx": 1, "tokens": ["A", "b"], "tags_skill": ["B", "O"], "other": ["O", "O"]}
 REJECTED = {**ADA, "start": 4, "end": 7, "answer": "reject"}
 ANNOTATOR = {"classes": ["PER"], "annotations": [["Ada\r", {"entities": [[0, 3, "PER"]]}], None]}
 PLACES = {"start": "/p[1]/text()[1]", "end": "/p[1]", "hypertextlabels": ["PER"]}
@@ -48,84 +50,72 @@ HTML = {"data": {"text": "<p>Ada</p>"}, "annotations": [{"result": [{"value": PL
 UNKNOWN = "JSON of an unknown layout, whose first record has "
 BY_WORD = "one sentence a line, with a tag behind each word"
 
+OF_BOTH = {
+    "tabs.tsv": columns("B-PER I-PER O B-LOC", "\t"),
+    "crlf.txt": columns("B-PER I-PER O B-LOC").replace("\n", "\r\n"),
+    "comments.conll": "# text = Ada Lee\n# id = 1\n" + columns("B-PER I-PER O B-LOC"),
+    "docstart.conll": "-DOCSTART- -X-\n\n" + columns("B-PER I-PER O B-LOC"),
+    "suffix.conll": columns("PER-B PER-I O LOC-B"),
+    "underline.conll": columns("B_PER I_PER O B_LOC"),
+    "underline_suffix.conll": columns("PER_B PER_I O LOC_B"),
+    "bioul.conll": columns("B-PER L-PER O U-LOC"),
+    "iobes.conll": columns("B-PER E-PER O S-LOC"),
+    "iob1.conll": columns("I-PER I-PER O I-LOC"),
+    "io.conll": columns("PER PER O LOC") + "\nof O\n",
+    "zero.conll": columns("B-PER I-PER 0 B-LOC"),
+    "hyphen.conll": columns("B-PER I-PER - B-LOC"),
+    "empty.tsv": columns("B-PER I-PER  B-LOC", "\t"),
+    "multiconer.conll": "# id 5\tdomain=en\n" + columns("B-PER I-PER O B-LOC", " _ _ "),
+    "index.conll": columns("I-PER I-PER O I-LOC", " N I-NP ", ("1", "2", "3", "1")),
+    "conll2012.conll": columns("B-PER I-PER O B-LOC", "\t", ("d 0 0", "d 0 1", "d 0 2", "d 1 0")),
+    "header.tsv": "Token\tNER\n" + columns("B-PER I-PER O B-LOC", "\t"),
+    "header_apart.tsv": "Word\tPOS\tTag\n\n" + columns("B-PER I-PER O B-LOC", "\tN\t"),
+    "reversed.csv": "tag;word\nB-PER;Ada\nI-PER;Lee\nO;left\n\nB-LOC;Rome\n",
+    "kaggle.csv": 'Sentence #,Word,POS,Tag\r\nSentence: 1,Ada,N,B-PER\r\n,",",P,O\r\n,"""",P,O\r\n'
+    "Sentence: 2,caf\xe9,N,B-LOC\r\n".encode("cp1252"),
+    "ids.csv": "sentence_id,words,labels\n0,Ada,B-PER\n0,None,I-PER\n1,Rome,B-LOC\n",
+    "bare.csv": 'Ada,B-PER\n",",O\n"""",O\n\nRome,B-LOC\n',
+    "numbered.csv": "0,Ada,B-PER\n0,left,O\n1,Rome,B-LOC\n1,fell,O\n",
+}
+OF_PERSON = {
+    "uner.iob2": "# id = 1\n1\tAda\tB-PER\tB-PER#B-OTH\ts\n2\tleft\tO\tO#O\ts\n\n",
+    "always_trailing.csv": "Ada,B-PER,\nleft,O,\n",
+    "marks.tsv": '"\tO\nAda\tB-PER\n"\tO\n',
+    "semicolons.csv": "Ada;B-PER\n1,5;O\n",
+    "norne.conllu": conllu("name=B-PER", "SpaceAfter=No|name=I-PER", "name=O"),
+    "latin.conllu": conllu("NE=B-PER", "NE=I-PER", "Gloss=\xe9t\xe9").encode("cp1252"),
+    "bare.conllu": conllu("B-PER", "I-PER", "O"),
+    "ne.conllu": conllu("NE=PER", "NE=PER", "_") + conllu("Gloss=x", "NE=O", "NE=O"),
+    "prodigy.jsonl": lines(
+        {"text": "Bob", "answer": "ignore"},
+        {"text": "Ada Lee", "spans": [ADA, REJECTED], "answer": "accept"},
+        {"text": "Bob", "spans": [ADA], "answer": "reject"},
+        {"text": "Bob", "answer": "accept"},
+    ),
+    "annotator.json": json.dumps(ANNOTATOR, indent=1),
+    "doccano.jsonl": lines({"text": "Ada", "annotations": [OFFSETS]}),
+    "latin.jsonl": '{"text": "Zo\xeb", "label": [[0, 3, "PER"]]}'.encode("cp1252"),
+    "utf16.json": '[{"text": "Ada", "label": [[0, 3, "PER"]]}]'.encode("utf-16"),
+    "texts.csv": 'text,label\nZo\xeb,"[[0, 3, ""PER""]]"\n'.encode("cp1252"),
+    "studio.json": json.dumps([TASK]),
+    "io.jsonl": lines(
+        {"tokens": ["Ada", "Lee", "of"], "ner_tags": ["PER", "PER", "O"]},
+        {"tokens": ["of"], "ner_tags": ["O"]},
+    ),
+}
 FILES = {
-    "tabs.tsv": (columns("B-PER I-PER O B-LOC", "\t"), BOTH),
-    "crlf.txt": (columns("B-PER I-PER O B-LOC").replace("\n", "\r\n"), BOTH),
-    "comments.conll": ("# text = Ada Lee\n# id = 1\n" + columns("B-PER I-PER O B-LOC"), BOTH),
-    "docstart.conll": ("-DOCSTART- -X-\n\n" + columns("B-PER I-PER O B-LOC"), BOTH),
-    "suffix.conll": (columns("PER-B PER-I O LOC-B"), BOTH),
-    "underline.conll": (columns("B_PER I_PER O B_LOC"), BOTH),
-    "underline_suffix.conll": (columns("PER_B PER_I O LOC_B"), BOTH),
+    **{name: (content, BOTH) for name, content in OF_BOTH.items()},
+    **{name: (content, {"PER": 1}) for name, content in OF_PERSON.items()},
     "small.conll": (columns("b-per i-per o b-loc"), {"per": 1, "loc": 1}),
-    "bioul.conll": (columns("B-PER L-PER O U-LOC"), BOTH),
-    "iobes.conll": (columns("B-PER E-PER O S-LOC"), BOTH),
-    "iob1.conll": (columns("I-PER I-PER O I-LOC"), BOTH),
-    "io.conll": (columns("PER PER O LOC") + "\nof O\n", BOTH),
-    "zero.conll": (columns("B-PER I-PER 0 B-LOC"), BOTH),
-    "hyphen.conll": (columns("B-PER I-PER - B-LOC"), BOTH),
-    "empty.tsv": (columns("B-PER I-PER  B-LOC", "\t"), BOTH),
-    "multiconer.conll": ("# id 5\tdomain=en\n" + columns("B-PER I-PER O B-LOC", " _ _ "), BOTH),
-    "index.conll": (columns("I-PER I-PER O I-LOC", " N I-NP ", ("1", "2", "3", "1")), BOTH),
-    "conll2012.conll": (
-        columns("B-PER I-PER O B-LOC", "\t", ("d 0 0", "d 0 1", "d 0 2", "d 1 0")),
-        BOTH,
-    ),
-    "header.tsv": ("Token\tNER\n" + columns("B-PER I-PER O B-LOC", "\t"), BOTH),
-    "header_apart.tsv": ("Word\tPOS\tTag\n\n" + columns("B-PER I-PER O B-LOC", "\tN\t"), BOTH),
-    "reversed.csv": ("tag;word\nB-PER;Ada\nI-PER;Lee\nO;left\n\nB-LOC;Rome\n", BOTH),
     "nested.tsv": (NESTED, {"ORG": 1, "PER": 1}),
-    "uner.iob2": ("# id = 1\n1\tAda\tB-PER\tB-PER#B-OTH\ts\n2\tleft\tO\tO#O\ts\n\n", {"PER": 1}),
     "trailing.tsv": ("New York\tB-LOC\nis\tO\t\nhere\tO\n", {"LOC": 1}),
-    "always_trailing.csv": ("Ada,B-PER,\nleft,O,\n", {"PER": 1}),
-    "kaggle.csv": (
-        'Sentence #,Word,POS,Tag\r\nSentence: 1,Ada,N,B-PER\r\n,",",P,O\r\n,"""",P,O\r\n'
-        "Sentence: 2,caf\xe9,N,B-LOC\r\n".encode("cp1252"),
-        BOTH,
-    ),
-    "ids.csv": ("sentence_id,words,labels\n0,Ada,B-PER\n0,None,I-PER\n1,Rome,B-LOC\n", BOTH),
-    "bare.csv": ('Ada,B-PER\n",",O\n"""",O\n\nRome,B-LOC\n', BOTH),
-    "numbered.csv": ("0,Ada,B-PER\n0,left,O\n1,Rome,B-LOC\n1,fell,O\n", BOTH),
-    "marks.tsv": ('"\tO\nAda\tB-PER\n"\tO\n', {"PER": 1}),
-    "semicolons.csv": ("Ada;B-PER\n1,5;O\n", {"PER": 1}),
     "pos.conll": (columns("N N V N"), "plain"),
-    "norne.conllu": (conllu("name=B-PER", "SpaceAfter=No|name=I-PER", "name=O"), {"PER": 1}),
-    "latin.conllu": (
-        conllu("NE=B-PER", "NE=I-PER", "Gloss=\xe9t\xe9").encode("cp1252"),
-        {"PER": 1},
-    ),
     "io.conllu": (conllu("ner=B-PER|X=B-A", "ner=B-PER|X=I-A", "ner=O"), {"PER": 2}),
-    "bare.conllu": (conllu("B-PER", "I-PER", "O"), {"PER": 1}),
-    "ne.conllu": (conllu("NE=PER", "NE=PER", "_") + conllu("Gloss=x", "NE=O", "NE=O"), {"PER": 1}),
     "pos.conllu": (conllu("_", "SpaceAfter=No", "_"), "plain"),
     "none.conllu": (conllu("name=O", "name=O", "name=O"), {}),
-    "prodigy.jsonl": (
-        lines(
-            {"text": "Bob", "answer": "ignore"},
-            {"text": "Ada Lee", "spans": [ADA, REJECTED], "answer": "accept"},
-            {"text": "Bob", "spans": [ADA], "answer": "reject"},
-            {"text": "Bob", "answer": "accept"},
-        ),
-        {"PER": 1},
-    ),
-    "annotator.json": (json.dumps(ANNOTATOR, indent=1), {"PER": 1}),
-    "doccano.jsonl": (
-        '{"text": "Ada", "annotations": [{"label": "PER", "start_offset": 0, "end_offset": 3}]}',
-        {"PER": 1},
-    ),
-    "latin.jsonl": ('{"text": "Zo\xeb", "label": [[0, 3, "PER"]]}'.encode("cp1252"), {"PER": 1}),
-    "utf16.json": ('[{"text": "Ada", "label": [[0, 3, "PER"]]}]'.encode("utf-16"), {"PER": 1}),
-    "texts.csv": ('text,label\nZo\xeb,"[[0, 3, ""PER""]]"\n'.encode("cp1252"), {"PER": 1}),
-    "studio.json": (json.dumps([TASK]), {"PER": 1}),
     "skills.jsonl": (
         lines({"idx": 1, "tokens": ["A", "b"], "tags_skill": ["B", "O"], "other": ["O", "O"]}),
         {"": 1},
-    ),
-    "io.jsonl": (
-        lines(
-            {"tokens": ["Ada", "Lee", "of"], "ner_tags": ["PER", "PER", "O"]},
-            {"tokens": ["of"], "ner_tags": ["O"]},
-        ),
-        {"PER": 1},
     ),
 }
 

@@ -46,10 +46,7 @@ def test_what_is_missing_is_said_with_the_command_that_fetches_it(tmp_path):
     assert "transformer" not in config["model"]["text_field_embedder"]["token_embedders"]
     assert "get it with `allennlp fetch-encoder all-MiniLM-L6-v2`" in said
     assert "get them with `allennlp fetch-encoder glove`" in said
-
-
-def test_small_data_stop_early(tmp_path):
-    config, said = begun(tmp_path)
+    # Small data stop early.
     assert (config["trainer"]["num_epochs"], config["trainer"]["patience"]) == (60, 15)
     assert "patience 15" in said
 
