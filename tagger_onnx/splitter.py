@@ -2,6 +2,7 @@
 
 import re
 from functools import lru_cache, partial
+from itertools import accumulate
 from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 from tagger_onnx.inputs import begin_of
@@ -122,27 +123,19 @@ class Splitter:
             for last in range(first + 1, min(first + self._longest, len(tokens)) + 1)
             if tuple(token.text for token in tokens[first:last]) in self._rejoined
         ]
-        if not found:
-            return tokens
         taken: Set[int] = set()
-        exceptions: Dict[int, Tuple[int, List[str]]] = {}
+        exceptions: List[Tuple[int, int, List[str]]] = []
         for _, first, last in sorted(found):
             is_free = first not in taken and last - 1 not in taken
             taken.update(range(first, last))
             own = self._exceptions.get(text[tokens[first].start : _end(tokens[last - 1])])
             # Tokens with a blank in between do not spell the exception, but stand in others' way.
             if is_free and own:
-                exceptions[first] = last, own
-        result: List[Token] = []
-        place = 0
-        while place < len(tokens):
-            last, own = exceptions.get(place, (place + 1, [tokens[place].text]))
-            position = tokens[place].start
-            for token in own:
-                result.append(Token(token, position))
-                position += len(token)
-            place = last
-        return result
+                exceptions.append((first, last, own))
+        for first, last, own in sorted(exceptions, reverse=True):
+            starts = accumulate(map(len, own), initial=tokens[first].start)
+            tokens[first:last] = map(Token, own, starts)
+        return tokens
 
 
 def _end(token: Token) -> int:

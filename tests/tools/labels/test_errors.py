@@ -113,12 +113,12 @@ def test_beliefs_about_the_same_words_count_only_for_taggers_from_elsewhere(corr
     spans = [sentence.spans for sentence in corpus.sentences]
     taggers = LabelProbabilities([(range(120), scores_of([(5, own) for own in spans]))])
     items = taggers.items(spans)
-    signs, more = (
+    features, more = (
         features_of(items, taggers, corpus.sentences, spans, with_beliefs)
         for with_beliefs in (False, True)
     )
-    assert more.shape[1] == len(DIRECTIONS) == signs.shape[1] + 1
-    assert (more[:, :-1] == signs).all()
+    assert more.shape[1] == len(DIRECTIONS) == features.shape[1] + 1
+    assert (more[:, :-1] == features).all()
     # At all other places the taggers believe that Rome is a place; here its label is a person.
     is_rome = [item.labelled == ("PER", (3, 3)) for item in items]
     assert sum(is_rome) == 1

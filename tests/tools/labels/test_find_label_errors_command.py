@@ -33,7 +33,7 @@ def test_it_trains_on_folds_once_and_corrects(allennlp, at_root, tmp_path, capsy
     assert (out / "open.txt").read_text().splitlines() == lines
 
 
-def test_taggers_that_know_the_truth_find_a_planted_error(allennlp, trained, at_root, tmp_path):
+def test_taggers_that_know_the_truth_find_a_synthetic_error(allennlp, trained, at_root, tmp_path):
     lines = (ROOT / "data/toy/dev.txt").read_text().splitlines()
     at = next(i for i, line in enumerate(lines) if line.endswith(" B-PER"))
     lines[at] = lines[at].replace("B-PER", "B-ORG")
