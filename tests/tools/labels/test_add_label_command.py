@@ -6,9 +6,12 @@ import tarfile
 
 import pytest
 import torch
+from allennlp.common.checks import ConfigurationError
 from allennlp.models import load_archive
 
 import tagger
+from tagger.modules.heads import SigmoidHead, SoftmaxHead
+from tagger.tools.labels.addition import _checked_tagger
 from tagger.tools.tuning.promise_record import PROMISES_NAME
 from tagger.tools.tuning.tuned_archive import rewrite_archive
 from tests.conftest import ROOT
@@ -163,20 +166,11 @@ def test_mistakes_end_in_one_line(add_label, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("head", "message"),
     [
-        (
-            {"type": "softmax"},
-            "got the head SoftmaxHead; train a tagger with the head `crf` on what",
-        ),
-        ({"type": "sigmoid"}, "got a SequenceTagger; label its old labels too"),
+        (SoftmaxHead, "got the head SoftmaxHead; train a tagger with the head `crf` on what"),
+        (SigmoidHead, "got a SequenceTagger; label its old labels too"),
     ],
 )
 def test_other_taggers_are_refused(archive, head, message):
-    from allennlp.common.checks import ConfigurationError
-
-    from tagger.modules.heads import SigmoidHead, SoftmaxHead
-    from tagger.tools.labels.addition import _checked_tagger
-
-    kinds = {"softmax": SoftmaxHead, "sigmoid": SigmoidHead}
-    archive.model.head = kinds[head["type"]](archive.model.vocab)
+    archive.model.head = head(archive.model.vocab)
     with pytest.raises(ConfigurationError, match=f"^mine: labels can be added to .*{message}"):
         _checked_tagger(archive.model, "mine")

@@ -320,9 +320,9 @@ def test_a_file_that_cannot_be_read_is_named_in_one_line(
     assert not (tmp_path / "mine.jsonnet").exists()
 
 
-@pytest.mark.parametrize(("path", "message"), [("no.txt", "got none"), (".", "got a folder")])
-def test_a_file_that_is_not_there_is_named(path, message, allennlp):
-    with pytest.raises(SystemExit, match=f"^start: .*expected a file, {message}"):
+@pytest.mark.parametrize(("path", "got"), [("no.txt", "none"), (".", "a folder")])
+def test_a_file_that_is_not_there_is_named(path, got, allennlp):
+    with pytest.raises(SystemExit, match=f"^start: .*expected a file, got {got}"):
         allennlp("start", path, "-o", "mine.jsonnet")
 
 
