@@ -40,9 +40,6 @@ class DocumentClassifier(MeasuredModel):
         regularizer: Penalises the parameters.
         term_scores: Adds scores that are linear in the words to those of the encoded text. It has a
             token indexer of its own, for which the embedder has no embedder.
-
-    Raises:
-        ConfigurationError: If the vocabulary has no labels, or the threshold is no probability.
     """
 
     default_predictor = "document_classifier"
@@ -80,10 +77,7 @@ class DocumentClassifier(MeasuredModel):
     ) -> Dict[str, Any]:
         """Computes the loss if there are gold labels, and predicts labels except in training steps.
 
-        Args:
-            tokens: The indexed tokens of B documents.
-            labels: (B, C) gold labels: 1 if the document has the label, 0 if not, -1 if unknown.
-            metadata: Not used.
+        Gold labels are (B, C): 1 if the document has the label, 0 if not, -1 if unknown.
 
         Returns:
             `loss`, a scalar, the mean over documents, if `labels` are given. Except in training steps

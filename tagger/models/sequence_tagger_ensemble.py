@@ -53,13 +53,14 @@ class SequenceTaggerEnsemble(TaggingModel):
         check_is_one_of("average", average, AVERAGES)
         if not members:
             raise ConfigurationError("`members` must hold at least one tagger; got none")
+        taggers: List[TaggingModel] = []
         for index, member in enumerate(members):
             if not isinstance(member, TaggingModel):
                 raise ConfigurationError(
                     f"`members` must be of type `sequence_tagger`; got number {index}, a "
                     f"`{type(member).__name__}`"
                 )
-        taggers = [cast(TaggingModel, member) for member in members]
+            taggers.append(member)
         first = taggers[0]
         super().__init__(
             vocab=vocab,
@@ -116,10 +117,7 @@ class MixtureHead(SoftmaxHead):
 
 
 def _mean_head(heads: List[TaggingHead]) -> TaggingHead:
-    """Returns a copy of the first head with the means of all heads' parameters and buffers.
-
-    When an archive is loaded, its weights replace these.
-    """
+    """A copy of the first head with the means of all; an archive's weights replace them."""
     states = [head.state_dict() for head in heads]
     shapes = [{name: value.shape for name, value in state.items()} for state in states]
     for index, head in enumerate(heads):

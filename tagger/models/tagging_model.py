@@ -30,9 +30,6 @@ class TaggingModel(MeasuredModel):
     A subclass computes the emissions and sets `head`. The arguments are those of `SequenceTagger`.
 
     Letters: `B` batch, `T` tokens, `K` tags; with documents `S` sentences, `L` tokens of the longest.
-
-    Raises:
-        ConfigurationError: If the vocabulary holds no tags, or `loss_reduction` is unknown.
     """
 
     default_predictor = "sequence_tagger"
@@ -82,9 +79,6 @@ class TaggingModel(MeasuredModel):
             `loss`, a scalar, if `tags` are given. Except in training steps without `training_metrics`,
             also the head's predictions, such as `predicted_tags`, (B, T) int64, 0 in the padding;
             `mask`, (B, T) bool; `words`; and `sentence_lengths` of documents.
-
-        Raises:
-            ConfigurationError: If a model with `document_contexts` is trained on sentences.
         """
         mask = declare_right_padded(get_text_field_mask(tokens))
         rows = self.sentence_rows(mask, sentence_lengths, word_ids)

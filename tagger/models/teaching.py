@@ -40,10 +40,6 @@ def soft_labels_of(
 
     Returns:
         The marginals of all sentences, in the order of the instances.
-
-    Raises:
-        ConfigurationError: If the model is none of these, there is no sentence, or `temperature` is not
-            positive.
     """
     if not isinstance(getattr(model, "head", None), ChainHead):
         raise ConfigurationError(

@@ -1,7 +1,6 @@
 """Class weights: given one by one, by label, or by a rule over the training counts."""
 
 import logging
-import math
 from typing import Dict, List, Optional, Sequence
 
 import numpy as np
@@ -9,6 +8,7 @@ import torch
 
 from tagger.common.did_you_mean import did_you_mean
 from tagger.common.from_allennlp import ConfigurationError, Vocabulary
+from tagger.common.ranges import is_number
 from tagger.common.training_counts import AwaitedCounts, LabelCounts
 from tagger.common.vocabulary import tags_in_order
 from tagger.linear_chain.checks import array_on_cpu, at_least_float32
@@ -155,7 +155,7 @@ def class_weights_by_label(label_weights: Dict[str, float], tags: Sequence[str])
 
 def check_weight(argument: str, name: str, weight: float) -> None:
     """Raises a `ConfigurationError` unless a class weight is a positive finite number."""
-    if not (isinstance(weight, (int, float)) and math.isfinite(weight) and weight > 0):
+    if not (is_number(weight) and weight > 0):
         raise ConfigurationError(
             f"`{argument}` gives `{name}` the weight {weight!r}; a weight must be a positive finite "
             f"number, and 1 leaves a label as it is"

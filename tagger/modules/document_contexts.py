@@ -23,9 +23,8 @@ class DocumentContext(torch.nn.Module, Registrable):
     def forward(self, states: torch.Tensor, rows: SentenceRows) -> torch.Tensor:
         """Computes the features of tokens, (S, L, F), undefined in the padding.
 
-        Args:
-            states: (S, L, D), the encoder's states, any finite numbers in the padding.
-            rows: Where the sentences lie in their documents.
+        `states` are the encoder's, (S, L, D), any finite numbers in the padding; `rows` say where the
+        sentences lie in their documents.
         """
         raise NotImplementedError
 

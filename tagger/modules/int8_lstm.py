@@ -15,17 +15,11 @@ _ONE, _MINUS_TWO = np.float32(1), np.float32(-2)
 
 
 def int8_states(lstm: torch.nn.LSTM, inputs: torch.Tensor) -> torch.Tensor:
-    """Runs an LSTM without gradients; inputs, states and weights are rounded to 255 levels.
+    """Runs one layer and direction of an LSTM without gradients; rounds to 255 levels.
 
-    Each token of the input, and each row of the weights, has a scale of its own, so the states of a
-    sequence do not depend on the batch. Cells and gates are computed in floating point.
-
-    Args:
-        lstm: One layer, one direction, with biases.
-        inputs: (B, T, D), any floating-point type, on the CPU.
-
-    Returns:
-        (B, T, H) float32.
+    Each token of the inputs, (B, T, D), and each row of the weights has a scale of its own, so the
+    states of a sequence, (B, T, H) float32, do not depend on the batch. Cells and gates are computed in
+    floating point.
     """
     weights = dict(lstm.named_parameters())
     # Anew in each call, since weights may change; it takes a hundredth of a batch's time.

@@ -42,14 +42,10 @@ def bidirectional_lstm(
         recurrent_dropout: The probability of each weight between states to be left out of this call
             (Merity et al. 2018, section 2, DropConnect), in which all tokens share a draw.
         reversal: What `reversal_of` returns for `mask`; `None` to compute it. Layers can share it.
-        int8: Whether to multiply 8-bit integers, on a CPU and without gradients; see
-            `tagger.modules.int8_lstm`.
+        int8: Whether to multiply 8-bit integers, on a CPU and without gradients.
 
     Returns:
         (B, T, 2H), the states of `to_right` and those of `to_left`, 0 in the padding.
-
-    Raises:
-        ValueError: If an LSTM is of another kind, or a size does not fit.
     """
     _check(to_right, to_left, inputs, mask)
     if inputs.size(1) == 0:  # which PyTorch's LSTM refuses
@@ -115,8 +111,7 @@ def _states(lstm: torch.nn.LSTM, kept: Kept, inputs: torch.Tensor) -> torch.Tens
 class _SideBySide(torch.autograd.Function):
     """Runs two LSTMs at the same time, and their backward passes too, which autograd runs in turn.
 
-    `apply(lstms, kept, is_differentiated, *both_inputs, *weights)` returns the states of both, each
-    (B, T, H). `weights` are those of the LSTMs: autograd passes gradients to arguments only.
+    `weights` are those of the LSTMs: autograd passes gradients to arguments only.
     """
 
     @staticmethod

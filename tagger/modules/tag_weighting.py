@@ -38,20 +38,16 @@ class TagWeighting(ClassWeights, Registrable):
     def objective(
         self, scores: ChainScores, gold_tags: torch.Tensor, mask: torch.Tensor
     ) -> torch.Tensor:
-        """What training maximises, for each sequence, once the weights are known: see `check_weights`.
+        """What training maximises, (B,), once the weights are known; differentiable by the scores.
 
-        With unit weights and no other options it is the log-likelihood, except under `marginal`. For
-        partial labels, see each strategy.
+        With unit weights and no other options it is the log-likelihood, except under `marginal`. It is
+        -inf without a gradient where the gold tags are impossible.
 
         Args:
             scores: Of B sequences over K tags.
             gold_tags: (B, T) int64, -1 where unknown; or (B, T, K) bool, the set of tags that each token
                 may have.
             mask: (B, T) bool, true at real tokens.
-
-        Returns:
-            (B,), differentiable with respect to the scores; -inf without a gradient where the gold tags
-            are impossible.
         """
         raise NotImplementedError
 
@@ -244,10 +240,6 @@ class SoftmaxMarginWeighting(TagWeighting):
         tag_weights: As in `ClassWeights`, and so is `vocab`. If there are costs, no source of weights is
             required.
         **kwargs: The other arguments of `ClassWeights`.
-
-    Raises:
-        ConfigurationError: If a cost is negative or not finite, a label is unknown, or `cost` is not
-            square with zeros on its diagonal; or as `ClassWeights` does.
     """
 
     cost: torch.Tensor

@@ -27,8 +27,7 @@ class CRF(torch.nn.Module):
 
     Trained weights move both ways by `load_state_dict`. Results are the same, except where a mask
     has a hole: here a masked token is absent wherever it stands, so its neighbours meet and the
-    probabilities of all paths sum to 1. The first token of a sequence may be masked, too.
-    TorchScript is not supported; `torch.compile` is.
+    probabilities of all paths sum to 1. TorchScript is not supported; `torch.compile` is.
 
     Letters: `B` sequences, `T` tokens, `K` tags.
 
@@ -37,11 +36,6 @@ class CRF(torch.nn.Module):
         batch_first: Whether tensors are (B, T, ...) instead of (T, B, ...).
         weighting: How to weight the tags in training, such as
             `TagWeighting.by_name("chain")(tag_weights=[1.0, 2.0])`; None for the plain likelihood.
-
-    Attributes:
-        start_transitions: (K,), the score of opening a sequence with each tag.
-        end_transitions: (K,), the score of closing a sequence with each tag.
-        transitions: (K, K), `transitions[i, j]` from tag i to tag j.
 
     Raises:
         ValueError: If `num_tags` is below 1, or `weighting` has another number of weights.

@@ -49,12 +49,7 @@ class BalancedWeightRule(WeightRule):
 
 @WeightRule.register("inverse_sqrt")
 class InverseSqrtWeightRule(WeightRule):
-    """`w_k` proportional to `1 / sqrt(n_k)`, halfway from equal weights to `balanced`.
-
-    Example:
-        >>> InverseSqrtWeightRule()([16, 4, 4, 0])
-        [0.75, 1.5, 1.5, 1.0]
-    """
+    """`w_k` proportional to `1 / sqrt(n_k)`, halfway from equal weights to `balanced`."""
 
     def relative_weight(self, count: int) -> float:
         return count**-0.5
@@ -70,10 +65,6 @@ class EffectiveNumberWeightRule(WeightRule):
 
     Args:
         beta: Above 0 and below 1.
-
-    Example:
-        >>> [round(weight, 3) for weight in EffectiveNumberWeightRule(beta=0.5)([3, 1, 0])]
-        [0.842, 1.474, 1.0]
     """
 
     def __init__(self, beta: float = 0.999) -> None:
@@ -89,18 +80,8 @@ class EffectiveNumberWeightRule(WeightRule):
 
 
 def format_weights(names: Sequence[str], counts: Sequence[int], weights: Sequence[float]) -> str:
-    """Returns a readable table of the name, count and weight of each class.
-
-    Example:
-        >>> print(format_weights(["O", "B-PER"], [60, 30], [0.75, 1.5]))
-                  count   weight
-        O            60   0.7500
-        B-PER        30   1.5000
-    """
+    """Returns a readable table of the name, count and weight of each class."""
     width = max(map(len, names), default=0)
-    rows = [f"{'':{width}}  {'count':>8}   weight"]
-    rows += [
-        f"{name:{width}}  {count:8}  {weight:7.4f}"
-        for name, count, weight in zip(names, counts, weights)
-    ]
-    return "\n".join(rows)
+    rows = zip(names, counts, weights)
+    lines = [f"{name:{width}}  {count:8}  {weight:7.4f}" for name, count, weight in rows]
+    return "\n".join([f"{'':{width}}  {'count':>8}   weight", *lines])

@@ -67,15 +67,13 @@ class Lexicon(TokenEmbedder):
         return _PLACES * len(self.names)
 
     def forward(self, indices: torch.Tensor, hashes: torch.Tensor) -> torch.Tensor:
-        """Marks the tokens that lie in terms.
+        """Marks the tokens that lie in terms: (B, T, 4 * L), for each list alone, first, inside or last.
+
+        Of two terms of the same length the one that starts first counts.
 
         Args:
             indices: The indices of each word's forms, (B, T, F) int64, 0 in the padding.
             hashes: Their hashes, (B, T, F) int64.
-
-        Returns:
-            (B, T, 4 * L) with at most one 1 for each list: alone, first, inside, last. Of two terms of
-            the same length the one that starts first counts.
         """
         is_real = indices[:, :, 0] != 0
         batch_size, num_tokens = is_real.shape
@@ -91,7 +89,8 @@ class Lexicon(TokenEmbedder):
             is_term = self._find(terms) & is_real[:, length - 1 :].unsqueeze(2)
             # A longer term, and of equally long ones the first, is written last.
             for offset in range(length if bool(is_term.any()) else 0):
-                places[:, offset : offset + starts][is_term] = _place(offset, length)
+                place = 2 if offset == 0 else 4 if offset == length - 1 else 3
+                places[:, offset : offset + starts][is_term] = place if length > 1 else 1
         return torch.nn.functional.one_hot(places, _PLACES + 1)[..., 1:].flatten(2).float()
 
     def _find(self, terms: torch.Tensor) -> torch.Tensor:
@@ -136,12 +135,3 @@ class Lexicon(TokenEmbedder):
             mixed = mixed * _FACTOR + word_hash(word_forms(word, self.lowercase)[0])
         mixed %= _MODULUS
         return mixed - _MODULUS if mixed >= _MODULUS // 2 else mixed
-
-
-def _place(offset: int, length: int) -> int:
-    """1 for a term's only word, 2 for its first, 3 for one inside, 4 for its last."""
-    if length == 1:
-        return 1
-    if offset == 0:
-        return 2
-    return 4 if offset == length - 1 else 3
