@@ -72,11 +72,7 @@ def _as_svg(draw: Callable[..., Figure]) -> Callable[..., str]:
 
 @_as_svg
 def draw_variants(table: Mapping[str, Mapping[str, Sequence[float]]]) -> Figure:
-    """Draws what the variants of a study give: a dot for each run, a bar at the mean, a panel a column.
-
-    Args:
-        table: By the name of a variant and the title of a column, the values of its runs.
-    """
+    """Draws the runs of each variant of a study: dots, a bar at the mean, a panel for each column."""
     titles = [
         title for title in next(iter(table.values())) if all(title in c for c in table.values())
     ]
@@ -96,12 +92,8 @@ def draw_differences(
 ) -> Figure:
     """Draws differences from a baseline: a dot for each variant, a bar over its interval.
 
-    Bars that lie on one side of 0 are darker.
-
-    Args:
-        table: By the name of a variant and the title of a column, a difference, and the lower and the
-            upper bound of its interval.
-        baseline: What the variants are compared with.
+    Bars that lie on one side of 0 are darker. The table has, by the name of a variant and the title of a
+    column, a difference, and the lower and the upper bound of its interval.
     """
     titles = list(dict.fromkeys(title for cells in table.values() for title in cells))
     figure, panels = _panels(table, titles, 2.6 + 1.9 * len(titles), 0.9 + 0.24 * len(table))
@@ -172,8 +164,7 @@ def draw_precision_recall(
     """Draws precision against recall, with a curve for each label and a dot for the model itself.
 
     Args:
-        curves: Precision and recall by label, as `precision_recall_points` returns them, and precision
-            and recall of the model.
+        curves: Precision and recall by label, and those of the model: see `Points` in `evaluation`.
         colours: The index of each label's colour.
     """
     figure = Figure(figsize=_PANEL)
@@ -225,7 +216,7 @@ def _short(name: str, longest: int = 24) -> str:
 
 @_as_svg
 def draw_reliability(counts: np.ndarray, what: str) -> Figure:
-    """Draws the share of right predictions, and the number of predictions, against their probability.
+    """Draws shares of right predictions, and their number, by their probability.
 
     Args:
         counts: (3, R), as from `count_calibration`.

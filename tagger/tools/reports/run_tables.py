@@ -135,11 +135,8 @@ def average_rows(
 ) -> List[Row]:
     """Returns the averages over labels that the metrics hold. Those of a single label repeat its row.
 
-    Args:
-        metrics: The model's metrics.
-        headline: As from the function of this name; its intervals are those of the first rows.
-        prefix: The prefix of the metrics of the headline.
-        num_labels: The number of labels.
+    The headline, as from the function of this name, gives the first rows their intervals; `prefix` is
+    that of its metrics.
     """
     if num_labels == 1:
         # What the row of the label does not say, if that is of spans.

@@ -75,14 +75,9 @@ class Example(NamedTuple):
 def verdict(span: Span, others: Sequence[Span], alone: str) -> str:
     """Compares a predicted span with gold ones, or a gold span with predicted ones.
 
-    Args:
-        span: The span.
-        others: The spans to compare it with.
-        alone: The verdict on a span that overlaps none of the others, "missed" or "spurious".
-
     Returns:
-        `right`, `wrong label`, `wrong boundary`, `wrong label and boundary`, or the value of `alone`, as
-        in `tagger.spans.matching.count_span_confusions`.
+        `right`, `wrong label`, `wrong boundary`, `wrong label and boundary`, as in
+        `tagger.spans.matching.count_span_confusions`; or `alone`, such as `missed`, if it overlaps none.
 
     Example:
         >>> gold = [("PER", (0, 1)), ("LOC", (4, 4))]
@@ -109,7 +104,7 @@ def example_of_spans(
 
     Args:
         sentence: The sentence.
-        gold_probabilities: The model's probabilities of the gold spans; empty if unavailable.
+        gold_probabilities: The model's probabilities of the gold spans, if available.
         only_errors: Whether to mark only the spans that are wrong, as for a tag on every token.
     """
     words, gold, predicted, probabilities = sentence

@@ -43,9 +43,7 @@ class Goal(NamedTuple):
     def merit(self, counts: np.ndarray, labels: Sequence[str]) -> Tuple[bool, float, float]:
         """Returns whether the goal is met, and two numbers to compare: higher is better.
 
-        Args:
-            counts: (3, C), true positives, predicted and gold.
-            labels: All C labels.
+        The counts are (3, C): true positives, predicted and gold entities of all labels.
         """
         precision, recall, _ = precision_recall_f1(counts[:, labels.index(self.label)]).tolist()
         if self.measure == "macro_f1":
@@ -59,11 +57,8 @@ class Goal(NamedTuple):
     def counts(self, by_group: np.ndarray, labels: Sequence[str]) -> Tuple[np.ndarray, np.ndarray]:
         """Returns what is right and what there is in each group, (groups,) each.
 
-        An F is such a share too: `(1 + beta^2) right / (predicted + beta^2 gold)`.
-
-        Args:
-            by_group: (3, C, groups), true positives, predicted and gold entities.
-            labels: All C labels.
+        An F is such a share too: `(1 + beta^2) right / (predicted + beta^2 gold)`. The counts by group
+        are (3, C, groups): true positives, predicted and gold entities of all labels.
         """
         right, predicted, gold = by_group[:, [labels.index(label) for label in self.labels]]
         if self.measure == "leak":

@@ -17,12 +17,6 @@ _COUNTED = {
 def evidence_of(choice: Choice, search: Search, groups: Groups, num_gold: int) -> str:
     """Says what the data show of a tagger, and what a threshold costs if one was needed.
 
-    Args:
-        choice: A setting that was chosen.
-        search: What chose it.
-        groups: The groups of the sentences.
-        num_gold: The number of gold entities of the label.
-
     Returns:
         A text; empty if the goal is not one precision or recall.
     """

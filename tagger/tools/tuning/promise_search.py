@@ -143,9 +143,7 @@ class Search(NamedTuple):
     def choose(self, factor: float = 1.0, repeats: int = 1) -> Optional[List[Choice]]:
         """Returns the settings of the first way that succeeds; None if none does.
 
-        Args:
-            factor: Goals may have so many times as many errors.
-            repeats: As if there were so many times as many groups like these.
+        Goals may have `factor` times as many errors, and the groups are repeated.
         """
         for option in self.options:
             easier = [each if factor == 1 else each.with_easier(factor) for each in option]
@@ -183,12 +181,6 @@ def candidates_for(
     A precision is reached by a threshold, which leaves other labels as they are, so each label has
     candidates of its own. All other goals are reached by one bias of all these labels, since a bias
     changes what is found of other labels. If there are both, thresholds are tested under a few biases.
-
-    Args:
-        tuner: Has the sentences.
-        goals: What to promise.
-        start: The settings of all else.
-        groups: The groups of the tuner's sentences.
     """
     biased = {label for goal in goals if goal.measure != "precision" for label in goal.labels}
     joint = tuple(goal for goal in goals if biased & set(goal.labels))

@@ -113,14 +113,8 @@ def check_promises(
 ) -> str:
     """Tests promises on new data, and returns a line for each that says whether the data contradict it.
 
-    They do if the hypothesis that the promise holds has a p-value of at most .05, by the test that
-    `fit_promises` uses, on what is wrong.
-
-    Args:
-        promises: The promises of a tagger.
-        tuner: Has the new sentences, in the order of the file.
-        settings: The settings of the tagger.
-        groups: The groups of the sentences.
+    They do if the hypothesis that the promise holds has a p-value of at most 0.05, by the test that
+    `fit_promises` uses, on what is wrong. The tuner has the sentences in the order of the file.
 
     Raises:
         ConfigurationError: If the tagger does not know a label of a promise.
