@@ -19,12 +19,7 @@ _LONGEST_EXAMPLE = 20
 
 
 class Start(NamedTuple):
-    """What the starter has found and made.
-
-    Attributes:
-        files: The texts to write, by path; the last one is the config.
-        said: What it saw, what it chose and how to go on, in lines.
-    """
+    """The texts to write, of which the config is last, and what the starter says, in lines."""
 
     files: Dict[Path, str]
     said: List[str]
