@@ -127,23 +127,23 @@ def _reference_gradients(
 
 
 def with_lost_suffixes(
-    arrivals: torch.Tensor, scores: ChainScores, lengths: torch.Tensor
+    messages: torch.Tensor, scores: ChainScores, lengths: torch.Tensor
 ) -> torch.Tensor:
     """The log-sums of suffixes, (B, T, K), also those that kernels let underflow.
 
     Kernels may lose what arrives at a tag whose emission is -inf: no path needs it. By the recursion, it
     is what the tags of the token after send back.
     """
-    mask = real_tokens(lengths, arrivals.size(1))
+    mask = real_tokens(lengths, messages.size(1))
     emissions = without_padding(scores.emissions.detach(), mask)
-    is_lost = (arrivals == -torch.inf) & (emissions == -torch.inf)
+    is_lost = (messages == -torch.inf) & (emissions == -torch.inf)
     if not bool(is_lost.any()):
-        return arrivals
+        return messages
     exact = ChainScores(*(tensor.detach().double() for tensor in scores))
-    following = (arrivals + emissions.double())[:, 1:].unsqueeze(2)
+    following = (messages + emissions.double())[:, 1:].unsqueeze(2)
     # (B, T, K)
     leaving = torch.cat(
         [logsumexp(exact.transitions + following, dim=3), exact.emissions[:, :1]], dim=1
     )
     leaving = torch.where(last_tokens(mask).unsqueeze(2), exact.end, leaving)
-    return torch.where(is_lost, leaving.to(arrivals.dtype), arrivals)
+    return torch.where(is_lost, leaving.to(messages.dtype), messages)

@@ -277,7 +277,7 @@ def _forward_messages(
     if emissions.size(1) == 0:
         return emissions, emissions.sum(2), emissions
     emissions = without_padding(emissions, mask)
-    arrivals_by_token: List[torch.Tensor] = []
+    arriving_by_token: List[torch.Tensor] = []
     messages: List[torch.Tensor] = []
     log_normalizers: List[torch.Tensor] = []
     for t in range(emissions.size(1)):
@@ -287,13 +287,13 @@ def _forward_messages(
         else:
             arriving = logsumexp(messages[-1].unsqueeze(2) + transitions, dim=1)
         message, log_normalizer = normalized(arriving + emissions[:, t])
-        arrivals_by_token.append(arriving)
+        arriving_by_token.append(arriving)
         messages.append(message)
         log_normalizers.append(log_normalizer)
     return (
         torch.stack(messages, dim=1),
         torch.stack(log_normalizers, dim=1),
-        torch.stack(arrivals_by_token, dim=1),
+        torch.stack(arriving_by_token, dim=1),
     )
 
 

@@ -4,7 +4,6 @@ It compares values and gradients of batches, with -inf, with no token, with hole
 with sets of them, and in half precision.
 """
 
-import itertools
 
 import pytest
 import torch
@@ -34,8 +33,6 @@ from tests.oracles.all_paths import AllPaths
 
 pytestmark = pytest.mark.usefixtures("every_implementation")
 
-# lengths of the rows, number of tags
-SHAPES = [([4, 1, 3], 3), ([1], 1), ([5, 5], 2), ([3, 1], 1), ([2, 3, 1, 3], 4)]
 DIFFERENTIABLE = [
     log_partition,
     step_log_normalizers,
@@ -74,22 +71,6 @@ def close(actual, expected) -> None:
     torch.testing.assert_close(actual, expected, rtol=1e-9, atol=1e-9)
 
 
-def forbid(scores: ChainScores) -> ChainScores:
-    """`scores` with some transitions, a start and an emission impossible."""
-    transitions, start = scores.transitions.clone(), scores.start.clone()
-    emissions = scores.emissions.clone()
-    if len(start) > 1:
-        transitions[0, 1] = transitions[1, 1] = start[1] = emissions[0, 0, -1] = -torch.inf
-    return ChainScores(emissions, transitions, start, scores.end)
-
-
-@pytest.fixture(params=itertools.product(SHAPES, ["finite", "some impossible"]), ids=str)
-def chains(request):
-    (lengths, num_tags), kind = request.param
-    scores = random_chains(len(lengths), max(lengths), num_tags, seed=3)
-    return forbid(scores) if kind == "some impossible" else scores, lengths
-
-
 @pytest.mark.parametrize("kind", LABEL_KINDS)
 @pytest.mark.parametrize("function", OF_LABELS[1:])
 def test_weights_give_the_weighted_sum_of_a_row(function, kind):
@@ -110,27 +91,6 @@ def test_weights_give_the_weighted_sum_of_a_row(function, kind):
         function(scores, labels, mask, weights[:, :3])
 
 
-@pytest.mark.parametrize("garbage", [1e6, torch.nan])
-@pytest.mark.parametrize("kind", LABEL_KINDS)
-@pytest.mark.parametrize("function", OF_LABELS)
-def test_padding_changes_nothing_for_labels(function, kind, garbage):
-    scores, mask = random_chains(2, 5, 3), mask_of([5, 2])
-    labels = labels_of(kind, mask, 3)
-    dirty_labels = labels.clone()
-    dirty_labels[~mask] = False if kind == "sets" else -7
-    dirty_emissions = scores.emissions.masked_fill(~mask.unsqueeze(2), garbage).requires_grad_()
-    dirty = scores._replace(
-        emissions=dirty_emissions, transitions=scores.transitions.clone().requires_grad_()
-    )
-    values = function(dirty, dirty_labels, mask)
-    # With derivatives, another kernel may sum the steps.
-    clean = scores._replace(emissions=scores.emissions.clone().requires_grad_())
-    assert torch.equal(values, function(clean, labels, mask))
-    values.sum().backward()
-    assert dirty.transitions.grad.isfinite().all()
-    assert dirty_emissions.grad[1, 2:].eq(0).all()
-
-
 def test_marginals_beyond_the_smallest_float_keep_their_logarithm():
     scores = random_chains(1, 3, 3, requires_grad=True)
     tags = torch.tensor([[0, 2, 1]])
@@ -143,27 +103,6 @@ def test_marginals_beyond_the_smallest_float_keep_their_logarithm():
         allowed[t] = torch.arange(3) == tags[0, t]
         close(values[0, t], chain.log_probability(allowed))
     assert torch.autograd.grad(values.sum(), scores.emissions)[0].isfinite().all()
-
-
-@on_cpus
-def test_samples_come_as_often_as_the_paths_are_probable(chains):
-    scores, lengths = chains
-    mask = mask_of(lengths)
-    paths = sample_paths(scores, mask, 2_000, torch.manual_seed(0))
-    assert paths.shape == (len(lengths), 2_000, mask.size(1))
-    marginals = tag_marginals(scores, mask)
-    for row, length in enumerate(lengths):
-        if log_partition(scores, mask)[row] == -torch.inf:
-            continue
-        assert paths[row, :, length:].eq(0).all()
-        repeated = scores._replace(emissions=scores.emissions[row].expand(2_000, -1, -1))
-        path_scores = sequence_score(repeated, paths[row], mask[row].expand(2_000, -1))
-        assert path_scores.isfinite().all()
-        shares = torch.nn.functional.one_hot(paths[row, :, :length], len(scores.start))
-        # Five standard deviations of a share of 2,000 draws are at most .056.
-        torch.testing.assert_close(
-            shares.double().mean(0), marginals[row, :length], rtol=0, atol=0.056
-        )
 
 
 @on_cpus
@@ -310,28 +249,6 @@ def test_second_derivatives_agree_with_finite_differences(function):
     )
 
 
-@pytest.mark.parametrize("garbage", [1e6, torch.nan, torch.inf])
-@pytest.mark.parametrize("function", [*DIFFERENTIABLE, viterbi_decode], ids=lambda f: f.__name__)
-def test_padding_changes_nothing(function, garbage):
-    clean = random_chains(2, 5, 3)
-    mask = mask_of([5, 2])
-    dirty_emissions = clean.emissions.masked_fill(~mask.unsqueeze(2), garbage).requires_grad_()
-    dirty = clean._replace(emissions=dirty_emissions, transitions=clean.transitions.clone())
-    dirty.transitions.requires_grad_()
-    results, expected = function(dirty, mask), function(clean, mask)
-    if not isinstance(results, tuple):
-        results, expected = (results,), (expected,)
-    for result, target in zip(results, expected):
-        if function in (forward_scores, backward_scores):
-            result, target = result[mask], target[mask]
-        assert torch.equal(result, target)
-    if function is not viterbi_decode:
-        real = torch.where(mask.unsqueeze(2), result, 0) if result.dim() == 3 else result
-        real.sum().backward()
-        assert dirty.transitions.grad.isfinite().all()
-        assert dirty.emissions.grad[1, 2:].eq(0).all()
-
-
 @pytest.mark.parametrize("scale", [1.0, 100.0])
 def test_long_chains_of_large_scores_agree_with_float64(scale, every_implementation):
     # Triton's interpreter would take a minute for 2,000.
@@ -342,16 +259,6 @@ def test_long_chains_of_large_scores_agree_with_float64(scale, every_implementat
     assert single.isfinite().all()
     # float32 carries 24 bits, and thousands of rounding errors partly cancel.
     torch.testing.assert_close(single.double(), double, rtol=1e-6, atol=0)
-
-
-def test_callers_tensors_stay_as_they_were():
-    scores, tags, mask = random_chains(2, 4, 3), random_tags(2, 4, 3), mask_of([4, 2])
-    before = [tensor.clone() for tensor in (*scores, tags, mask)]
-    for function in (*DIFFERENTIABLE, viterbi_decode):
-        function(scores, mask)
-    sequence_score(scores, tags, mask)
-    for tensor, copy in zip((*scores, tags, mask), before):
-        assert torch.equal(tensor, copy)
 
 
 @pytest.mark.parametrize(
@@ -421,11 +328,9 @@ def test_a_path_with_unknown_tags_has_no_score():
     sequence_score(random_chains(2, 4, 3), tags.flip(1), mask_of([4, 3]))
 
 
-def test_number_of_samples_must_be_positive():
-    with pytest.raises(ValueError, match="`num_samples` must be at least 1; got 0"):
-        sample_paths(random_chains(1, 2, 2), num_samples=0)
-
-
-def test_k_must_be_positive():
-    with pytest.raises(ValueError, match="`k` must be at least 1; got 0"):
-        k_best_decode(random_chains(1, 2, 2), k=0)
+@pytest.mark.parametrize(
+    ("function", "name"), [(sample_paths, "num_samples"), (k_best_decode, "k")]
+)
+def test_at_least_one_path_is_asked_for(function, name):
+    with pytest.raises(ValueError, match=f"`{name}` must be at least 1; got 0"):
+        function(random_chains(1, 2, 2), **{name: 0})

@@ -7,13 +7,10 @@ from tagger.linear_chain import (
     ChainScores,
     compacted,
     log_likelihood,
-    sample_paths,
     span_log_probabilities,
-    tag_marginals,
     viterbi_decode,
 )
 from tests.linear_chain.chains import mask_of, random_chains, random_tags
-from tests.linear_chain.conftest import on_cpus
 
 pytestmark = pytest.mark.usefixtures("every_implementation")
 
@@ -37,15 +34,6 @@ def scores():
     chains = random_chains(*SIZE)
     emissions = chains.emissions.masked_fill(~MASK.unsqueeze(2), torch.nan)
     return ChainScores(*(each.requires_grad_() for each in chains._replace(emissions=emissions)))
-
-
-@on_cpus
-def test_samples_have_no_tag_at_masked_tokens_and_come_as_often_as_they_should(scores):
-    samples = sample_paths(scores, MASK, 4000, torch.Generator().manual_seed(3))
-    assert samples.transpose(1, 2)[~MASK].eq(0).all()
-    shares = torch.nn.functional.one_hot(samples, 3).double().mean(1)
-    # Three standard deviations of a share of a half
-    assert (shares - tag_marginals(scores, MASK))[MASK].abs().max() < 3 * 0.5 / 4000**0.5
 
 
 def test_errors_name_the_positions_that_the_caller_knows(scores):

@@ -35,12 +35,7 @@ class Finding(NamedTuple):
 
 
 def check_crf(adapter: Adapter, num_problems: int = 30, seed: int = 0) -> List[Finding]:
-    """Tries every claim on small random problems, whose answers are known by enumeration.
-
-    Args:
-        adapter: The implementation.
-        num_problems: How many problems to try for each claim.
-        seed: The seed of the problems.
+    """Tries every claim on so many small random problems, whose answers are known by enumeration.
 
     Returns:
         A finding for each claim, in a fixed order.

@@ -61,15 +61,9 @@ def new_shared_gradients(num_tags: int) -> SharedGradients:
 def weigh_steps(
     steps: np.ndarray, weights: np.ndarray, is_total: bool, values: np.ndarray, upstream: np.ndarray
 ) -> None:
-    """Writes the values of a row, and the derivative of their weighted sum by each step.
+    """Writes the values of a row, its `steps`, (n,), or their weighted sum; and its derivatives by them.
 
-    Args:
-        steps: (n,) float64, a number for each token; what is -inf has no derivative.
-        weights: The weight of each token, (n,) or longer; or one for all, (1,).
-        is_total: Whether the row has one value, the weighted sum, -inf if one of the steps is -inf;
-            else the steps are its values.
-        values: (1,) with `is_total`, else (n,) or longer.
-        upstream: (n,) or longer.
+    A step of -inf has no derivative, and makes the sum -inf.
     """
     for t in range(len(steps)):
         upstream[t] = 0.0 if steps[t] == -np.inf else weights[t if len(weights) > 1 else 0]

@@ -61,7 +61,7 @@ def peak_of(scores: np.ndarray) -> float:
 
 
 @kernel
-def shifted_exponentials(transitions: np.ndarray) -> Tuple[np.ndarray, float]:
+def _shifted_exponentials(transitions: np.ndarray) -> Tuple[np.ndarray, float]:
     """The exponentials of (K, K) scores less their maximum, and the maximum."""
     peak = peak_of(transitions.ravel())
     exponentials = np.empty(transitions.shape)
@@ -75,20 +75,12 @@ def shifted_exponentials(transitions: np.ndarray) -> Tuple[np.ndarray, float]:
 def chain_of(batch: Batch, from_the_end: bool) -> Chain:
     """Returns the scores that all tokens share.
 
-    Args:
-        batch: A `Batch`.
-        from_the_end: Whether rows are read from the end, so that suffixes become prefixes: transitions
-            are transposed, and start and end scores swapped.
+    If rows are read `from_the_end`, transitions are transposed, and start and end scores swapped.
     """
+    transitions, start, end = batch.transitions, batch.start, batch.end
     if from_the_end:
-        return _new_chain(np.ascontiguousarray(batch.transitions.T), batch.end, batch.start)
-    return _new_chain(batch.transitions, batch.start, batch.end)
-
-
-@kernel
-def _new_chain(transitions: np.ndarray, start: np.ndarray, end: np.ndarray) -> Chain:
-    """Takes the exponentials of the scores less their maximum."""
-    leaving, transition_peak = shifted_exponentials(transitions)
+        transitions, start, end = np.ascontiguousarray(transitions.T), end, start
+    leaving, transition_peak = _shifted_exponentials(transitions)
     end_peak = peak_of(end)
     closing = np.empty(len(end))
     for k in range(len(end)):
@@ -114,11 +106,7 @@ def solve_row(chain: Chain, emissions: np.ndarray, row: Row) -> Tuple[int, bool]
     """Fills `row`, in log space if a message underflows in probability space.
 
     `row.adjoint` is filled only at the last token that a path reaches, with its tag's distribution.
-
-    Args:
-        chain: A `Chain`.
-        emissions: (n, K), n > 0.
-        row: A `Row`.
+    `emissions` are (n, K), n > 0.
 
     Returns:
         How many tokens a path reaches (the last only if a path may end there), and whether the row is

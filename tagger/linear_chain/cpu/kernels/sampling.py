@@ -37,13 +37,7 @@ def sample_rows(
 
 @kernel
 def _draw(log_weights: np.ndarray, uniform: float, weights: np.ndarray) -> int:
-    """The first tag at which the cumulated share of the weights exceeds `uniform`.
-
-    Args:
-        log_weights: (K,).
-        uniform: In [0, 1).
-        weights: (K,), scratch.
-    """
+    """The first tag at which the cumulated share of the weights, (K,), exceeds `uniform`, in [0, 1)."""
     peak = peak_of(log_weights)
     total = 0.0
     for k in range(len(log_weights)):

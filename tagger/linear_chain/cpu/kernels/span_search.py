@@ -29,19 +29,11 @@ def span_rows(
     The time grows with the number of pairs of tokens between which a span of some label is probable, at
     most with the number of tokens times the length of the longest such span.
 
-    Args:
-        first: See `kernels.batch`.
-        last: See `kernels.batch`.
-        batch: In float64.
-        forward: (B, T, K) float64, see `Messages`; so is `backward`.
-        backward: (B, T, K) float64.
-        tags: (C, 4) int64, see `Spellings`.
-        continuing: (C, K) bool.
-        log_least: The least log-probability.
-        places: (B,) int64, where the spans of each row begin in `spans`.
-        counts: (B,) int64, gets the number of spans.
-        spans: (N, 4) int64, or (0, 4) to count only.
-        log_probabilities: (N,) float64, or (0,).
+    - `forward` and `backward` are `Messages`, `tags` and `continuing` are `Spellings`;
+    - `log_least` is the least log-probability;
+    - `places`, (B,) int64: where the spans of each row begin in `spans`;
+    - `counts`, (B,) int64, get the number of spans;
+    - `spans`, (N, 4) int64, and `log_probabilities`, (N,); without rows if they are only counted.
     """
     num_labels = len(tags)
     emissions, transitions = batch.emissions, batch.transitions
