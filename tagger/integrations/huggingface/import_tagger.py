@@ -107,12 +107,17 @@ def import_tagger(
         params = config["dataset_reader"].duplicate()
         reader = DatasetReader.from_params(params, serialization_dir=where)
         difference = _checked_difference(model, reader, classifier, tokenizer)
-        model.vocab.save_to_files(str(run / "vocabulary"))
-        Meta.new().to_file(run / META_NAME)
-        torch.save(model.state_dict(), run / _DEFAULT_WEIGHTS)
         with write_atomically(output, overwrite) as path:
-            archive_model(run, archive_path=path, include_in_archive=[FINE_TUNED])
+            _archive(model, run, path)
     return Imported(tags, encoding, difference)
+
+
+def _archive(model: SequenceTagger, run: Path, path: Path) -> None:
+    """Archives a model, whose config is in the run's folder."""
+    model.vocab.save_to_files(str(run / "vocabulary"))
+    Meta.new().to_file(run / META_NAME)
+    torch.save(model.state_dict(), run / _DEFAULT_WEIGHTS)
+    archive_model(run, archive_path=path, include_in_archive=[FINE_TUNED])
 
 
 def from_hugging_face(

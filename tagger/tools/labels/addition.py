@@ -83,8 +83,7 @@ def add_labels(
         prepare: Gets the old and the new tagger and the sentences before training starts.
         most_lost: The F1 from 0 to 1 that old labels may lose to new ones at most; None for no bias.
 
-    Returns:
-        The path of the new archive.
+    Returns the path of the new archive.
 
     Raises:
         ConfigurationError: If the archive holds another model, the file has no new label, or the folder

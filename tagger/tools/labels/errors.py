@@ -3,7 +3,7 @@
 Letters: `N` items, `S` sentences.
 """
 
-from typing import List, NamedTuple, Sequence
+from typing import Any, List, NamedTuple, Sequence
 
 import numpy as np
 from allennlp.common.checks import ConfigurationError
@@ -58,8 +58,6 @@ def error_probabilities(
         from_elsewhere: Whether the taggers have learnt from another corpus, and not from other parts of
             this one.
     """
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
     spans = [sentence.spans for sentence in sentences]
     num_entities = sum(map(len, spans))
     num_copies = min(_MOST_COPIES, -(-_NUM_SYNTHETIC // max(1, round(RATE * num_entities))))
@@ -81,28 +79,33 @@ def error_probabilities(
     )
     probabilities = np.zeros(len(items))
     for held_out in np.unique(own_part):
-        classifier = HistGradientBoostingClassifier(
-            learning_rate=0.05,
-            max_iter=150,
-            max_leaf_nodes=4,
-            monotonic_cst=DIRECTIONS[: own_features.shape[1]],
-            early_stopping=False,
-            random_state=seed,
-        )
-        is_learnt = part != held_out
+        is_own, is_learnt = own_part == held_out, part != held_out
         if not is_learnt.any():
             raise ConfigurationError(
                 f"expected entities in several sentences of the corpus, got {num_entities} in all, "
                 "from which no classifier of errors can learn; take a larger corpus"
             )
+        classifier = _classifier(own_features.shape[1], seed)
         classifier.fit(synthetic_features[is_learnt], is_synthetic[is_learnt])
-        is_own = own_part == held_out
         probabilities[is_own] = classifier.predict_proba(own_features[is_own])[:, 1]
     if not from_elsewhere:
         probabilities = with_shares_of_errors(probabilities, items, synthetic_items, is_synthetic)
     log_right = np.zeros(len(sentences))
     np.add.at(log_right, [item.sentence for item in items], np.log1p(-probabilities))
     return ErrorProbabilities(items, probabilities, -np.expm1(log_right))
+
+
+def _classifier(num_features: int, seed: int) -> Any:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    return HistGradientBoostingClassifier(
+        learning_rate=0.05,
+        max_iter=150,
+        max_leaf_nodes=4,
+        monotonic_cst=DIRECTIONS[:num_features],
+        early_stopping=False,
+        random_state=seed,
+    )
 
 
 def are_errors(

@@ -139,15 +139,7 @@ def rank_texts(
     if not any(each.text.words for each in pool):
         raise ConfigurationError("there is no word to label; give texts")
     seen = list(_seen(predictor, pool, by, score, least_doubt))
-    asked = [
-        _Question(number, place, first, last)
-        for number, each in enumerate(seen)
-        for place, (first, last) in enumerate(each.questions)
-        # Nobody was asked about any of these words.
-        if not _touches(
-            _characters(pool[number].text, first, last), parts_of(pool[number].source, ASKED)
-        )
-    ]
+    asked = list(_new_questions(pool, seen))
     scores = np.array([seen[each.text].scores[each.place] for each in asked])
     if rare_labels and asked:
         of_labels = np.stack([seen[each.text].of_labels[each.place] for each in asked])
@@ -168,6 +160,17 @@ def rank_texts(
         len(asked),
         len(chosen),
     )
+
+
+def _new_questions(
+    pool: Sequence[PoolText], seen: Sequence[UncertainSentence]
+) -> Iterator[_Question]:
+    """Yields the questions about words of which nobody was asked about any."""
+    for number, (text, each) in enumerate(zip(pool, seen)):
+        known = parts_of(text.source, ASKED)
+        for place, (first, last) in enumerate(each.questions):
+            if not _touches(_characters(text.text, first, last), known):
+                yield _Question(number, place, first, last)
 
 
 def _seen(
