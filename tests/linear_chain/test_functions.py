@@ -4,7 +4,6 @@ It compares values and gradients of batches, with -inf, with no token, with hole
 with sets of them, and in half precision.
 """
 
-
 import pytest
 import torch
 
