@@ -15,6 +15,7 @@ def check_overlaps(
     """Drops entities of a text until none overlap, and returns those that it dropped, too.
 
     Args:
+        text: The text.
         how: `refuse` for an error if entities overlap; `longest` to keep the longest of those that
             overlap, and of equally long ones the first; `outermost` to drop those that lie in others,
             and to refuse those that overlap in part.

@@ -59,6 +59,7 @@ def documents_of_rows(
         sentences: The lines of each sentence.
         gaps: The lines before each sentence that belong to no sentence: blank lines, comments, and
             `-DOCSTART-` lines.
+        name: The name of the file, for messages.
         others: The columns of tokens and tags, which tell no documents; negative ones count from the
             end.
         how: What tells them: `docstart`, `comments`, `blank_lines`, the number of a column, or `none`.
@@ -106,6 +107,9 @@ def documents_of_texts(
     """Finds the documents of a file of texts; None if nothing tells at least two of them.
 
     Args:
+        texts: The texts.
+        name: The name of the file, for messages.
+        format: The name of its format.
         how: What tells them: a key of the texts' properties, such as `doc_id` or `meta.doc`; `texts` if
             each text is a document; or `none`. None for the first of these that does: `DOCUMENT_KEYS`;
             the files of brat; texts of several sentences; texts of 500 characters or more on average.
