@@ -77,8 +77,8 @@ def test_of_word_vectors_those_of_the_corpora_travel(tmp_path):
         (tmp_path / name).write_text(text)
     pack_site.write_data([tmp_path / "corpus", tmp_path / "glove"], tmp_path / "data.tar.xz")
     with tarfile.open(tmp_path / "data.tar.xz") as archive:
-        assert archive.extractfile("glove/glove.txt").read() == b"anna 0.5\n"
-        assert archive.extractfile("corpus/train").read() == b"Anna O\n"
+        assert archive.extractfile("./glove/glove.txt").read() == b"anna 0.5\n"
+        assert archive.extractfile("./corpus/train").read() == b"Anna O\n"
 
 
 def test_the_check_unpacks_what_was_packed_and_starts_with_it(tmp_path):

