@@ -75,20 +75,9 @@ def add_labels(
 
     A call that was interrupted goes on when it is repeated.
 
-    Args:
-        archive_file: The old tagger, a `sequence_tagger` with the head `crf`.
-        input_file: The labelled sentences, in a format that the archive's dataset reader reads.
-        folder: The folder of the training run; it is made.
-        overrides: JSON to override the archive's config, such as `{"trainer.num_epochs": 40}`.
-        prepare: Gets the old and the new tagger and the sentences before training starts.
-        most_lost: The F1 from 0 to 1 that old labels may lose to new ones at most; None for no bias.
-
-    Returns the path of the new archive.
-
-    Raises:
-        ConfigurationError: If the archive holds another model, the file has no new label, or the folder
-            holds another run.
-        ValueError: If the file cannot be read; the message says where.
+    `overrides` is JSON for the archive's config, such as `{"trainer.num_epochs": 40}`. `prepare` gets
+    the old and the new tagger and the sentences before training starts. Old labels may lose an F1 of
+    `most_lost`, from 0 to 1; None gives no bias. Returns the path of the new archive.
     """
     archive = load_archive(archive_file)
     model = _checked_tagger(archive.model, archive_file)

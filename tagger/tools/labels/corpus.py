@@ -37,19 +37,8 @@ class Sentence(NamedTuple):
 class Corpus:
     """A column file with tags that spell entities.
 
-    Args:
-        path: The file.
-        reader: The config of the dataset reader `column` that reads it.
-
-    Attributes:
-        path: See above.
-        encoding: How its tags spell entities.
-        sentences: Its sentences, in order.
-        documents: Its documents; None if the file tells none.
-
-    Raises:
-        ConfigurationError: If its tags spell no entities, or some may be unknown.
-        ValueError: If the file cannot be read; the message starts with `path:line`.
+    `reader` is the config of the dataset reader `column` that reads it. `documents` are None if the
+    file marks none. A file whose tags spell no entities, or may be unknown, is refused.
     """
 
     def __init__(self, path: Path, reader: Mapping[str, Any]) -> None:
@@ -130,13 +119,7 @@ class Corpus:
         The entities of two calls that share no token can be replaced one by one or together, with the
         same result.
 
-        Args:
-            number: The number of the sentence.
-            removed: Entities that it has.
-            added: Entities that overlap no others.
-
-        Returns:
-            The new text of each changed line, by the line's number.
+        Returns the new text of each changed line, by the line's number. `added` must overlap no others.
         """
         sentence = self.sentences[number]
         kept = [span for span in sentence.spans if span not in removed]
@@ -182,9 +165,6 @@ def make_folds(corpus: Corpus, num_folds: int) -> List[Fold]:
     """Divides the documents of a corpus, or blocks of sentences if the file tells none.
 
     Each fold has its share of each label.
-
-    Raises:
-        ConfigurationError: If there are too few documents, or sentences.
     """
     groups = groups_of(len(corpus.sentences), corpus.documents)
     if not 2 <= num_folds <= groups.number // 2:

@@ -30,11 +30,8 @@ def with_shares_of_errors(
     `shares_of_errors`. They sum to as many errors as `share_like_synthetic` counts, but no more than
     those shares.
 
-    Args:
-        probabilities: As a classifier of synthetic errors gives them.
-        items: N items of taggers that have learnt from labels of the same annotators.
-        synthetic_items: M items, some of which are synthetic errors.
-        is_synthetic: (M,) bool, whether they are.
+    The taggers of the N `items` have learnt from labels of the same annotators; `is_synthetic`, (M,)
+    bool, says which of the M `synthetic_items` are errors.
     """
     kinds, synthetic_kinds = _kinds(items), _kinds(synthetic_items)
     numbers = np.array([kind.sum() for kind in kinds])
@@ -73,8 +70,7 @@ def shares_of_errors(items: Sequence[Item]) -> Tuple[float, float]:
     and unlabeled data"; they estimate `c` as the mean probability at labelled entities, which spurious
     ones lower).
 
-    Returns:
-        The two shares, 0 for no item.
+    Both shares are 0 for no item.
     """
     beliefs = np.array([(item.agreement, item.presence) for item in items]).reshape(-1, 2)
     labelled, others = (beliefs.clip(_MARGIN, 1 - _MARGIN)[kind] for kind in _kinds(items))

@@ -23,17 +23,11 @@ _NUM_PARTS = 5
 
 
 class ErrorProbabilities(NamedTuple):
-    """How probable errors in the labels of a corpus are.
+    """How probable errors in the labels of a corpus are."""
 
-    Attributes:
-        items: The N labelled and perhaps missed entities, in order.
-        of_items: (N,), how probable it is that an item is an error.
-        of_sentences: (S,), how probable it is that a sentence has one.
-    """
-
-    items: List[Item]
-    of_items: np.ndarray
-    of_sentences: np.ndarray
+    items: List[Item]  # The N labelled and perhaps missed entities, in order
+    of_items: np.ndarray  # (N,), how probable it is that an item is an error
+    of_sentences: np.ndarray  # (S,), how probable it is that a sentence has one
 
 
 def error_probabilities(
@@ -51,12 +45,8 @@ def error_probabilities(
     The corpus may have more errors or fewer than were made, or others. So if the taggers have learnt
     from other parts of it, the probabilities are corrected by `with_shares_of_errors`.
 
-    Args:
-        taggers: What taggers make of the sentences, which they have not been trained on.
-        sentences: The sentences of the corpus, with their labels.
-        seed: The seed of the synthetic errors.
-        from_elsewhere: Whether the taggers have learnt from another corpus, and not from other parts of
-            this one.
+    `from_elsewhere` says that the taggers have learnt from another corpus, and not from other parts of
+    this one.
     """
     spans = [sentence.spans for sentence in sentences]
     num_entities = sum(map(len, spans))

@@ -30,21 +30,14 @@ def features_of(
 ) -> np.ndarray:
     """Returns the features of items, whose `DIRECTIONS` are known.
 
-    Args:
-        items: The items of `spans`.
-        taggers: What taggers make of the sentences.
-        sentences: The sentences.
-        spans: The labelled entities of each, which need not be those of `sentences`.
-        with_beliefs: Whether what taggers believe of the same words elsewhere is a feature. It helps if
-            they have learnt from another corpus. Otherwise they have learnt the labels of these very
-            words, and believe in repeated errors.
+    They are (N, F). For each item, as log-odds: the probability of what is labelled, and of its best
+    rival; the difference; the least probability of a labelled tag, which is cleanlab's score; how many
+    of the other occurrences of the same words in the corpus, and in the document, have the same label.
+    Then whether an entity may have been missed, and its number of tokens. Last, with `with_beliefs`,
+    how probable the label is elsewhere. That helps if the taggers have learnt from another corpus.
+    Otherwise they have learnt the labels of these very words, and believe in repeated errors.
 
-    Returns:
-        (N, F). For each item, as log-odds: the probability of what is labelled, and of its best rival;
-        the difference; the least probability of a labelled tag, which is cleanlab's score; how many of
-        the other occurrences of the same words in the corpus, and in the document, have the same label.
-        Then whether an entity may have been missed, and its number of tokens. Last, on request, how
-        probable the label is elsewhere.
+    The labelled entities in `spans` may differ from those of `sentences`.
     """
     of_tags = taggers.of_tags(spans)
     occurrences = _Occurrences(items, taggers, sentences, spans)

@@ -25,33 +25,20 @@ FILES = ("errors.html", "errors.jsonl", "errors.csv", "sentences.csv")
 
 
 class LabelIssue(NamedTuple):
-    """A label that is probably wrong.
+    """A label that is probably wrong."""
 
-    Attributes:
-        id: Its rank, from 1, most suspicious first.
-        line: The line of the file on which it begins.
-        sentence: The number of its sentence, from 1.
-        kind: `wrong label`, `boundary`, `missed` or `spurious`.
-        probability: How probable it is that the label is wrong.
-        labelled: The labelled entity; None if one may have been missed.
-        suggested: What it should be; None for no entity.
-        suggestion_probability: The exact probability of the suggestion, under the taggers.
-        tokens: The tokens of the sentence.
-        lines: The first and the last line of the entities that a correction replaces or adds.
-        edits: The corrected lines, by number.
-    """
-
-    id: int
-    line: int
-    sentence: int
-    kind: str
-    probability: float
-    labelled: Optional[Span]
-    suggested: Optional[Span]
-    suggestion_probability: float
-    tokens: List[str]
+    id: int  # Its rank, from 1, most suspicious first
+    line: int  # The line of the file on which it begins
+    sentence: int  # The number of its sentence, from 1
+    kind: str  # `wrong label`, `boundary`, `missed` or `spurious`
+    probability: float  # How probable it is that the label is wrong
+    labelled: Optional[Span]  # The labelled entity; None if one may have been missed
+    suggested: Optional[Span]  # What it should be; None for no entity
+    suggestion_probability: float  # The exact probability of the suggestion, under the taggers
+    tokens: List[str]  # The tokens of the sentence
+    # The first and the last line of the entities that a correction replaces or adds.
     lines: List[int]
-    edits: Dict[int, str]
+    edits: Dict[int, str]  # The corrected lines, by number
 
     def text(self, span: Optional[Span]) -> str:
         """Returns the words of an entity, or nothing."""
@@ -128,11 +115,7 @@ def leave_open(corpus: Corpus, issues: Iterable[LabelIssue], unknown_tag: str = 
 
 
 def read_decisions(path: Path, corpus: Corpus, issues: Sequence[LabelIssue]) -> List[LabelIssue]:
-    """Returns the issues whose suggestions a person has accepted on the page.
-
-    Raises:
-        ConfigurationError: If the file is another one, or is about another list.
-    """
+    """Returns the issues whose suggestions a person has accepted on the page."""
     try:
         decisions = json.loads(path.read_text(encoding="utf-8"))
         accepted, digest = set(decisions["accepted"]), decisions["list"]

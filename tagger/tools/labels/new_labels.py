@@ -10,17 +10,12 @@ from tagger.spans.encodings import rules_of
 
 
 class NewSentences(NamedTuple):
-    """What is in the new file.
+    """What is in the new file."""
 
-    Attributes:
-        instances: Its sentences, or documents. `tags` are the sets of tags that tokens may have.
-        counts: The number of entities of each label.
-        new: The labels that the tagger does not know, sorted.
-    """
-
+    # Its sentences, or documents. `tags` are the sets of tags that tokens may have.
     instances: List[Instance]
-    counts: Dict[str, int]
-    new: List[str]
+    counts: Dict[str, int]  # The number of entities of each label
+    new: List[str]  # The labels that the tagger does not know, sorted
 
 
 def open_outside(field: TagSetsField, labels: Sequence[str], encoding: str) -> TagSetsField:

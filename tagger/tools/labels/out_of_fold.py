@@ -80,19 +80,8 @@ def out_of_fold(
 
     Finished trainings in the folder are kept.
 
-    Args:
-        corpus: The corpus.
-        folder: The folder for all files.
-        config: The complete config of a tagger; its files are replaced.
-        num_folds: The number of folds.
-        seeds: A tagger is trained with each of them on each fold; their scores are averaged.
-        num_workers: How many are trained at a time.
-
-    Returns:
-        The sentences held out by each fold, and their scores.
-
-    Raises:
-        ConfigurationError: If there are too few documents, or sentences, or a training fails.
+    A tagger is trained with each seed on each fold, and their scores are averaged. `config` is
+    complete; its files are replaced. Returns the sentences held out by each fold, and their scores.
     """
     folds, jobs = make_folds(corpus, num_folds), []
     for number, fold in enumerate(folds):
@@ -133,12 +122,7 @@ def train_and_score(config: Mapping[str, Any], folder: Path) -> None:
 
 @torch.no_grad()
 def score_file(model: Model, reader: DatasetReader, path: str) -> SentenceScores:
-    """Returns a tagger's scores of the sentences of a file, in order.
-
-    Raises:
-        ConfigurationError: If the model is no tagger with a head `crf` or `softmax` whose tags spell
-            entities.
-    """
+    """Returns a tagger's scores of the sentences of a file, in order."""
     head = getattr(model, "head", None)
     if (
         not isinstance(model, TaggingModel)

@@ -23,23 +23,15 @@ _BATCH_SIZE = 64
 
 
 class Item(NamedTuple):
-    """An entity that is labelled, or one that may have been missed.
+    """An entity that is labelled, or one that may have been missed."""
 
-    Attributes:
-        sentence: The number of its sentence.
-        labelled: The labelled entity; None if one may have been missed.
-        suggested: The most probable other reading of these tokens; None if that is no entity.
-        agreement: The exact probability of what is labelled.
-        rivalry: The exact probability of what is suggested.
-        presence: The exact probability that some token of it is in an entity.
-    """
-
-    sentence: int
-    labelled: Optional[Span]
+    sentence: int  # The number of its sentence
+    labelled: Optional[Span]  # The labelled entity; None if one may have been missed
+    # The most probable other reading of these tokens; None if that is no entity.
     suggested: Optional[Span]
-    agreement: float
-    rivalry: float
-    presence: float
+    agreement: float  # The exact probability of what is labelled
+    rivalry: float  # The exact probability of what is suggested
+    presence: float  # The exact probability that some token of it is in an entity
 
     @property
     def place(self) -> Place:
@@ -61,15 +53,9 @@ class Item(NamedTuple):
 class LabelProbabilities:
     """Exact probabilities of entities, of none and of tags, under taggers.
 
-    Args:
-        parts: The numbers of sentences, and their scores; together all sentences of a corpus.
-
-    Attributes:
-        candidates: The probable entities of each sentence, with their probabilities.
-        marginals: (T, K) for each sentence, the probability of each tag at each token.
-
-    Raises:
-        ConfigurationError: If the parts have different tags.
+    The `parts`, numbers of sentences and their scores, are together all sentences of a corpus.
+    `candidates` has the probable entities of each sentence, with their probabilities, and `marginals`
+    the probability of each tag at each token, (T, K) each.
     """
 
     def __init__(self, parts: Sequence[Tuple[Sequence[int], SentenceScores]]) -> None:

@@ -36,22 +36,15 @@ class PoolText(NamedTuple):
 
 
 class Ranking(NamedTuple):
-    """What to label next.
+    """What to label next."""
 
-    Attributes:
-        texts: Those with questions, the most useful first. Their entities are the tagger's suggestions,
-            with their probabilities; `properties` have the questions.
-        num_words: The number of words of all texts of the pool.
-        num_asked: The number of words that are asked for.
-        num_questions: The number of all questions that could be asked.
-        num_chosen: The number of those that are.
-    """
-
+    # Those with questions, the most useful first. Their entities are the tagger's suggestions, with
+    # their probabilities; `properties` have the questions.
     texts: List[AnnotatedText]
-    num_words: int
-    num_asked: int
-    num_questions: int
-    num_chosen: int
+    num_words: int  # The number of words of all texts of the pool
+    num_asked: int  # The number of words that are asked for
+    num_questions: int  # The number of all questions that could be asked
+    num_chosen: int  # The number of those that are
 
 
 class _Question(NamedTuple):
@@ -66,11 +59,7 @@ class _Question(NamedTuple):
 def pool_of(
     predictor: SequenceTaggerPredictor, texts: Iterable[Union[str, AnnotatedText]]
 ) -> Iterator[PoolText]:
-    """Yields texts as the tagger sees them; as documents if it has learnt from documents.
-
-    Raises:
-        ConfigurationError: If one cannot be split into words; the message says which.
-    """
+    """Yields texts as the tagger sees them; as documents if it has learnt from documents."""
     key = "document" if getattr(predictor.dataset_reader, "reads_documents", False) else "sentence"
     for number, each in enumerate(texts, start=1):
         source = each
@@ -89,9 +78,6 @@ def read_pool(
 
     Without a format of an annotation tool or a library, it has a text or a JSON object on each line, as
     for `predict-file`.
-
-    Raises:
-        ConfigurationError: If a text cannot be tagged.
     """
     if format is not None:
         yield from pool_of(predictor, read_texts(path, format, labelled=False))
@@ -118,22 +104,11 @@ def rank_texts(
 ) -> Ranking:
     """Returns what to label next, and what to ask about it.
 
-    Args:
-        predictor: The tagger's.
-        pool: The texts, as `pool_of` and `read_pool` give them. What was asked before, by their
-            properties, is not asked again.
-        budget: How many words to ask for at most.
-        by: See `uncertain_sentences`, as for `score`, which is divided by the number of words, and for
-            `least_doubt`.
-        score: See `by`.
-        rare_labels: Whether a question counts more the rarer its uncertain labels are: by how many times
-            more entities of the most frequent label the tagger expects in the pool.
-        most_similar: See `select`.
-        least_doubt: See `by`.
-
-    Raises:
-        ConfigurationError: If there is no word, an argument is out of range, or the tagger gives no
-            probabilities.
+    What was asked before, by the properties of the texts, is not asked again. With `rare_labels`, a
+    question counts more the rarer its uncertain labels are: by how many times more entities of the most
+    frequent label the tagger expects in the pool. `by`, `score` (which is divided by the number of
+    words) and `least_doubt` are those of `uncertain_sentences`, `budget` and `most_similar` those of
+    `select`.
     """
     check_whole("budget", budget)
     if not any(each.text.words for each in pool):

@@ -28,12 +28,9 @@ def select(
     are gone through in the same way, and so on. The same question between the same words is asked once.
     Case does not count, and all digits are alike.
 
-    Args:
-        scores: (N,).
-        places: What each question is about: one word or more.
-        budget: How many words are asked for at most. A question that does not fit is left out.
-        most_similar: Questions resemble each other if the cosine of their counts of words and of pairs
-            of neighbours is at least this. Above 1, none do.
+    Questions resemble each other if the cosine of their counts of words and of pairs of neighbours is
+    at least `most_similar`; above 1, none do. One that needs more words than are left of `budget` is
+    left out. `scores` are (N,), and `places` one word or more each.
     """
     distinct: Dict[Tuple, int] = {}
     for index in np.argsort(-scores, kind="stable").tolist():

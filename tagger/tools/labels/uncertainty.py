@@ -40,25 +40,16 @@ _LEAST_PROBABILITY = 0.01
 
 
 class UncertainSentence(NamedTuple):
-    """What a tagger makes of a sentence.
+    """What a tagger makes of a sentence."""
 
-    Attributes:
-        num_tokens: The number of its tokens.
-        entities: The predicted entities, with their probabilities.
-        open: The first and the last token of each uncertain run.
-        questions: The first and the last token of each question.
-        scores: (N,), the uncertainty about each, per token.
-        of_labels: (N, C), how uncertain the entities of each label are, as the sum of `p (1 - p)`.
-        num_expected: (C,), the expected number of entities of each label.
-    """
-
-    num_tokens: int
-    entities: List[Tuple[Span, float]]
-    open: List[List[int]]
-    questions: List[List[int]]
-    scores: np.ndarray
+    num_tokens: int  # The number of its tokens
+    entities: List[Tuple[Span, float]]  # The predicted entities, with their probabilities
+    open: List[List[int]]  # The first and the last token of each uncertain run
+    questions: List[List[int]]  # The first and the last token of each question
+    scores: np.ndarray  # (N,), the uncertainty about each, per token
+    # (N, C), how uncertain the entities of each label are, as the sum of `p (1 - p)`.
     of_labels: np.ndarray
-    num_expected: np.ndarray
+    num_expected: np.ndarray  # (C,), the expected number of entities of each label
 
 
 def entropy(chain: ChainScores, places: Places, mask: torch.Tensor) -> np.ndarray:
@@ -135,18 +126,9 @@ def uncertain_sentences(
     Tags that an instance has are known, and are not asked for again: the chain is that of the others
     given these.
 
-    Args:
-        model: A tagger with a head `crf` or `softmax`.
-        instances: Sentences or documents, without tags or with some.
-        by: `"sentence"` to ask for all tags of a sentence, `"span"` for those of each uncertain run of
-            tokens: of entities that overlap and whose probabilities are neither near 0 nor near 1.
-        score: One of `SCORES`.
-        least_doubt: How far from 0 and from 1 the probability of an uncertain entity is.
-        batch_size: The number of instances at a time.
-
-    Raises:
-        ConfigurationError: If the entities of the model have no probabilities, or an argument is out of
-            range.
+    `by` is `"sentence"` to ask for all tags of a sentence, or `"span"` for those of each uncertain run
+    of tokens: of entities that overlap and whose probabilities are at least `least_doubt` from 0 and
+    from 1. `score` is one of `SCORES`.
     """
     check_is_one_of("by", by, UNITS)
     check_is_one_of("score", score, list(SCORES))

@@ -77,9 +77,7 @@ class Fate(NamedTuple):
 def confusion_tables(confusions: Mapping[str, int], labels: Sequence[str]) -> List[Confusions]:
     """Returns the confusions of spans, and those of tokens, as far as there are any.
 
-    Args:
-        confusions: As from `TagMetrics.get_confusions`.
-        labels: The labels in the order of rows and columns; those that never occur are left out.
+    Rows and columns have the order of `labels`; those that never occur are left out.
     """
     tables = []
     for title, prefix, other_rows, other_columns in (
@@ -127,11 +125,7 @@ def kinds_of_errors(
 ) -> List[Kind]:
     """Returns the kinds of errors that a model of some kind can make, and how often it does.
 
-    Args:
-        kind: As `Evaluation.kind`.
-        labels: The C labels.
-        confusions: As from `TagMetrics.get_confusions`.
-        counts: (S, 3, C) true positives, predicted and gold of each sentence.
+    `kind` is that of an `Evaluation`, and `counts` are (S, 3, C).
     """
     right, predicted, gold = counts.sum(axis=(0, 2)).tolist()
     if kind in ("token labels", "documents"):

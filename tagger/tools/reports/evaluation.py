@@ -51,15 +51,7 @@ def evaluate(
 ) -> Evaluation:
     """Runs a model over a file.
 
-    Args:
-        model: The model.
-        reader: Reads the file.
-        data: The file.
-        num_errors: How many examples of errors to keep.
-        seed: The seed for drawing them.
-
-    Raises:
-        ValueError: If the file holds nothing, or no gold tags or labels.
+    It refuses a file without anything, or without gold tags or labels, and keeps `num_errors` examples.
     """
     model.eval()
     evaluator: Union[TagEvaluator, LabelEvaluator]

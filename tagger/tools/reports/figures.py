@@ -132,12 +132,8 @@ def draw_epochs(
 ) -> Figure:
     """Draws curves over epochs, which are counted from 1.
 
-    Args:
-        curves: By name, one number per epoch, NaN where there is none; at most four curves, or those of
-            labels.
-        name: What the numbers are.
-        best_epoch: The epoch that a vertical line marks, if any, counted from 1.
-        colours: For curves of labels, the index of each label's colour.
+    Each curve has one number per epoch, NaN where there is none. There are at most four curves, or
+    those of labels, with the index of each label's colour. A vertical line marks `best_epoch`, if any.
     """
     figure = Figure(figsize=_PANEL)
     axes = figure.subplots()
@@ -163,9 +159,7 @@ def draw_precision_recall(
 ) -> Figure:
     """Draws precision against recall, with a curve for each label and a dot for the model itself.
 
-    Args:
-        curves: Precision and recall by label, and those of the model: see `Points` in `evaluation`.
-        colours: The index of each label's colour.
+    `colours` has the index of each label's colour.
     """
     figure = Figure(figsize=_PANEL)
     axes = figure.subplots()
@@ -218,9 +212,7 @@ def _short(name: str, longest: int = 24) -> str:
 def draw_reliability(counts: np.ndarray, what: str) -> Figure:
     """Draws shares of right predictions, and their number, by their probability.
 
-    Args:
-        counts: (3, R), as from `count_calibration`.
-        what: What is counted.
+    `counts` are (3, R), as from `count_calibration`.
     """
     borders = np.linspace(0, 1, counts.shape[1] + 1)
     number, total, right = counts[:, counts[0] > 0]

@@ -23,12 +23,8 @@ def write_page(
 ) -> None:
     """Renders a template and writes the page.
 
-    Args:
-        template: A file in the folder `templates`.
-        path: The page's file.
-        figures: SVG documents by name, which the template can show.
-        figure_folder: If given, the folder that gets a file `NAME.svg` for each figure.
-        **values: Values for the template; they are escaped.
+    `values` are escaped. Each figure, an SVG document, is also a file `NAME.svg` in `figure_folder` if
+    that is given.
     """
     environment = Environment(
         loader=PackageLoader("tagger.tools.reports"),
@@ -54,10 +50,8 @@ def write_page(
 def inline_svg(svg: str, name: str, description: str) -> Markup:
     """Returns an SVG document as an element of a page, in the colours of its style sheet.
 
-    Args:
-        svg: The document.
-        name: The figure's name. It becomes part of the figure's ids, which must be unique on a page.
-        description: What the figure shows, for screen readers.
+    The name becomes part of the figure's ids, which must be unique on a page; `description` is for
+    screen readers.
     """
     element = svg[svg.index("<svg") :]
     element = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", element)

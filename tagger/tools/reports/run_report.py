@@ -44,18 +44,9 @@ def write_run_report(
 ) -> None:
     """Writes the report. It leaves out what does not apply to the model or to the run.
 
-    Args:
-        run: The training run's folder, with a `sequence_tagger` or a `document_classifier` in
-            `model.tar.gz`.
-        path: The page's file.
-        data: The file to evaluate the model on; the run's validation data by default. Without either,
-            the page shows the training alone.
-        figure_folder: If given, the folder that gets the figures as files.
-        num_errors: How many sentences with errors to show.
-        seed: The seed for drawing these sentences.
-
-    Raises:
-        ValueError: If it is another model, or the data cannot be evaluated.
+    The run's folder has a `sequence_tagger` or a `document_classifier` in `model.tar.gz`. It is
+    evaluated on `data`, by default the run's validation data; without either, the page shows the
+    training alone. `figure_folder`, if given, gets the figures as files.
     """
     archive = load_archive(run / "model.tar.gz")
     model = archive.model

@@ -122,8 +122,7 @@ class TagEvaluator:
     def _count(self, predicted: np.ndarray, gold: np.ndarray) -> np.ndarray:
         """Counts the spans of a sentence, or its tokens if the tags spell no spans; tags are (T,).
 
-        Returns:
-            (3, C) true positives, predicted and gold.
+        Returns (3, C) true positives, predicted and gold.
         """
         if self._encoding is None:
             gold = tags_of_certain_labels(self._tables, gold[np.newaxis])[0]
@@ -174,8 +173,7 @@ def span_probabilities(
 ) -> List[List[float]]:
     """Returns the model's probabilities of spans, which it need not have predicted.
 
-    Returns:
-        The probabilities of each instance's spans; empty for a model that gives none.
+    The probabilities of each instance's spans are empty for a model that gives none.
     """
     head, encoding = model.head, model.tag_encoding
     if not isinstance(head, ChainHead) or encoding in (None, *AMBIGUOUS):

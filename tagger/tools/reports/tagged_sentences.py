@@ -75,9 +75,8 @@ class Example(NamedTuple):
 def verdict(span: Span, others: Sequence[Span], alone: str) -> str:
     """Compares a predicted span with gold ones, or a gold span with predicted ones.
 
-    Returns:
-        `right`, `wrong label`, `wrong boundary`, `wrong label and boundary`, as in
-        `tagger.spans.matching.count_span_confusions`; or `alone`, such as `missed`, if it overlaps none.
+    Returns `right`, `wrong label`, `wrong boundary` or `wrong label and boundary`, as in
+    `tagger.spans.matching.count_span_confusions`; or `alone`, such as `missed`, if it overlaps none.
 
     Example:
         >>> gold = [("PER", (0, 1)), ("LOC", (4, 4))]
@@ -102,10 +101,7 @@ def example_of_spans(
 ) -> Example:
     """Returns a sentence as two lines, gold and predicted, with a verdict on each span.
 
-    Args:
-        sentence: The sentence.
-        gold_probabilities: The model's probabilities of the gold spans, if available.
-        only_errors: Whether to mark only the spans that are wrong, as for a tag on every token.
+    With `only_errors`, only the spans that are wrong are marked, as for a tag on every token.
     """
     words, gold, predicted, probabilities = sentence
     lines = {}
@@ -147,11 +143,7 @@ def notes_on_labels(
 ) -> List[Note]:
     """Returns a note on each label of an item that is gold or predicted.
 
-    Args:
-        labels: The C labels.
-        gold: (C,), 1 if the item has the label, 0 if not, -1 if that is unknown; then there is no note.
-        is_predicted: (C,) bool.
-        probabilities: (C,).
+    `gold` is (C,): 1 if the item has the label, 0 if not, -1 if that is unknown; then there is no note.
 
     Example:
         >>> notes_on_labels(["A", "B"], np.array([1, 0]), np.array([False, False]), np.array([0.2, 0.1]))
@@ -187,14 +179,8 @@ def precision_recall_points(
 ) -> Tuple[np.ndarray, np.ndarray]:
     """Returns precision and recall at every threshold on the predictions' probabilities.
 
-    Args:
-        probabilities: (N,) the probabilities of the predictions.
-        is_right: (N,) bool, whether each prediction is right.
-        num_gold: The number of gold items, at least 1.
-
-    Returns:
-        Precision and recall, each with one number per distinct probability. Thresholds fall, so the last
-        number counts all predictions.
+    Both have one number per distinct probability. Thresholds fall, so the last number counts all
+    predictions. `probabilities` and `is_right` are (N,), and there is at least one gold item.
 
     Example:
         >>> points = precision_recall_points(np.array([0.9, 0.5, 0.9]), np.array([1, 1, 0]), 4)

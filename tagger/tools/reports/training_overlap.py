@@ -15,12 +15,7 @@ from tagger.spans import Span, tags_to_spans
 def overlap_with_training(archive: Archive, data: str) -> Optional[Overlap]:
     """Compares a file with the training data of an archive.
 
-    Args:
-        archive: A tagger.
-        data: The file, for its validation dataset reader.
-
-    Returns:
-        What is in both; None if the model is no tagger, or if its training file is not there.
+    Returns None if the model is no tagger, or if its training file does not exist.
     """
     path, model = archive.config.get("train_data_path"), archive.model
     if not isinstance(path, str) or not Path(path).exists() or not isinstance(model, TaggingModel):

@@ -73,8 +73,7 @@ def run_jobs(jobs: Sequence[Job], study: Path, num_workers: int, work: Work = tr
 
     An interrupted job starts again from the beginning, so its result depends on its seed alone.
 
-    Raises:
-        ValueError: If the folder holds a run of the same name with another config or other data.
+    It refuses a folder with a run of the same name that has another config or other data.
     """
     for job in jobs:
         _check_unchanged(job, study)

@@ -84,11 +84,7 @@ Table = Mapping[str, Mapping[str, Sequence[float]]]
 
 
 def tabulate(results: Sequence[Result], columns: Sequence[Column]) -> Table:
-    """Returns the values of each variant's runs, and the minutes of those that were trained.
-
-    Raises:
-        ValueError: If a run lacks a column's metric.
-    """
+    """Returns the values of each variant's runs, and the minutes of those that were trained."""
     table: Dict[str, Dict[str, List[float]]] = {}
     for result in results:
         *factors, _seed = result.factors.values()

@@ -35,9 +35,8 @@ class SentenceCounts(NamedTuple):
 def count_sentences(model: Any, reader: Any, data_path: str) -> Optional[SentenceCounts]:
     """Runs a tagger or a classifier over a file, and counts.
 
-    Returns:
-        The counts in the order of the file, by document where the file tells them; None for a tagger
-        without a chain of tags that spell spans.
+    The counts are in the order of the file, by document where the file marks documents. Returns None
+    for a tagger without a chain of tags that spell spans.
     """
     from tagger.models import DocumentClassifier, TaggingModel
     from tagger.modules.heads import ChainHead

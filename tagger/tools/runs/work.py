@@ -42,10 +42,9 @@ def train(config: Mapping[str, Any], folder: Path) -> None:
 def tune(config: Mapping[str, Any], folder: Path) -> None:
     """Tunes the decoding of an archive to the macro F1 of the validation data, and evaluates it.
 
-    Args:
-        config: The path of the `archive`, the `overrides` of its config, and perhaps a `test_data_path`.
-        folder: The folder for the results, which are named as in training, `best_validation_...` and
-            `test_...`, and for the settings of the decoding, `decoding.json`.
+    `config` has the path of the `archive`, the `overrides` of its config, and perhaps a
+    `test_data_path`. The folder gets metrics named as in training, `best_validation_...` and
+    `test_...`, and the settings of the decoding, `decoding.json`.
     """
     from allennlp.models import load_archive
 

@@ -40,15 +40,10 @@ def compare(
     documents, as in Koehn 2004. So the interval says how much the draws of both matter. With three
     seeds, their part is too small: by chance it is .8 times as wide as it should be.
 
-    Args:
-        counts: By variant and seed, what is found in the same test file.
-        baseline: A variant.
-        columns: The columns of a table. Those with other metrics than precision, recall and F1 of test
-            data, of labels, `overall` or `macro`, are left out.
-
-    Returns:
-        By variant, without the baseline, and by the title of a column. Seeds that either lacks are left
-        out, and so is a variant with another number of test documents or without a common seed.
+    Columns with other metrics than precision, recall and F1 of test data, of labels, `overall` or
+    `macro`, are left out. So are seeds that either variant lacks, and a variant with another number of
+    test documents or without a common seed. Returns differences by variant and by the title of a
+    column.
     """
     found: Dict[str, Dict[str, Difference]] = {}
     for name, by_seed in counts.items():

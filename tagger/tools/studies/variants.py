@@ -35,22 +35,14 @@ _FORMS: Dict[str, Tuple[type, str]] = {
 
 
 class Study(NamedTuple):
-    """What a study file holds.
+    """What a study file holds."""
 
-    Attributes:
-        variants: Configs by name.
-        seeds: The seeds of each.
-        columns: The columns of the table.
-        baseline: The variant that the others are compared with, if any, such as `plain` or
-            `plain, tuned`.
-        tuned: Variants that are also evaluated after tuning their decoding.
-    """
-
-    variants: Dict[str, Any]
-    seeds: List[int]
-    columns: List[Column]
+    variants: Dict[str, Any]  # Configs by name
+    seeds: List[int]  # The seeds of each
+    columns: List[Column]  # The columns of the table
+    # The variant that the others are compared with, if any, such as `plain` or `plain, tuned`.
     baseline: Optional[str] = None
-    tuned: Sequence[str] = ()
+    tuned: Sequence[str] = ()  # Variants that are also evaluated after tuning their decoding
 
 
 class Outcome(NamedTuple):
@@ -63,12 +55,7 @@ class Outcome(NamedTuple):
 
 
 def read_study(path: Path) -> Study:
-    """Reads a study file.
-
-    Raises:
-        ValueError: If a key is missing or unknown, a value has another form, or two columns of the
-            table would have the same title.
-    """
+    """Reads a study file."""
     from allennlp.common import Params
 
     study = Params.from_file(path).as_dict(quiet=True)
@@ -128,12 +115,7 @@ def run_study(
     names: Optional[Sequence[str]] = None,
     num_workers: Optional[int] = None,
 ) -> Outcome:
-    """Runs the unfinished jobs; writes `results.csv`, `summary.md` and perhaps `differences.csv`.
-
-    Raises:
-        ValueError: If there is no variant of a name, if the folder holds a run of the same name with
-            another config, or if a column names an unknown metric.
-    """
+    """Runs the unfinished jobs; writes `results.csv`, `summary.md` and perhaps `differences.csv`."""
     for name in names or ():
         if name not in study.variants:
             raise ValueError(

@@ -37,11 +37,7 @@ class DecodingCurves(NamedTuple):
 
     @classmethod
     def from_json(cls, text: Union[str, bytes]) -> "DecodingCurves":
-        """Reads what `to_json` writes.
-
-        Raises:
-            ValueError: If the text is anything else.
-        """
+        """Reads what `to_json` writes."""
         try:
             curves: Dict[str, Any] = json.loads(text)
             labels = {label: Curve(**curve) for label, curve in curves["labels"].items()}
@@ -67,13 +63,7 @@ def _is_valid(curve: Curve) -> bool:
 
 
 def decoding_curves(tuner: DecodingTuner, settings: Settings, data: str) -> DecodingCurves:
-    """Tries the coarse biases of `DecodingTuner.tune` for each label, while all other settings hold.
-
-    Args:
-        tuner: Has the labelled sentences.
-        settings: The settings.
-        data: The name of the sentences' file.
-    """
+    """Tries the coarse biases of `DecodingTuner.tune` for each label, while all other settings hold."""
     num_steps = round(LARGEST_BIAS / COARSE_STEP)
     biases = [step * COARSE_STEP for step in range(-num_steps, num_steps + 1)]
     curves = {}
@@ -91,11 +81,7 @@ def decoding_curves(tuner: DecodingTuner, settings: Settings, data: str) -> Deco
 
 
 def saved_curves(archive_file: Union[str, Path]) -> Optional[DecodingCurves]:
-    """Returns the curves that an archive, or the folder of a run, holds; None if it holds none.
-
-    Raises:
-        ValueError: If they are not as `tune-decoding --curves` writes them.
-    """
+    """Returns the curves that an archive, or the folder of a run, holds; None if it holds none."""
     path = Path(archive_file)
     if path.is_dir():
         file = path / CURVES_NAME

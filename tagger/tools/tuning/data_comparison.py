@@ -29,17 +29,7 @@ class Difference(NamedTuple):
 def features_of_columns(
     model: Model, reader: DatasetReader, path: str, batch_size: int = 16
 ) -> SentenceFeatures:
-    """Returns the features of a file of a tagger's dataset reader.
-
-    Args:
-        model: The tagger.
-        reader: Reads the file.
-        path: The file.
-        batch_size: The number of instances at a time.
-
-    Raises:
-        ConfigurationError: If the file holds no sentence, or the tagger gives no probabilities.
-    """
+    """Returns the features of a file of a tagger's dataset reader."""
     features = _features_of(model, list(reader.read(path)), path, batch_size)
     return features._replace(groups=groups_of_file(reader, path, len(features.num_words)))
 
@@ -47,11 +37,7 @@ def features_of_columns(
 def features_of_lines(
     model: Model, predictor: Predictor, path: str, batch_size: int = 16
 ) -> SentenceFeatures:
-    """As `features_of_columns`, for a file with a text or a JSON object on each line, each a group.
-
-    Raises:
-        ConfigurationError: If a line cannot be predicted, or the file holds no word.
-    """
+    """As `features_of_columns`, for a file with a text or a JSON object on each line, each a group."""
     if not isinstance(predictor, SequenceTaggerPredictor):
         raise ConfigurationError("texts can be compared only with a sequence tagger")
     instances: List[Instance] = []
@@ -98,11 +84,7 @@ def difference(
     many sentences as its longest document has, because the sentences of a document resemble each
     other. Otherwise the groups are sentences.
 
-    Args:
-        first: The features of a set of texts.
-        second: Those of another.
-        run: How many sentences in a row make a group; None for the groups above.
-        num_permutations: See `compare_samples`.
+    With `run`, each group is a run of so many sentences instead.
     """
     both = [first, second]
     told = [each.groups for each in both if each.groups.kind == "document"]

@@ -34,15 +34,10 @@ MAX_PASSES = 5
 
 
 class Settings(NamedTuple):
-    """Settings of a `ChainDecoder`, by label.
+    """Settings of a `ChainDecoder`, by label."""
 
-    Attributes:
-        decode_bias: Numbers of nats.
-        entity_thresholds: Probabilities.
-    """
-
-    decode_bias: Dict[str, float]
-    entity_thresholds: Dict[str, float]
+    decode_bias: Dict[str, float]  # Numbers of nats
+    entity_thresholds: Dict[str, float]  # Probabilities
 
     def changed(
         self, label: str, bias: Optional[float] = None, threshold: Optional[float] = None
@@ -78,11 +73,7 @@ class FoundEntities(NamedTuple):
 class DecodingTuner:
     """Tries settings of a head's decoder on labelled sentences.
 
-    Args:
-        head: The head with the decoder to tune. Its decoder is replaced by each one that is tried.
-        tags: All tags, in the order of their indices.
-        tag_encoding: How the tags spell spans.
-        batches: The sentences, on the head's device.
+    The head's decoder is replaced by each one that is tried. The sentences are on its device.
     """
 
     def __init__(
@@ -108,9 +99,7 @@ class DecodingTuner:
     def counts_by_group(self, settings: Settings, groups: np.ndarray) -> np.ndarray:
         """Returns true positives, predicted and gold entities by label and group, (3, C, groups) int64.
 
-        Args:
-            settings: The settings to decode with.
-            groups: (sentences,) int64, the group of each sentence of the batches, from 0 on.
+        `groups` is (sentences,) int64, the group of each sentence of the batches, from 0 on.
         """
         return self._counts(self._decode(settings), groups)
 
@@ -119,11 +108,7 @@ class DecodingTuner:
     ) -> np.ndarray:
         """Returns a label's true positives and predicted entities, (2, thresholds, groups) int64.
 
-        Args:
-            settings: The settings of all else; the label has no threshold in them.
-            label: The index of the label.
-            thresholds: The thresholds to try.
-            groups: As for `counts_by_group`.
+        In the settings, the label has no threshold.
         """
         found = self._decode(settings, with_probabilities=True)
         # As the decoder compares: in float32.
@@ -146,15 +131,8 @@ class DecodingTuner:
         thresholds that make a difference are tried, but biases only in coarse steps, and in fine steps
         around the best of these.
 
-        Args:
-            goals: At most one for each label; none of leaks.
-            start: The settings to start from. Settings of labels without a goal are kept.
-            means: The settings to tune, some of `MEANS`. Given both, each label gets the better one of
-                the two. By default both, but only the bias for the macro F1.
-
-        Raises:
-            ConfigurationError: If a goal's label is unknown or has another goal, or its number is out
-                of range.
+        Each label has at most one goal, and none is a leak. `means` are some of `MEANS`; given both,
+        each label gets the better one. By default both are tuned, but only the bias for the macro F1.
         """
         self._check(goals)
         settings = start

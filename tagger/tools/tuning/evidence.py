@@ -16,10 +16,7 @@ def format_evidence(goals: Sequence[Goal], labels: Sequence[str], counts: np.nda
 
     The intervals are those of `wilson_interval`.
 
-    Args:
-        goals: The goals.
-        labels: All C labels.
-        counts: (3, C) int64, true positives, predicted and gold entities under the tuned settings.
+    `counts` are (3, C) int64 under the tuned settings.
 
     Example:
         >>> goals, counts = [Goal(("PER",), "precision", 0.98)], np.array([[5], [5], [83]])

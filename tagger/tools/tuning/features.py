@@ -54,16 +54,7 @@ class SentenceFeatures(NamedTuple):
 def features_of(
     model: Model, instances: Sequence[Instance], batch_size: int = 16
 ) -> SentenceFeatures:
-    """Returns the features of instances, in their order, each sentence a group of its own.
-
-    Args:
-        model: A tagger with a head `crf` or `softmax`.
-        instances: Sentences or documents, with or without tags; at least one.
-        batch_size: The number of instances at a time.
-
-    Raises:
-        ConfigurationError: If the entities of the model have no probabilities.
-    """
+    """Returns the features of instances, in their order, each sentence a group of its own."""
     model = tuned_model(model)
     head = cast(ChainHead, model.head)
     assert model.tag_encoding is not None

@@ -8,23 +8,17 @@ from tagger.metrics.label_metrics import macro_average, precision_recall_f1
 
 
 class Goal(NamedTuple):
-    """A goal for a label, or for several.
+    """A goal for a label, or for several."""
 
-    Attributes:
-        labels: One label; several for a leak.
-        measure: `"precision"`: the highest recall at a precision of at least `level`. `"recall"`: the
-            highest precision at a recall of at least `level`. `"f_beta"`: the highest F score (van
-            Rijsbergen 1979, chapter 7), or one of at least `level`, to be promised. `"macro_f1"`: the
-            highest mean F1 of all labels. `"leak"`: a share of groups of sentences in which the
-            prediction misses an entity of the labels.
-        level: The least precision, recall or F; the largest share of groups that leak.
-        beta: How many times as much recall counts as precision in an F.
-    """
-
-    labels: Tuple[str, ...]
+    labels: Tuple[str, ...]  # One label; several for a leak
+    # `"precision"`: the highest recall at a precision of at least `level`. `"recall"`: the highest
+    # precision at a recall of at least `level`. `"f_beta"`: the highest F score (van Rijsbergen
+    # 1979, chapter 7), or one of at least `level`, to be promised. `"macro_f1"`: the highest mean
+    # F1 of all labels. `"leak"`: a share of groups of sentences in which the prediction misses an
+    # entity of the labels.
     measure: str
-    level: float = 0.0
-    beta: float = 1.0
+    level: float = 0.0  # The least precision, recall or F; the largest share of groups that leak
+    beta: float = 1.0  # How many times as much recall counts as precision in an F
 
     @property
     def label(self) -> str:

@@ -44,17 +44,9 @@ def groups_of_file(
 ) -> Groups:
     """Returns the groups of a file.
 
-    Args:
-        reader: The reader of the sentences.
-        path: The file.
-        num_sentences: How many the reader found.
-        kind: `"document"`, `"sentence"`, the number of a column of a column file, from 0, whose value
-            at the first token of a sentence names the group, or the field of the instances' metadata
-            that does. None for documents where the file tells them, as
-            `ColumnDatasetReader.documents_in` finds, else for sentences.
-
-    Raises:
-        ConfigurationError: If the file has no such groups, or if the reader left sentences out.
+    `kind` is `"document"`, `"sentence"`, the number of a column of a column file, from 0, whose value
+    at the first token of a sentence names the group, or the field of the instances' metadata that does.
+    None is for documents where `ColumnDatasetReader.documents_in` finds them, else for sentences.
     """
     if kind in (None, "document"):
         told = reader.documents_in(path) if isinstance(reader, ColumnDatasetReader) else None

@@ -32,15 +32,7 @@ def tuner_on_file(
     It has a head of its own, which gives the chain's own probabilities, by which thresholds decide; the
     model stays as it is.
 
-    Args:
-        model: A `sequence_tagger` with a head `crf` or `softmax`.
-        reader: Reads the file.
-        path: The file.
-        batch_size: The number of sentences at a time.
-        in_order: Whether to keep the sentences in the order of the file, which takes longer.
-
-    Raises:
-        ConfigurationError: If the model's decoding has no settings, or the file holds no sentence.
+    `in_order` keeps the sentences in the order of the file, which takes longer.
     """
     tuned_model(model)
     return decoding_tuner(model, read_instances(reader, path), batch_size, in_order)
@@ -62,11 +54,7 @@ def decoding_tuner(
 
 
 def tuned_model(model: Model) -> TaggingModel:
-    """Returns a model whose entities have probabilities.
-
-    Raises:
-        ConfigurationError: If the model is another.
-    """
+    """Returns a model whose entities have probabilities."""
     head = getattr(model, "head", None)
     if not isinstance(model, TaggingModel) or not isinstance(head, ChainHead):
         raise ConfigurationError(
@@ -89,11 +77,7 @@ def settings_of(model: Model) -> Settings:
 
 
 def read_instances(reader: DatasetReader, path: str) -> List[Instance]:
-    """Reads a file.
-
-    Raises:
-        ConfigurationError: If the file holds no sentence.
-    """
+    """Reads a file."""
     instances = list(reader.read(path))
     if not instances:
         raise ConfigurationError(f"`input_file` {path} holds no sentence")

@@ -17,8 +17,7 @@ _COUNTED = {
 def evidence_of(choice: Choice, search: Search, groups: Groups, num_gold: int) -> str:
     """Says what the data show of a tagger, and what a threshold costs if one was needed.
 
-    Returns:
-        A text; empty if the goal is not one precision or recall.
+    The text is empty if the goal is not one precision or recall.
     """
     candidates, at = choice
     goal, unchanged = candidates.goals[0], candidates.unchanged

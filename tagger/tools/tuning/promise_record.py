@@ -18,32 +18,20 @@ PROMISES_NAME = "promises.json"
 
 
 class Promise(NamedTuple):
-    """What holds for the distribution of the data, if their groups are drawn independently from it.
+    """What holds for the distribution of the data, if their groups are drawn independently from it."""
 
-    Attributes:
-        goal: What is promised.
-        confidence: That all promises of one command hold together.
-        unit: What is drawn: see `Groups.kind`.
-        num_units: How many groups the data had.
-        num_right: What is right in the data: see `Goal.counts`.
-        num_total: Of how many.
-        data: The name of the file.
-        sha256: Of the file's bytes.
-        date: Of the command, as in `2026-01-31`.
-        for_next: The promise is about so many new groups; None for all that there are.
-        method: How the promise was tested.
-    """
-
-    goal: Goal
-    confidence: float
-    unit: str
-    num_units: int
-    num_right: float
-    num_total: float
-    data: str
-    sha256: str
-    date: str
+    goal: Goal  # What is promised
+    confidence: float  # That all promises of one command hold together
+    unit: str  # What is drawn: see `Groups.kind`
+    num_units: int  # How many groups the data had
+    num_right: float  # What is right in the data: see `Goal.counts`
+    num_total: float  # Of how many
+    data: str  # The name of the file
+    sha256: str  # Of the file's bytes
+    date: str  # Of the command, as in `2026-01-31`
+    # The promise is about so many new groups; None for all that there are.
     for_next: Optional[int] = None
+    # How the promise was tested.
     method: str = (
         "Learn then Test, fallback procedure; binomial tail, and Hall's t-test where items cluster"
     )
@@ -56,11 +44,7 @@ class Promise(NamedTuple):
 
 
 def saved_promises(archive_file: Union[str, Path]) -> List[Promise]:
-    """Returns the promises that an archive holds, none if it was never given any.
-
-    Raises:
-        ConfigurationError: If they are not as `tune-decoding --confidence` writes them.
-    """
+    """Returns the promises that an archive holds, none if it was never given any."""
     if Path(archive_file).is_dir():
         return []
     content = read_member(archive_file, PROMISES_NAME)
@@ -102,11 +86,7 @@ def _is_valid(promise: Promise) -> bool:
 
 
 def check_labels(promises: Sequence[Promise], labels: Sequence[str]) -> None:
-    """Refuses promises about labels that a tagger does not know.
-
-    Raises:
-        ConfigurationError: If there are such.
-    """
+    """Refuses promises about labels that a tagger does not know."""
     for promise in promises:
         for label in promise.goal.labels:
             check_is_label(PROMISES_NAME, label, labels, of="model")

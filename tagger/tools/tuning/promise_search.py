@@ -55,8 +55,7 @@ class Candidates(NamedTuple):
         All goals must be shown to hold, so that the largest p-value counts (Berger 1982,
         "Multiparameter hypothesis testing and acceptance sampling"), and the error is not divided.
 
-        Returns:
-            (2, M), or (2, D, M) with `draws`: of the data, and what it would be if all were right.
+        Returns (2, M), or (2, D, M) with `draws`: of the data, and what it would be if all were right.
         """
         return np.stack(
             [
@@ -74,10 +73,7 @@ class Candidates(NamedTuple):
     def chosen(self, error: float, repeats: int = 1, for_next: Optional[int] = None) -> int:
         """Chooses a setting; -1 if none is shown to keep the goals.
 
-        Args:
-            error: Of the tests of these candidates.
-            repeats: As if there were so many times as many groups like these.
-            for_next: For how many new groups; None for all.
+        `repeats` counts the groups so many times.
         """
         draws = np.full((1, self.right.shape[-1]), repeats)
         return int(self.pick(self.p_values(draws, for_next), error)[0])
@@ -85,8 +81,7 @@ class Candidates(NamedTuple):
     def pick(self, p_values: np.ndarray, error: float) -> np.ndarray:
         """Chooses settings by what `p_values` returns.
 
-        Returns:
-            (...) int64, the index of the setting; -1 if none is shown to keep the goals.
+        Returns (...) int64, the index of the setting; -1 if none is shown to keep the goals.
         """
         found, least = p_values
         passes = rejected(found, self.starts, error, least)

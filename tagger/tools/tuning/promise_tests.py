@@ -35,16 +35,11 @@ def p_values(
     much, and the binomial tail of as many independent items as these are worth (Korn & Graubard 1998).
     Groups without items do not count.
 
-    Args:
-        num_right: (M, U), how many items of each group are right under each setting.
-        num_total: (M, U), how many items each group has.
-        level: Above 0 and below 1.
-        draws: (D, U), how often each group was drawn; None for once each.
-        for_next: Tests instead the hypothesis that the share is below `level` among so many new groups,
-            which come from where these do; None for the share of all.
+    `num_right` and `num_total` are (M, U): how many items of each group are right under each setting,
+    and how many it has. `draws`, (D, U), says how often each group was drawn, by default once. With
+    `for_next`, the share is that of so many new groups, which come from where these do.
 
-    Returns:
-        (M,) with `draws` None, else (D, M), from 0 to 1; 1 if fewer than two groups have items.
+    Returns (M,) without `draws`, else (D, M), from 0 to 1; 1 if fewer than two groups have items.
 
     Example:
         >>> total = np.full((1, 100), 2)
@@ -154,14 +149,9 @@ def rejected(
     A hypothesis that so few items could never refute hands on what it was to be tested with (Tarone
     1990, "A modified Bonferroni method for discrete data").
 
-    Args:
-        p_values: (..., M), in the order of the sequence.
-        starts: Indices of the settings that bring error; one that occurs twice brings twice as much.
-        error: One minus the confidence.
-        least_p_values: (..., M), the p-values if all items were right; None to test every hypothesis.
-
-    Returns:
-        (..., M) bool.
+    `p_values` are (..., M) in the order of the sequence. `least_p_values`, (..., M), are those if all
+    items were right; without them every hypothesis is tested. A start that occurs twice brings twice as
+    much. Returns (..., M) bool.
 
     Example:
         >>> rejected(np.array([0.5, 0.01, 0.02, 0.2, 0.001]), starts=[0, 1], error=0.05).tolist()

@@ -38,18 +38,9 @@ def fit_promises(
 ) -> Fit:
     """Chooses settings that keep all goals together with this confidence.
 
-    Args:
-        tuner: Has the sentences, in the order of the file.
-        goals: What to promise.
-        start: The settings to change; those of labels without a goal stay.
-        confidence: Above 0 and below 1.
-        groups: The groups of the tuner's sentences.
-        path: The file of the sentences.
-        for_next: Promises for so many new groups; None for the distribution of the data.
-
-    Raises:
-        ConfigurationError: If an argument does not fit, or the data do not support the goals. The
-            message says what they support, and how many groups would do.
+    The tuner has the sentences in the order of the file. Settings of labels without a goal stay. With
+    `for_next`, the promises are for so many new groups. If the data do not support the goals, the error
+    says what they support, and how many groups would do.
     """
     _check(goals, confidence, for_next, tuner.labels)
     for goal in goals:
@@ -115,9 +106,6 @@ def check_promises(
 
     They do if the hypothesis that the promise holds has a p-value of at most 0.05, by the test that
     `fit_promises` uses, on what is wrong. The tuner has the sentences in the order of the file.
-
-    Raises:
-        ConfigurationError: If the tagger does not know a label of a promise.
     """
     check_labels(promises, tuner.labels)
     by_group = tuner.counts_by_group(settings, groups.of_sentence)

@@ -28,12 +28,7 @@ def fit_recalibration(
     have a normal prior around shared ones, and these have one around no correction. With many entities
     the priors do not matter.
 
-    Args:
-        probabilities: (N,), of entities, predicted or not.
-        is_right: (N,) bool.
-        labels: (N,) int64.
-        num_labels: C.
-        weights: (N,), how often each entity counts; once by default.
+    `probabilities`, `is_right` and `labels` are (N,), and `weights` says how often each entity counts.
     """
     p, right, of_entity = map(torch.from_numpy, (probabilities, is_right.astype(float), labels))
     weight = torch.ones_like(right) if weights is None else torch.from_numpy(weights).double()

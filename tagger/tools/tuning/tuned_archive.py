@@ -29,9 +29,6 @@ def write_settings(
     """Copies an archive and replaces the decoding settings in its config.
 
     All members of an ensemble get them. Curves and promises belong to settings: old ones are left out.
-
-    Raises:
-        FileExistsError: If the output exists, unless `overwrite` is true.
     """
     added = {} if curves is None else {CURVES_NAME: curves.to_json()}
     if promises:
@@ -46,11 +43,7 @@ def write_weights(
     changed: Mapping[str, torch.Tensor],
     overwrite: bool = False,
 ) -> None:
-    """Copies an archive and replaces some of its weights, by their names in the model's state.
-
-    Raises:
-        FileExistsError: If the output exists, unless `overwrite` is true.
-    """
+    """Copies an archive and replaces some of its weights, by their names in the model's state."""
     with tarfile.open(cached_path(archive_file)) as old:
         file = cast(IO[bytes], old.extractfile(_WEIGHTS_NAME))
         weights = torch.load(BytesIO(file.read()), map_location="cpu", weights_only=True)
@@ -72,17 +65,8 @@ def rewrite_archive(
 ) -> None:
     """Copies an archive, and changes arguments of its heads.
 
-    Args:
-        archive_file: The archive.
-        output: The archive to write.
-        head: The arguments of the head, or of the heads of all members of an ensemble, to replace;
-            without any the config stays as it is.
-        overwrite: Whether the output may exist.
-        dropped: Files to leave out.
-        added: By their names in the archive, files to add, as texts or as paths.
-
-    Raises:
-        FileExistsError: If the output exists, unless `overwrite` is true.
+    `head` has arguments of the head, or of the heads of all members of an ensemble, to replace. Files
+    in `dropped` are left out; `added` has texts or paths by their names in the archive.
     """
     with (
         write_atomically(output, overwrite) as path,

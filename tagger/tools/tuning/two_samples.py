@@ -29,11 +29,7 @@ def compare_samples(
     features' standardised rank sums (Wilcoxon 1945). Features are corrected by the largest of them in
     each permutation (Westfall & Young 1993).
 
-    Args:
-        first: (U, F).
-        second: (U', F).
-        num_permutations: P; p-values are at least 1 / (P + 1).
-        seed: Of the permutations.
+    The samples are (U, F) and (U', F). P-values are at least 1 / (P + 1).
     """
     from scipy.stats import rankdata
 
