@@ -80,11 +80,11 @@ def test_the_component_of_spacy_prints_what_its_page_shows(capsys):
 @pytest.mark.usefixtures("in_folder_with_a_run")
 def test_an_exported_tagger_gives_what_its_page_shows(allennlp, tmp_path):
     (command,) = (
-        line for line in "".join(blocks("export", "bash")).splitlines() if "allennlp export" in line
+        line for line in "".join(blocks("onnx", "bash")).splitlines() if "allennlp export" in line
     )
     allennlp(*shlex.split(command)[1:])
     names, result = {}, None
-    (block,) = blocks("export", "console")
+    (block,) = blocks("onnx", "console")
     *lines, shown = block.splitlines()
     for line in lines:
         assert line.startswith(">>> ")
