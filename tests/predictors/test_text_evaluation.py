@@ -28,6 +28,16 @@ def test_where_text_is_split_as_the_tokens_were_the_figures_are_those_of_tokens(
         assert of_text[name] == pytest.approx(of_tokens[name], abs=1e-6)
 
 
+def test_the_entities_of_a_document_are_compared_at_their_places_in_the_whole(trained_on_documents):
+    archive = load_archive(trained_on_documents / "model.tar.gz")
+    documents = archive.validation_dataset_reader.read(
+        trained_on_documents.parent / "documents.txt"
+    )
+    of_text = evaluate_joined_tokens(SavedTagger.of(archive, "documents"), documents)
+    assert of_text["num-gold-overall"] == of_text["num-predicted-overall"] > 1
+    assert of_text["f1-measure-overall"] == 1
+
+
 def test_a_tokenizer_that_does_not_fit_costs_f1(trained, instances):
     archive = load_archive(trained / "model.tar.gz", overrides=BLANKS)
     fitting = SavedTagger.of(load_archive(trained / "model.tar.gz"), "toy")
