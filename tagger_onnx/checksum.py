@@ -1,7 +1,7 @@
-"""The checksum at the end of an exported file: SHA-256 of all that comes before.
+"""The checksum at the end of an exported file: SHA-256 of all before it.
 
-It is an entry of the file's metadata, `checksum`, in the encoding of protocol buffers, which takes
-fields in any order. So whatever reads ONNX reads the file, and no library is needed to check it.
+It is the last entry of the metadata, in the encoding of protocol buffers, so that checking it needs
+no library.
 """
 
 import hashlib

@@ -31,11 +31,7 @@ MARK_TINT = 18
 
 
 def label_colours(labels: Sequence[str]) -> Dict[str, int]:
-    """Returns the index of each label's colour in `LABELS`, which is the same wherever it is shown.
-
-    Args:
-        labels: All labels that a tagger knows, in any order. Sorted, each takes the next colour, and the
-            thirteenth that of the first.
+    """Returns the index of each label's colour in `LABELS`, which sorted labels take in turn.
 
     Example:
         >>> label_colours(["PER", "LOC"])

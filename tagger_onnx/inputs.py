@@ -13,18 +13,11 @@ _SHOWN = 200
 
 
 class InputError(ValueError, TypeError):
-    """An input that no tagger takes.
-
-    Its type or its value is wrong; which of them depends on where it comes from, hence the two bases.
-    """
+    """An input that no tagger takes: its type or its value is wrong."""
 
 
 def check_text(text: Any, name: str, run_characters: Optional[int] = RUN_CHARACTERS) -> str:
     """Returns a text as it is; it may be empty.
-
-    Raises:
-        InputError: If it is no text, has half of a surrogate pair, or more than `run_characters` in a
-            row without white space (None for any number). The message calls it `name`.
 
     Example:
         >>> check_text(") " * 1000, "sentence") == ") " * 1000
@@ -48,10 +41,6 @@ def check_text(text: Any, name: str, run_characters: Optional[int] = RUN_CHARACT
 
 def check_tokens(tokens: Any, name: str = "tokens") -> List[str]:
     """Returns the tokens of one text as a new list, which may be empty.
-
-    Raises:
-        InputError: If they are no list or tuple of texts of at least one character each, or hold half of
-            a surrogate pair.
 
     Example:
         >>> check_tokens(("New York", "is"))
@@ -119,13 +108,7 @@ def only_field(given: Mapping[str, Any], names: Sequence[str]) -> str:
 
 
 def parse_json(text: Union[str, bytes]) -> Any:
-    """Parses JSON.
-
-    Raises:
-        ValueError: If it is no JSON. An `InputError` if an object names a field twice, of which parsers
-            keep the last, or if a number has thousands of digits.
-        RecursionError: If it is nested too deeply.
-    """
+    """Parses JSON; a field named twice, or a number of thousands of digits, is an `InputError`."""
     return json.loads(text, object_pairs_hook=_object_of, parse_int=_integer_of)
 
 

@@ -2,8 +2,6 @@
 
 Each kind of indexer is a function of its name and its description in the file's metadata. It returns a
 function of the W distinct words, the word of each token, (B, T), and the numbers of tokens, (B,).
-
-Letters: `B` batch, `T` tokens, `W` distinct words, `C` characters, `P` word pieces.
 """
 
 import functools

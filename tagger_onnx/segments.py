@@ -152,10 +152,7 @@ def blanks_before(words: Sequence[str]) -> List[bool]:
 
 
 def join_words(words: Sequence[str]) -> Tuple[str, List[int]]:
-    """Joins words by single blanks, where their scripts have blanks.
-
-    Returns:
-        The text, and the offset at which each word starts.
+    """Joins words by single blanks, where their scripts have blanks; returns also where each starts.
 
     Example:
         >>> join_words(["New", "York", "!"]), join_words(["北京", "！"])

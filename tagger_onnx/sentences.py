@@ -37,11 +37,6 @@ def sentence_lengths(
     so that the next word would not have fitted, the text was wrapped. Then a full line ends in a border
     only behind a mark.
 
-    Args:
-        text: The text.
-        starts: The offset at which each of its tokens starts, in order.
-        most_tokens: As above; None to cut no text.
-
     Example:
         >>> text = "Name: Ada\nBorn: 1815\nShe wrote notes. They were long."
         >>> starts = [match.start() for match in re.finditer(r"\w+|\S", text)]

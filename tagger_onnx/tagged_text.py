@@ -13,13 +13,7 @@ TextOrTokens = Union[str, Sequence[str]]
 
 
 class Extras(NamedTuple):
-    """What a tagger gives besides tags and entities, on request.
-
-    Attributes:
-        probabilities: Whether to give the probabilities of all tags of each token.
-        leak_labels: The labels whose missed entities are a leak; empty if nothing is asked about leaks.
-        candidates: The least probability of the candidates to list; None for no candidates.
-    """
+    """What to give besides tags and entities, as the arguments of `TextTagger.tag` ask."""
 
     probabilities: bool = False
     leak_labels: Tuple[str, ...] = ()

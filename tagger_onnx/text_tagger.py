@@ -27,13 +27,7 @@ T = TypeVar("T")
 
 
 class TextTagger(ABC, Generic[T]):
-    """Tags one text, several, or any number one after another.
-
-    Attributes:
-        text_types: The classes of a single text. Lists of tokens are none.
-        run_characters: The most characters without white space between them that a text may have; None
-            for any number.
-    """
+    """Tags one text, several, or any number; `text_types` are the classes of a single text."""
 
     text_types: ClassVar[Tuple[type, ...]] = (str,)
     run_characters: Optional[int] = RUN_CHARACTERS

@@ -19,10 +19,9 @@ _SUPPLIED = ("self", "serialization_dir")
 
 @dataclass(frozen=True)
 class Key:
-    """A key that a component takes, with its meaning, which may be empty.
+    """A key that a component takes; type and default, None if required, are as in Python.
 
-    The type of its value, and its default, None if it is required, are written as in Python; for a
-    template's setting, as a range in words and as JSON.
+    For a template's setting they are a range in words, and JSON.
     """
 
     name: str
@@ -33,14 +32,7 @@ class Key:
 
 @dataclass(frozen=True)
 class Component:
-    """A registered component, or a template.
-
-    Attributes:
-        name: Its `type` in a config; of a template, the name of its file.
-        kind: The class in whose registry it is, such as `TagWeighting`, or `template`.
-        path: The module and the name of its class, or what a config imports.
-        description: What its docstring says above the arguments.
-    """
+    """A registered component, or a template: its `type`, registry, path, and description."""
 
     name: str
     kind: str

@@ -1,8 +1,4 @@
-"""What commands show: what is worth reading, and results last.
-
-A command of `allennlp` runs in `command_running`. Inside, `show_last` keeps a table until all else is
-said.
-"""
+"""What commands show: logs, and at last, by `show_last` inside of `command_running`, results."""
 
 import logging
 import os

@@ -30,10 +30,7 @@ def sha256_of_file(path: AnyPath) -> str:
 
 
 def check_is_file(path: AnyPath, name: Optional[AnyPath] = None) -> None:
-    """Refuses to read a folder, and a pipe or a device, which may have no end or never begin.
-
-    What the shell pipes into a command, as in `<(zcat data.gz)`, may be read.
-    """
+    """Refuses folders, pipes and devices; `<(zcat data.gz)` of a shell may be read."""
     mode = os.stat(path).st_mode
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(f"{name or path}: expected a file, got a folder; name a file in it")

@@ -36,10 +36,8 @@ def open_input(path: PathOrAddress) -> Iterator[BinaryIO]:
     """Opens an input for reading and unpacks it as its suffix says (.gz, .bz2, .xz, .zst).
 
     Raises:
-        FileNotFoundError: If there is no such file, or address of `cached_path` or fsspec.
-        OSError: If it is a folder, a pipe or a device.
-        ConfigurationError: If it is compressed and cut off or damaged, which may show at any line; if
-            the driver of such addresses is not installed.
+        OSError: If there is no such file or address, or it is a folder, a pipe or a device.
+        ConfigurationError: If it is damaged, which may show at any line, or a driver is not installed.
     """
     with open_stored(path) as stored, unpacked(stored, path) as file:
         yield file
@@ -100,11 +98,9 @@ def unpacked(stored: BinaryIO, path: PathOrAddress) -> Iterator[BinaryIO]:
 
 
 def numbered_lines(path: PathOrAddress) -> Iterator[Tuple[int, str]]:
-    """Yields the number of each line, from 1, and the line.
+    """Yields the number of each line, from 1, and the line, which ends by a line feed.
 
-    Lines end by a line feed, a carriage return, or both, and come with a line feed. Bytes that are not
-    UTF-8 become surrogates. `path` is what `open_input` opens, or `-` for standard input. An error about
-    damage has the number of the line.
+    Bytes that are not UTF-8 become surrogates. `path` may be `-` for standard input.
     """
     if path != "-":
         with open_input(path) as file:

@@ -50,12 +50,10 @@ def resolved(path: PathOrAddress) -> PathOrAddress:
 def overwritten_input(
     output: PathOrAddress, inputs: Iterable[PathOrAddress]
 ) -> Optional[PathOrAddress]:
-    """Returns the input that an output would replace, if any.
+    """Returns the input that an output would replace, if any, by their resolved paths and addresses.
 
-    Paths and addresses are compared after they have been resolved: relative paths, links to the same
-    file, names that differ by case where the file system ignores it, `file://`, and chained addresses.
-    Among inputs, `-` is standard input, a folder stands for the files in it that are there, and that of
-    a run for the files that an archive has.
+    Among inputs, `-` is standard input, a folder stands for its files, and that of a run for the files
+    that an archive has.
     """
     of_output = list(_places(output))
     for each in inputs:
@@ -97,12 +95,8 @@ def check_output(
 ) -> None:
     """Refuses an output that cannot be written, before any work is done, by a `ConfigurationError`.
 
-    Args:
-        output: The path, or the address, of the file to write; with a slash at the end, of a folder.
-        inputs: What the command reads, which it must not overwrite; see `overwritten_input`.
-        overwrite: Whether the output may exist; `None` if the command has no option `--force`.
-        option: The option that names the output, for the message.
-        takes_addresses: Whether the command writes to stores, too.
+    `output` names a file, or with a slash at its end a folder. `overwrite` is `None` if the command has
+    no option `--force`; `option` names the output in the message.
     """
     check_not_inputs([output], inputs, option)
     name = os.fspath(resolved(output) if takes_addresses else output)

@@ -1,7 +1,4 @@
-"""Runs several calls of PyTorch at the same time, each on a share of a CPU's threads.
-
-This is faster than one after another, because PyTorch waits for the slowest thread after each operation.
-"""
+"""Runs calls of PyTorch at the same time, which waits for the slowest thread after each operation."""
 
 import functools
 import os
@@ -18,10 +15,7 @@ BATCHES_AT_ONCE = 8
 def run_side_by_side(
     function: Callable[..., Any], calls: Sequence[Tuple[Any, ...]], num_workers: int
 ) -> List[Any]:
-    """Calls a function with each tuple of arguments, without gradients; returns the results in order.
-
-    Up to `num_workers` calls run at the same time, at most one for each thread of PyTorch.
-    """
+    """Calls a function with each tuple of arguments, without gradients; returns results in order."""
     # A thread does not inherit the modes of its caller.
     is_inference = torch.is_inference_mode_enabled()
 

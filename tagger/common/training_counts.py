@@ -112,10 +112,9 @@ def _sum_over_workers(counts: LabelCounts) -> LabelCounts:
 
 
 class AwaitedCounts:
-    """The training counts of the labels of a vocabulary, for which a module waits.
+    """The training counts of labels, which the trainer supplies to a module when training starts.
 
-    The trainer supplies them when training starts. The module keeps what it derives from them in a
-    buffer. Until the counts come, or trained weights are loaded, the buffer is negative or NaN.
+    Until then, or until trained weights are loaded, the buffer made of them is negative or NaN.
     """
 
     def __init__(self, vocab: Vocabulary, label_namespace: str) -> None:
@@ -207,11 +206,10 @@ class CountedLabels(torch.nn.Module):
 
 
 def inverse_effective_number(counts: torch.Tensor, beta: float) -> torch.Tensor:
-    """Returns `(1 - beta) / (1 - beta**n)`, one over the effective number of `n` items.
+    """Returns `(1 - beta) / (1 - beta**n)`, one over the effective number of `n` items, at least 1.
 
-    After Cui et al. 2019, "Class-balanced loss based on effective number of samples", equation 2. It
-    falls from 1 at a count of 1 to `1 - beta` at counts far above `1 / (1 - beta)`. A count of 0 is
-    taken for 1. `beta` is from 0 to below 1; integer counts give single precision.
+    Cui et al. 2019, "Class-balanced loss based on effective number of samples", equation 2. `beta` is
+    from 0 to below 1; integer counts give single precision.
     """
     log_beta = math.log(beta) if beta else -math.inf
     # `expm1`, because 1 - .9999^n would lose its digits in single precision.

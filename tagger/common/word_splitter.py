@@ -13,11 +13,8 @@ MAX_WORDS = 50_000
 class WordSplitter:
     """Splits texts into words by the rules of a language, which are part of spaCy.
 
-    Nothing is downloaded. White space is no word, and neither is a byte order mark in front.
-
-    Attributes:
-        pipeline: spaCy's pipeline, which has nothing but the rules.
-        has_rules: Whether its texts are split by such rules, unlike those of Chinese.
+    White space is no word, and neither is a byte order mark in front. `has_rules` is false of languages
+    such as Chinese.
 
     Raises:
         ConfigurationError: If spaCy has no such language, or lacks a library that it needs for it.
@@ -53,10 +50,7 @@ class WordSplitter:
 
 
 def sentence_pipeline(language: str) -> Any:
-    """Returns spaCy's `sentencizer` behind the rules of a language, which know its abbreviations.
-
-    Languages without such rules, or whose library is not installed, get the rules of none.
-    """
+    """Returns spaCy's `sentencizer` behind a language's rules, which know its abbreviations, if any."""
     splitter = splitter_at_hand(language)
     pipeline = (splitter if splitter and splitter.has_rules else WordSplitter("xx")).pipeline
     pipeline.add_pipe("sentencizer")

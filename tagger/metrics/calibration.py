@@ -1,10 +1,7 @@
-"""How well predicted probabilities agree with the share of right predictions: pure functions on arrays.
+"""How well predicted probabilities agree with the share of right predictions.
 
-Letters: `N` predictions, `R` bins of equal width from 0 to 1.
-
-Counts are float64 arrays (3, R). They hold, for each bin, the number of predictions whose probability is
-in it, the sum of these probabilities, and the number of right predictions. Counts of batches and of
-workers can be added up.
+Counts are float64, (3, R): for each of R bins of equal width from 0 to 1 the number of predictions,
+the sum of their probabilities, and the number of right ones. Counts add up.
 """
 
 import numpy as np
@@ -20,10 +17,9 @@ def count_calibration(
 
 
 def expected_calibration_error(counts: np.ndarray) -> float:
-    """Returns the mean distance between a bin's share of right predictions and its mean probability.
+    """Returns the mean distance, over predictions, of shares of right ones and mean probabilities.
 
-    The mean is over predictions (Naeini et al. 2015; Guo et al. 2017, equation 3). Without predictions
-    it is 0.
+    After Naeini et al. 2015; Guo et al. 2017, equation 3. Without predictions it is 0.
     """
     num_predictions, total_probability, num_right = counts
     return float(np.abs(num_right - total_probability).sum() / max(num_predictions.sum(), 1))

@@ -35,14 +35,13 @@ def bootstrap_intervals(
     """Returns 95 % intervals of measures over a sample of documents, by the percentile bootstrap.
 
     Each resample draws as many documents as there are, with replacement (Efron & Tibshirani 1993,
-    chapter 13). Spans of one document are not independent, so whole documents are drawn; where only
-    sentences are known, the intervals of sentences that come from few documents are too narrow. So are
-    those of measures on which few documents bear. They say nothing about the draw of the seed.
+    chapter 13). Spans of one document are not independent: where only sentences are known, or few
+    documents bear on a measure, the intervals are too narrow. They say nothing about the seed's draw.
 
     Args:
         counts: (S, ...) counts of each of S documents or sentences, at least one, which add up.
         measure: Computes measures, (R, ...), from the sums of R resamples, (R, ...); NaN where one is
-            undefined. Resamples in which a measure is undefined are left out of its interval.
+            undefined. Such resamples are left out of its interval.
         num_resamples: The number of resamples.
         seed: The seed of the draws.
 

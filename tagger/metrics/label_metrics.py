@@ -1,11 +1,8 @@
 """Precision, recall and F1 of labels from counts: pure functions on arrays.
 
-Counts are int64 arrays (3, C): for each of C labels how often it is both predicted and gold (true
-positives), how often it is predicted, and how often it is gold. Counts of batches and of workers add up.
-
-Precision is undefined for a label that is never predicted, recall for one that is never gold, and F1 for
-one that is neither. Each is then 0, because JSON and AllenNLP's choice of the best epoch need a number.
-The counts say that it is undefined, and `format_metrics` shows a dash.
+Counts are int64, (3, C): how often each of C labels is both predicted and gold, predicted, and gold.
+They add up. A measure that is undefined, because a label is never predicted or never gold, is 0: JSON
+and AllenNLP's choice of the best epoch need a number. `format_metrics` shows a dash for it.
 """
 
 from typing import Callable, Dict, Iterator, List, Sequence, Tuple
@@ -22,10 +19,7 @@ _PROGRESS_METRICS = ("accuracy", "f1-measure-overall", "f1-measure-macro")
 
 
 def counts_of_confusions(confusions: np.ndarray, num_labels: int) -> np.ndarray:
-    """Returns the counts of labels, (3, C), from a table with gold rows and predicted columns.
-
-    Its rows and columns are the labels, and after them classes that are no labels.
-    """
+    """Returns (3, C) counts from a table of gold rows and predicted columns, labels before the rest."""
     true_positives = confusions.diagonal()[:num_labels]
     return np.stack(
         [true_positives, confusions.sum(0)[:num_labels], confusions.sum(1)[:num_labels]]
@@ -48,10 +42,9 @@ def precision_recall_f1(counts: np.ndarray) -> np.ndarray:
 
 
 def macro_average(counts: np.ndarray) -> List[float]:
-    """Returns mean precision, recall and F1 of the labels that are gold or predicted somewhere.
+    """Returns seqeval's macro average: an undefined precision or recall counts as 0.
 
-    This is seqeval's macro average, for comparison with published results: an undefined precision or
-    recall counts as 0. If no label is gold or predicted, all three means are 0.
+    The mean is over the labels that are gold or predicted somewhere; without any it is 0.
     """
     occurs = counts.any(axis=0)
     metrics = precision_recall_f1(counts[:, occurs])
@@ -59,12 +52,10 @@ def macro_average(counts: np.ndarray) -> List[float]:
 
 
 def macro_average_of_draws(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Returns mean precision, recall and F1 of the labels that occur in some data, for draws from these.
+    """Returns the macro averages, (3, R), of R draws with counts `sums`, (R, 3, C), from all data.
 
-    A label that a draw lacks keeps the values that it has in all data: without it, the mean would be
-    that of frequent labels.
-
-    `sums` are the counts of R draws, (R, 3, C), and `counts` those of all data. Returns (3, R).
+    A label that a draw lacks keeps its values in all data: without it, the mean would be that of
+    frequent labels.
     """
     of_all, of_draws = precision_recall_f1(counts), precision_recall_f1(np.moveaxis(sums, 1, 0))
     by_label = np.where(sums[:, 1:].any(axis=1), of_draws, of_all[:, np.newaxis])
@@ -72,11 +63,7 @@ def macro_average_of_draws(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
 
 
 def mean_of_defined(counts: np.ndarray) -> List[float]:
-    """Returns mean precision, recall and F1, each over the labels for which it is defined.
-
-    This is scikit-learn's macro average with `zero_division=nan`. If a measure is defined for no label,
-    its mean is 0.
-    """
+    """Returns scikit-learn's macro average with `zero_division=nan`, 0 where no label defines it."""
     _, num_predicted, num_gold = counts
     is_defined = np.stack([num_predicted, num_gold, num_predicted + num_gold]) > 0
     # What is undefined adds 0.
@@ -88,13 +75,9 @@ def metrics_by_label(
     counts: np.ndarray,
     average: Callable[[np.ndarray], List[float]] = macro_average,
 ) -> Dict[str, float]:
-    """Returns the metrics of each label, and their averages, by name.
+    """Returns the metrics of `TagMetrics.get_metric` from counts; `-macro` is their `average`.
 
-    Returns:
-        `precision-PER`, `recall-PER`, `f1-measure-PER`, `num-gold-PER` and `num-predicted-PER` for each
-        label; with the suffix `-overall` those of all labels together (micro average), and with `-macro`
-        the means by `average`, without numbers. A label called `overall` or `macro` gives way to the
-        average.
+    A label called `overall` or `macro` gives way to the average.
     """
     total = counts.sum(axis=1)
     by_name = dict(zip(labels, precision_recall_f1(counts).T.tolist()))
@@ -114,11 +97,8 @@ def partial_metrics(labels: Sequence[str], counts: np.ndarray) -> Dict[str, floa
     """Returns precision, recall and F1 of spans of which a part is right.
 
     They come from the sum of what `count_partial_matches` returns, by the schemes besides `strict`,
-    whose metrics are those of spans.
-
-    Returns:
-        `exact-precision-PER`, `partial-recall-overall`, `type-f1-measure-LOC` and so on: by scheme, by
-        measure, and by label or `overall`. By `partial`, half of the partial matches count as right.
+    whose metrics are those of spans: `exact-precision-PER`, `partial-recall-overall` and so on. By
+    `partial`, half of the partial matches count as right.
 
     Example:
         >>> matches = [2, 0, 1, 0, 2]  # correct, incorrect, partial, missed, spurious

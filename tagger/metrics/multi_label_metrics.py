@@ -160,10 +160,7 @@ class MultiLabelMetrics(Metric):
 def count_probabilities(
     probabilities: torch.Tensor, gold_labels: torch.Tensor, is_known: torch.Tensor
 ) -> torch.Tensor:
-    """Counts the probabilities of negatives and of positives in H bins of equal width in log-odds.
-
-    All arguments are (N, C). Returns (2, C, H) int64, negatives first; counts of batches add up.
-    """
+    """Counts probabilities, (N, C), in H bins of log-odds: (2, C, H) int64, negatives first."""
     num_labels = gold_labels.shape[1]
     log_odds = torch.logit(torch.where(is_known, probabilities.double(), 0.5))
     bins = ((log_odds.clamp(-_LIMIT, _LIMIT) + _LIMIT) * _BINS_PER_UNIT).long()

@@ -207,12 +207,7 @@ class TagMetrics(Metric):
         return confusions
 
     def get_partial_metrics(self) -> Dict[str, float]:
-        """Returns metrics that count spans of which a part is right, over all workers.
-
-        Returns:
-            `exact-precision-PER`, `partial-f1-measure-overall` and so on, see `partial_metrics`; nothing
-            for plain labels.
-        """
+        """Returns `partial_metrics` over all workers; nothing for plain labels."""
         if not self._has_spans:
             return {}
         return partial_metrics(self._tables.labels, _of_all_workers(self._partial_matches))
@@ -243,10 +238,7 @@ class TagMetrics(Metric):
 def _token_confusions(
     tables: TagTables, predicted_tags: np.ndarray, gold_tags: np.ndarray
 ) -> np.ndarray:
-    """Counts tokens by gold and by predicted label, `NO_LABEL` last, (C + 1, C + 1) int64.
-
-    Tags are (N,) int, K where there is no token. Tokens of unknown gold tags do not count.
-    """
+    """Counts tokens, (N,), by gold and predicted label, `NO_LABEL` last: (C + 1, C + 1) int64."""
     num_classes = len(tables.labels) + 1
     is_known = (gold_tags != UNKNOWN) & (gold_tags < len(tables.label_of) - 1)
     # Tags without a label have -1 in the table, which becomes the last class.

@@ -31,13 +31,7 @@ _GROUP = 256
 
 
 class GoldText(NamedTuple):
-    """A document as it was before it was split into tokens, or a sentence by itself.
-
-    Attributes:
-        sentences: The text of each sentence.
-        entities: The gold entities; offsets are those of the sentences, joined by line feeds.
-        is_document: Whether the sentences belong together.
-    """
+    """Sentences, of one document or one alone, with entities at offsets in their join by line feeds."""
 
     sentences: List[str]
     entities: Set[Place]
@@ -58,10 +52,6 @@ def evaluate_joined_tokens(tagger: SavedTagger, instances: Iterable[Instance]) -
     Returns:
         The metrics of `evaluate_texts`, and as `reproduced-tokens` and `reproduced-borders` the share of
         the gold tokens, and of the borders of gold entities, that are those of the tagger's tokens.
-
-    Raises:
-        ConfigurationError: If the tagger's tags spell no entities, a gold tag is unknown, or the
-            instances are those of another reader.
     """
     if not tagger.finds_entities:
         raise ConfigurationError("tags that spell no entities cannot be compared by characters")
@@ -91,10 +81,8 @@ def reproduction(tagger: SavedTagger, metrics: Mapping[str, float]) -> str:
 def evaluate_texts(tagger: SavedTagger, texts: Iterable[GoldText]) -> Dict[str, float]:
     """Tags texts, and compares entities by their characters; gold entities must not overlap.
 
-    Returns:
-        For entities `precision-`, `recall-`, `f1-measure-`, `num-gold-` and `num-predicted-` by label,
-        `overall`, and without the numbers `macro`; the same for characters, such as
-        `character-recall-PER`; and the metrics of `partial_metrics`.
+    Returns the metrics of `metrics_by_label` for entities and, as `character-recall-PER` and so on, for
+    characters; and those of `partial_metrics`.
     """
     sides: Tuple[List[Place], List[Place]] = ([], [])
     offset = 0

@@ -1,13 +1,6 @@
 """Spans: the tags that spell them, where they lie, which are right, and how probable they are.
 
-- `encodings`: the encodings BIO, IOB1, BIOUL, BMES, IOBES and IO, and the labels of their tags;
-- `transitions`: which tag may follow which, and whether a sequence is legal;
-- `conversion`: from tags to spans and back, and from one encoding to another;
-- `possible_tags`: the same for sentences with unknown tags, as sets of tags;
-- `finding` and `matching`: the same on arrays of tag indices, for whole batches at once;
-- `entities`: the spans in a model's tags, with their probabilities under a linear chain.
-
-All but `entities` need neither torch nor AllenNLP, so `entities` is not imported here.
+`entities` needs torch, so it is not imported here.
 """
 
 from tagger.spans.conversion import convert_tags, spans_to_tags, tags_of_span, tags_to_spans

@@ -1,7 +1,4 @@
-"""Tags to spans and back, and from one encoding to another.
-
-See `tagger.spans.encodings` for what a tag and a span are.
-"""
+"""Tags to spans and back, and from one encoding to another."""
 
 from typing import List, Sequence
 

@@ -42,11 +42,7 @@ class EntityFinder:
         self._names = [split_tag(tag, tag_encoding)[1] or "" for tag in firsts]
 
     def __call__(self, tags: torch.Tensor, mask: torch.Tensor) -> Entities:
-        """Finds the entities that tags, (B, T), spell where the mask, (B, T), is true.
-
-        An entity ends where the mask is false, even if real tokens follow. Illegal sequences are read
-        by the rules of `tagger.spans.tags_to_spans`.
-        """
+        """Finds the entities that tags, (B, T), spell where the mask is true, as `tags_to_spans`."""
         flat = lay_end_to_end(tags.cpu().numpy(), mask.cpu().numpy(), len(self._tags))
         spans = find_spans(self._tables, flat)
         rows, firsts = rows_and_tokens(spans.starts, mask.size(1))

@@ -1,7 +1,4 @@
-"""Spans in arrays of tag indices, for all sentences of a batch at once: pure functions.
-
-Letters: `B` sentences, `T` tokens, `K` tags, `C` labels, `S` spans, `N` tokens laid end to end.
-"""
+"""Spans in arrays of tag indices, for all sentences of a batch at once: pure functions."""
 
 from itertools import product
 from typing import List, NamedTuple, Optional, Sequence, Tuple
@@ -17,16 +14,14 @@ UNKNOWN = -1
 
 
 class TagTables(NamedTuple):
-    """What each tag says about spans, as arrays to index with tags.
+    """What each of K tags says about spans, as arrays to index with tags.
 
-    The last entry, K, is not a tag of the vocabulary: it lies outside all spans. `UNKNOWN`, -1, reads
-    this entry too.
+    The last entry, K, lies outside all spans; `UNKNOWN`, -1, reads it too.
 
     Attributes:
         labels: The C labels, sorted.
         label_of: (K + 1,) int64, the tag's label as an index into `labels`, -1 outside of spans.
-        continues: (K + 1, K + 1) bool, `continues[tag before, tag]`: whether a token with this tag
-            continues the span of the token before.
+        continues: (K + 1, K + 1) bool, `continues[tag before, tag]`: whether a span goes on.
         opens: (K + 1,) bool, whether a span that starts with this tag counts.
         closes: (K + 1,) bool, whether a span that ends with this tag counts.
     """
@@ -51,13 +46,11 @@ class Spans(NamedTuple):
 
 
 def tag_tables(tags: Sequence[str], encoding: Optional[str], strict: bool = False) -> TagTables:
-    """Tabulates the rules of an encoding for each tag and for each pair of tags.
+    """Tabulates the rules of an encoding for each of K tags and for each pair of them.
 
-    Args:
-        tags: The tag of each index 0 ... K - 1. Tags without a label have the label `_`, as in seqeval.
-        encoding: `None` for plain labels, which mark no spans: each tag except `O` is then its own
-            label, and no token continues a span.
-        strict: Whether a span counts only if its tags are legal from its first token to its last.
+    The label of tags without one is `_`, as in seqeval. `encoding` is `None` for plain labels: each tag
+    except `O` is then its own label, and no token continues a span. If `strict`, a span counts only if
+    its tags are legal from its first token to its last.
     """
     if strict and encoding is None:
         raise ValueError("`strict` is true, but the tags spell no spans; set `strict` to false")
@@ -105,10 +98,7 @@ def tags_of_certain_labels(tables: TagTables, gold_tags: np.ndarray) -> np.ndarr
 
 
 def lay_end_to_end(tags: np.ndarray, mask: np.ndarray, outside: int) -> np.ndarray:
-    """Returns all rows of tags, (B, T), as one, (N,), with a border on both sides of each row.
-
-    The border, and tokens where `mask` is false, are `outside`: K, which is not a tag.
-    """
+    """Returns tags, (B, T), as one row, (N,), with `outside`, K, around rows and off the mask."""
     # (B, T + 2)
     bordered = np.full((tags.shape[0], tags.shape[1] + 2), outside)
     np.copyto(bordered[:, 1:-1], tags, where=mask)
@@ -122,11 +112,9 @@ def rows_and_tokens(positions: np.ndarray, num_tokens: int) -> Tuple[np.ndarray,
 
 
 def find_spans(tables: TagTables, tags: np.ndarray) -> Spans:
-    """Finds the spans in a flat array of tags, by the rules of `tagger.spans.tags_to_spans`.
+    """Finds the spans in tags, (N,), as from `lay_end_to_end`, by the rules of `tags_to_spans`.
 
-    A tag that cannot continue the span before it opens a new one, as in conlleval and in seqeval's
-    default mode. With strict tables, spans that contain an illegal tag are left out, as in seqeval's
-    strict mode. `tags` are (N,) int, as from `lay_end_to_end`.
+    With strict tables, spans with an illegal tag are left out, as in seqeval's strict mode.
     """
     is_inside = tables.label_of[tags] >= 0
     # (N + 1,), whether the span of token n - 1 goes on at token n

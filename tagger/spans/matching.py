@@ -1,8 +1,4 @@
-"""Compares gold and predicted spans: pure functions on arrays.
-
-Letters: `K` tags, `C` labels, `S` spans, `N` tokens laid end to end; `G` gold and `P` predicted spans,
-`E` pairs of spans that overlap.
-"""
+"""Compares gold and predicted spans: pure functions on arrays."""
 
 from typing import NamedTuple, Set, Tuple
 
@@ -21,17 +17,11 @@ OUTCOMES = ("correct", "incorrect", "partial", "missed", "spurious")
 
 
 class SpanMatches(NamedTuple):
-    """The spans that gold and predicted tags spell, found once for all comparisons.
+    """The spans that gold and predicted tags spell: those that count, and all.
 
     A span does not count if it contains a token with an unknown gold tag or lies right beside one. So
     whether a span counts depends on its place, never on whether it is right. Tags hidden at random
     favour neither right nor wrong spans, but they favour short ones.
-
-    Attributes:
-        gold: The gold spans that count.
-        predicted: The predicted spans that count.
-        all_gold: All gold spans.
-        all_predicted: All predicted spans.
     """
 
     gold: Spans
@@ -58,13 +48,7 @@ class SpanMatches(NamedTuple):
 def match_spans(
     tables: TagTables, predicted_tags: np.ndarray, gold_tags: np.ndarray
 ) -> SpanMatches:
-    """Finds the spans of predicted and of gold tags.
-
-    Args:
-        tables: Of the K tags.
-        predicted_tags: (N,) int, tag indices, as from `tagger.spans.finding.lay_end_to_end`.
-        gold_tags: (N,) int, likewise, `UNKNOWN` where the tag is unknown.
-    """
+    """Finds the spans of predicted and of gold tags, (N,) each, as from `lay_end_to_end`."""
     gold, predicted = find_spans(tables, gold_tags), find_spans(tables, predicted_tags)
     known = [known_spans(spans, gold_tags) for spans in (gold, predicted)]
     return SpanMatches(known[0], known[1], gold, predicted)
@@ -143,13 +127,8 @@ def count_partial_matches(gold: Spans, predicted: Spans, num_labels: int) -> np.
     overlap. A label's counts hold its own spans only, so a span with the wrong label is spurious for
     one label and missed for the other, and `exact` equals `strict`.
 
-    Args:
-        gold: G spans, in order; none overlaps another.
-        predicted: P spans, likewise, at positions of the same tokens or characters.
-        num_labels: C.
-
-    Returns:
-        (4, C + 1, 5) int64: scheme, label with all labels together last, and outcome.
+    Both sides are in order without overlaps. Returns (4, C + 1, 5) int64: scheme, label with all labels
+    together last, and outcome.
     """
     pairs = _overlapping_pairs(gold, predicted)
     alike = pairs.where(pairs.same_label)
@@ -159,11 +138,7 @@ def count_partial_matches(gold: Spans, predicted: Spans, num_labels: int) -> np.
 
 
 def count_positions(gold: Spans, predicted: Spans, num_labels: int) -> np.ndarray:
-    """Counts the positions inside spans, such as characters, by label.
-
-    Returns:
-        (3, C) int64: positions with the same label on both sides, predicted positions, and gold ones.
-    """
+    """Counts positions in spans by label: alike on both sides, predicted, and gold, (3, C) int64."""
     pairs = _overlapping_pairs(gold, predicted)
     alike = pairs.where(pairs.same_label)
     sides = [

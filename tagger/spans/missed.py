@@ -1,11 +1,9 @@
 """How many entities a prediction misses under a linear chain, and how probable it is that it misses one.
 
-The quantities are exact. They come from a chain with the same distribution, whose states know where
+The quantities are exact. They come from a chain with the same distribution, whose S states know where
 their token lies in an entity. There an entity is a product of sets of states, one for each token,
 whatever the encoding and however illegal the sequence. So the labellings in which a prediction misses
 nothing are those of a restricted partition function (Culotta & McCallum 2004 for one entity).
-
-Letters: `B` rows, `T` tokens, `K` tags, `S` states, `N` entities.
 """
 
 from itertools import product
@@ -20,11 +18,10 @@ from tagger.spans.finding import TagTables, tag_tables
 
 
 class MissedEntities(NamedTuple):
-    """What a prediction misses.
+    """What a prediction misses, in float64.
 
-    Attributes:
-        expected: (B, T) float64, the expected number of missed entities that begin at each token.
-        log_none: (B,) float64, the log-probability that no entity of the row is missed.
+    `expected`, (B, T), is how many missed entities begin at each token, and `log_none`, (B,), the
+    log-probability that no entity of the row is missed.
     """
 
     expected: torch.Tensor
@@ -32,11 +29,7 @@ class MissedEntities(NamedTuple):
 
 
 class States(NamedTuple):
-    """Tags by their place in an entity: the S states of `placed_chain`.
-
-    A label is -1 outside of entities. There `opens` and `closes` are true; inside, they say whether the
-    token is the first and the last of its entity.
-    """
+    """The tag of each state, its label, -1 outside, and whether its token opens and closes an entity."""
 
     tags: np.ndarray
     labels: np.ndarray
@@ -45,12 +38,10 @@ class States(NamedTuple):
 
 
 class MissFinder:
-    """Finds how much predictions miss of some labels.
+    """Finds how much predictions miss of some labels; `_` stands for spans without a label.
 
-    An entity of the true labelling is missed unless the prediction holds the same tokens with the same
-    label. What a labelling's entities are is read by the rules of `tagger.spans.tags_to_spans`, so
-    illegal sequences, where the chain has them, count too. `labels` are those that count, at least one;
-    `_` stands for spans without a label.
+    An entity of the true labelling, read as by `tags_to_spans`, is missed unless the prediction holds
+    the same tokens with the same label.
     """
 
     def __init__(self, tags: Sequence[str], tag_encoding: str, labels: Sequence[str]) -> None:
@@ -117,11 +108,8 @@ def expected_entities(tables: TagTables, scores: ChainScores, mask: torch.Tensor
 def placed_chain(tables: TagTables, scores: ChainScores) -> Tuple[ChainScores, States]:
     """Returns a chain with the same distribution whose states know where their token lies in an entity.
 
-    Every path of tags has one path of states: `tags_to_spans` reads it, and so do the states.
-
-    Returns:
-        The scores of states, float64, without gradients; and the states, without those that are
-        impossible in this chain.
+    Every path of tags has one path of states: `tags_to_spans` reads it, and so do the states. Scores are
+    float64, without gradients; states that are impossible in this chain are left out.
     """
     emissions, transitions, start, end = (each.detach().double() for each in scores)
     states = _states_of(tables)

@@ -1,7 +1,4 @@
-"""The tags that tokens may have if some tags of a sentence are unknown.
-
-See `tagger.spans.encodings` for what a tag is.
-"""
+"""The tags that tokens may have if some tags of a sentence are unknown."""
 
 from functools import lru_cache
 from typing import FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Tuple
@@ -110,10 +107,7 @@ def _readings(tags: Sequence[str], source: str, unknown_tag: str) -> Iterator[Ta
 def _readings_between(
     before: str, num_unknown: int, after: str, source: str
 ) -> Optional[Tuple[TagSet, ...]]:
-    """Returns the tags that each unknown token between two known tags may have, `None` if none fit.
-
-    Legal tags must lead from the known tag before to them, and from them to the one after.
-    """
+    """Returns the tags that unknown tokens between two known tags may have, `None` if none fit."""
     if num_unknown == 0:
         return ()
     split = [split_tag(tag, source) for tag in (before, after)]
@@ -162,10 +156,7 @@ def _converted(
 
 @lru_cache(maxsize=65536)
 def _beginning(source: str, before: str, tag: str) -> Optional[str]:
-    """Says how a tag is related to the one before it, `None` if it must not follow.
-
-    It `"continues"` its span, is `"adjacent"` to another span of its label, or is `"alone"`.
-    """
+    """Whether a tag `"continues"` a span, is `"adjacent"` to it or `"alone"`, or `None` if illegal."""
     # In IOB1 every sequence can be read.
     if source != "IOB1" and not may_follow(source, before, tag):
         return None

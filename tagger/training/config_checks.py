@@ -1,7 +1,4 @@
-"""Checks of what a config gives to AllenNLP's own parts, which take any number.
-
-The parts of this package check their arguments themselves.
-"""
+"""Checks of what a config gives to AllenNLP's own parts, which take any number."""
 
 from typing import Any, Dict, Mapping, Optional, Tuple
 

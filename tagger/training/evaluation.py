@@ -9,11 +9,7 @@ from tagger.training.frozen_features import keep_features
 
 
 def evaluation_loader(archive: Archive, data_path: str) -> DataLoader:
-    """Returns batches of a file as the archive's config wants them for validation.
-
-    Features of frozen transformers are kept on disk if they were in training: other runs may read the
-    same text.
-    """
+    """Returns batches of a file as the archive's config wants them for validation."""
     config = archive.config.duplicate()
     loader = DataLoader.from_params(
         config.get("validation_data_loader") or config["data_loader"],

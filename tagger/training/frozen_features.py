@@ -30,10 +30,7 @@ class FrozenFeaturesCallback(TrainerCallback):
 
 
 def keep_features(model: Model, instances: Iterable[Instance]) -> None:
-    """Computes features for the model's `frozen_transformer` embedders and keeps them on disk.
-
-    It does so for all texts of instances in large batches. Without such an embedder it reads none.
-    """
+    """Computes and keeps on disk what the model's `frozen_transformer` embedders need, if any."""
     embedders = _embedders(model)
     if not embedders:
         return

@@ -62,10 +62,9 @@ class LayerwiseAdamW(Optimizer, torch.optim.AdamW):
 
 
 def layer_heights(names: List[str], transformer: str) -> Dict[str, int]:
-    """Returns the height of the layer of each parameter of a transformer: 0 for the last one, -1 below.
+    """Returns the height of each parameter's layer: 0 for the last and what follows, -1 below.
 
-    What comes before the first layer, such as embeddings, is a layer below it. What comes behind the
-    last, such as a norm, belongs to the last. `names` are in the order of the parameters' definition.
+    What comes before the first layer is a layer below it. `names` are in the order of definition.
     """
     # By name, where the name within the transformer begins.
     begins = {name: found.end() for name in names if (found := re.search(transformer, name))}

@@ -32,12 +32,7 @@ def set_random_states(states: Dict[str, Any]) -> None:
 
 
 class RandomStatesCallback(TrainerCallback):
-    """Saves random states with a trainer's checkpoint, and keeps those of the one that it goes on from.
-
-    Attributes:
-        loaded: What the checkpoint held; `None` if training starts from the beginning, or has used
-            it already.
-    """
+    """Saves random states with a trainer's checkpoint, and keeps in `loaded` those to go on from."""
 
     def __init__(self, serialization_dir: str, get_states: Callable[[], Dict[str, Any]]) -> None:
         super().__init__(serialization_dir)

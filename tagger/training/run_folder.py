@@ -80,10 +80,7 @@ def is_finished(folder: Folder) -> bool:
 
 
 def keep_finished(params: Params, folder: Folder, force: bool = False) -> None:
-    """Does for a finished run what `--recover` can still do: makes its archive, if there is none yet.
-
-    It refuses another config, and `--force`, which contradicts this.
-    """
+    """Makes the archive of a finished run if there is none; refuses another config and `--force`."""
     create_serialization_dir(params, folder, recover=True, force=force)
     logger.info("%s is finished: there is nothing to recover", folder)
     remove_unfinished(folder)

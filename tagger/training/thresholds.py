@@ -1,7 +1,4 @@
-"""Thresholds of probabilities, fitted to labelled data.
-
-Letters: `C` labels, `N` items, `k` how many items a label is predicted for.
-"""
+"""Thresholds of probabilities, fitted to labelled data: C labels, N items."""
 
 import functools
 from typing import Callable, Dict, NamedTuple, Union
@@ -125,12 +122,7 @@ def tune_common_threshold(
     target: TuningTarget = "micro",
     default: float = 0.5,
 ) -> torch.Tensor:
-    """Finds the best threshold for these items if all labels have the same one.
-
-    Arguments, result and errors are those of `tune_thresholds`, except that `target` is `"micro"` or
-    `"macro"`, and `default` the threshold if no item has a label. Rare labels are tuned with the others,
-    however few items have them.
-    """
+    """As `tune_thresholds`, if all labels, even rare ones, have one threshold; not for a dict."""
     check_tuning_target(target, common=True)
     _check_shapes(probabilities, gold_labels)
     num_labels = gold_labels.size(1)
@@ -183,8 +175,7 @@ def _best_micro_f1(cuts: _Cuts, is_tuned: torch.Tensor, others: torch.Tensor) ->
     """Maximises 2 TP / (predicted + gold) over the cuts of all tuned labels at once.
 
     After Dinkelbach 1967, "On nonlinear fractional programming": the ratio exceeds f if and only if
-    2 TP - f (predicted + gold) exceeds 0, a sum over the labels. `others` are true positives, predicted
-    and gold of the labels that are not tuned, (3,).
+    2 TP - f (predicted + gold) exceeds 0, a sum over the labels. `others`, (3,), are those not tuned.
     """
     f1 = cuts.num_gold.new_zeros(())
     num_gold = cuts.num_gold[is_tuned].sum() + others[2]

@@ -55,10 +55,7 @@ class WholeCheckpointer(Checkpointer):
 
 
 def save_whole(value: Any, path: str, overwrite: bool = True) -> None:
-    """Does what `torch.save` does, but a reader of the file sees all or nothing.
-
-    Equal values give equal bytes. A file that is there stays, unless `overwrite` is true.
-    """
+    """As `torch.save`, but a reader sees all or nothing, and equal values give equal bytes."""
     if overwrite or not Path(path).is_file():
         with (
             write_atomically(Path(path), overwrite=True) as unfinished,

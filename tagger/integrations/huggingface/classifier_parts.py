@@ -104,10 +104,7 @@ def parts_of(classifier: Any) -> Parts:
 
 
 def encoding_of(tags: Sequence[str]) -> Optional[str]:
-    """Returns the encoding of a classifier's tags.
-
-    Tags of BIO that lack the `B-` of a label whose `I-` they have are IOB1.
-    """
+    """Returns the encoding of a classifier's tags: IOB1 if BIO lacks the `B-` of an `I-`."""
     encoding = infer_encoding(tags)
     if encoding == "BMES" and not any(tag.startswith("M-") for tag in tags):
         return "IOBES"

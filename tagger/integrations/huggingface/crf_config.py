@@ -79,20 +79,13 @@ def resolved_weighting(
     tags: Sequence[str],
     tag_counts: Optional[Mapping[str, int]] = None,
 ) -> Dict[str, Any]:
-    """Replaces labels and rules in the description of a weighting by numbers for each tag.
+    """Replaces labels and rules in a description of a weighting by `tag_weights` and `cost`.
 
     Args:
         weighting: The `type` of a `TagWeighting` and its arguments as in a config of AllenNLP, such as
             `{"type": "chain", "label_weights": {"PER": 2}}`.
         tags: All tags, in the order of their indices.
         tag_counts: How often training shows each tag, which a `weight_rule` needs.
-
-    Returns:
-        The same weighting in terms of `tag_weights` and, for `softmax_margin`, `cost`.
-
-    Raises:
-        ConfigurationError: If `type` is missing, a label is unknown, a rule has no counts, or the
-            weighting refuses an argument.
     """
     arguments = dict(weighting)
     if "type" not in arguments:

@@ -39,11 +39,7 @@ _TRIAL = ["Ada", "Lovelace", "lived", "in", "London", "unbelievably", "1815", "-
 
 
 class Imported(NamedTuple):
-    """What was imported: the classifier's tags, in the order of their indices, and their encoding.
-
-    `difference` is the largest one between the tagger's emissions and the classifier's logits on a trial
-    text.
-    """
+    """A classifier's tags, their encoding, and how far a trial's emissions are from its logits."""
 
     tags: List[str]
     encoding: Optional[str]
@@ -68,11 +64,6 @@ def import_tagger(
         language: The spaCy code of the language whose rules split texts into words.
         transition_bias: A file with six transition scores, see `transition_biases`.
         overwrite: Whether the output may exist.
-
-    Raises:
-        ConfigurationError: If there is no such model, it is no token classifier, or its head is not a
-            single linear layer.
-        FileExistsError: If the output exists, unless `overwrite` is true.
     """
     with quiet_library():
         classifier, tokenizer = loaded_classifier(str(name_or_path))

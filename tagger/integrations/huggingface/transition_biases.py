@@ -27,10 +27,6 @@ def transition_biases(path: Path, tags: Sequence[str]) -> torch.Tensor:
     The tags are in IOBES or BIOUL, whose `L` and `U` stand for `E` and `S`. The file is JSON:
     `{"operating_points": {"default": {"biases": {"transition_bias_background_stay": 0.0, ...}}}}`, or
     the inner object alone, with or without the prefix `transition_bias_`.
-
-    Raises:
-        ConfigurationError: If the file is not as described, or the tags do not mark the ends of
-            entities.
     """
     values = _values(path)
     prefixes = [{"L": "E", "U": "S"}.get(each, each) for each, _ in map(split_tag, tags)]

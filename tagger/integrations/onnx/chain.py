@@ -1,7 +1,4 @@
-"""The recurrences of a linear chain as ONNX: what `tagger.linear_chain` computes, in float64.
-
-Letters: `B` batch, `T` tokens, `K` tags.
-"""
+"""The recurrences of a linear chain as ONNX: what `tagger.linear_chain` computes, in float64."""
 
 from typing import NamedTuple, Optional, Tuple
 

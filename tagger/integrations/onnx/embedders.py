@@ -1,8 +1,6 @@
 """Token embedders as ONNX, each with its indexer, which says what the runtime must look up.
 
 A runtime gives each distinct word of a batch once, as a row of W words; only transformers see sentences.
-
-Letters: `B` batch, `T` tokens, `W` distinct words, `F` forms of a word, `C` characters, `D` features.
 """
 
 from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
@@ -58,10 +56,7 @@ class Part(NamedTuple):
 def embed(
     embedder: TextFieldEmbedder, indexers: Dict[str, TokenIndexer], vocab: Vocabulary, words: Value
 ) -> Tuple[Value, Dict[str, Description]]:
-    """Embeds the tokens, (B, T, D), and describes the dataset reader's indexers.
-
-    `words`, (B, T) int64, says which of the W distinct words each token is.
-    """
+    """Embeds the tokens, (B, T, D), of which `words`, (B, T), says the word, and describes indexers."""
     if type(embedder) is not BasicTextFieldEmbedder:
         raise ConfigurationError(
             f"the text field embedder `{type_name(type(embedder))}` cannot be exported; use `basic`"

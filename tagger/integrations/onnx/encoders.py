@@ -1,7 +1,4 @@
-"""Encoders of sequences as ONNX.
-
-Letters: `B` rows, `T` items of a row, `D` features of an item, `H` hidden size.
-"""
+"""Encoders of sequences as ONNX."""
 
 from typing import Any, List, Sequence, Tuple
 
@@ -101,10 +98,7 @@ def _split(module: Any) -> List[List[torch.nn.RNNBase]]:
 def _layers(
     layers: Sequence[Sequence[torch.nn.RNNBase]], inputs: Value, lengths: Value
 ) -> Tuple[Value, Value]:
-    """Runs recurrent layers; returns all states, (B, T, features), and the last ones, (B, features).
-
-    Each layer is one operator, which keeps to the lengths in both directions; in the padding it gives 0.
-    """
+    """Runs recurrent layers; returns all states, (B, T, features), 0 in padding, and the last ones."""
     lengths = lengths.cast("int32")
     # (T, B, D)
     states = inputs.op("Transpose", perm=[1, 0, 2])

@@ -1,7 +1,4 @@
-"""The entities that tags spell, and the probability of each, as ONNX: see `tagger.spans.entities`.
-
-Letters: `B` batch, `T` tokens, `K` tags, `C` labels.
-"""
+"""The entities that tags spell, and the probability of each, as ONNX: see `tagger.spans.entities`."""
 
 from typing import List, NamedTuple, Sequence, Tuple
 
@@ -74,10 +71,9 @@ def entity_probabilities(
     names: Sequence[str],
     encoding: str,
 ) -> Value:
-    """The exact probability of the entity that begins at each token, (B, T) float32.
+    """The exact probability of the entity that begins at each token, (B, T) float32, if one does.
 
-    It is undefined where none begins. See `tagger.linear_chain.span_log_probabilities`: an entity has
-    one legal spelling, so the sum over its tokens has one term.
+    See `tagger.linear_chain.span_log_probabilities`: an entity has one legal spelling.
     """
     spelling = _spelling(entities, tables, names, encoding)
 
@@ -99,10 +95,7 @@ def entity_probabilities(
 def corrected_probabilities(
     probabilities: Value, entities: FoundEntities, coefficients: np.ndarray
 ) -> Value:
-    """Probabilities, (B, T) float32, corrected by the coefficients of their labels, (C, 3).
-
-    See `tagger.modules.recalibration`.
-    """
+    """Probabilities, (B, T), corrected by (C, 3) coefficients: see `tagger.modules.recalibration`."""
     # (B, T) each
     a, b, c = (entities.known_labels.select(column.copy()) for column in coefficients.T)
     bounds = np.float64(1 - LARGEST), np.float64(LARGEST)
@@ -129,10 +122,7 @@ def drop_improbable(
 
 
 def _place_by_number(is_marked: Value, number: Value) -> Value:
-    """The place of the marked token that has the same number as each token, (B, T) int64.
-
-    In a row the tokens that `is_marked`, (B, T) bool, marks have different numbers, above 0.
-    """
+    """The place of the token marked by `is_marked` that has the same number as each token, (B, T)."""
     places = (number * _ZERO + np.int64(1)).op("CumSum", np.int64(1), exclusive=1)
     # The others write 0 to the place of number 0, which no entity has.
     numbers, updates = (is_marked.where(each, _ZERO) for each in (number, places))

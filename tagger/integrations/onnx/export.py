@@ -1,7 +1,4 @@
-"""Writes a saved tagger as one ONNX file, which runs without PyTorch and AllenNLP.
-
-Letters: `B` batch, `T` tokens, `W` distinct words.
-"""
+"""Writes a saved tagger as one ONNX file, which runs without PyTorch and AllenNLP."""
 
 import json
 from typing import Any, Dict, List, Optional, cast

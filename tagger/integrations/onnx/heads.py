@@ -1,7 +1,4 @@
-"""Heads as ONNX: from emissions to tags, entities and probabilities.
-
-Letters: `B` batch, `T` tokens, `K` tags or labels.
-"""
+"""Heads as ONNX: from emissions to tags, entities and probabilities."""
 
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
@@ -34,10 +31,7 @@ from tagger.spans.encodings import split_tag
 
 
 def add_head(model: SequenceTagger, emissions: Value, mask: Value, is_last: Value) -> None:
-    """Adds a model's head to emissions, (B, T, K) float32, and declares its outputs.
-
-    `mask` and `is_last` are (B, T) bool.
-    """
+    """Adds a model's head to emissions, (B, T, K) float32, and declares its outputs."""
     head = model.head
     if isinstance(head, SigmoidHead):
         _add_sigmoid(head, emissions, mask)
@@ -105,11 +99,7 @@ def _add_chain(
 
 
 def _decoded(head: ChainHead, chain: Chain, scores: Value, marginals: Optional[Value]) -> Value:
-    """The predicted tags, (B, T) int64, without the thresholds of entities.
-
-    `scores` are the chain's emissions with the bias, (B, T, K) float32, and `marginals` are the chain's
-    if there is no bias.
-    """
+    """The predicted tags, (B, T), by scores with the bias; `marginals` are given if there is none."""
     if isinstance(head, SoftmaxHead) and not head.constrain_decoding:
         return chain.mask.where(scores.op("ArgMax", axis=2, keepdims=0), np.int64(0))
     biased = chain._replace(emissions=scores.cast("float64"))

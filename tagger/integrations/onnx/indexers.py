@@ -15,11 +15,7 @@ UNKNOWN = 1
 
 
 def describe_single_id(indexer: SingleIdTokenIndexer, vocab: Vocabulary) -> Dict[str, Any]:
-    """Describes AllenNLP's `single_id`, and `word_shapes`.
-
-    Raises:
-        ConfigurationError: If it reads anything but the token's text, or adds tokens.
-    """
+    """Describes AllenNLP's `single_id`, and `word_shapes`."""
     is_shape = isinstance(indexer, WordShapesIndexer)
     reads_text = indexer._feature_name == "text" and indexer._default_value is _DEFAULT_VALUE
     _check(reads_text, "single_id", "feature_name")

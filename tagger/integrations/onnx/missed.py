@@ -1,7 +1,4 @@
-"""What a prediction misses, as ONNX: see `tagger.spans.missed`.
-
-Letters: `B` batch, `T` tokens, `S` states, `C` labels.
-"""
+"""What a prediction misses, as ONNX: see `tagger.spans.missed`."""
 
 from typing import List, Tuple
 
@@ -25,10 +22,9 @@ from tagger.spans.missed import States, placed_chain
 
 
 def add_missed(chain: Chain, tables: TagTables, entities: FoundEntities) -> None:
-    """Declares the outputs `leak_probability` and `expected_missed`, (B,) float64.
+    """Declares `leak_probability` and `expected_missed`, (B,), of the input `leak_labels`, (C,) bool.
 
-    They are about the labels that the input `leak_labels`, (C,) bool, marks. If it marks none, both are
-    0 and cost no time.
+    If it marks none, both are 0 and cost no time.
     """
     graph = chain.mask.graph
     is_wanted = graph.input("leak_labels", "bool", [len(tables.labels)])

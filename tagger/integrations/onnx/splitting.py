@@ -11,11 +11,7 @@ from tagger_onnx.segments import PATTERNS
 
 
 def describe_splitting(tokenizer: Tokenizer) -> Dict[str, Any]:
-    """Returns what the `Splitter` of `tagger_onnx` takes.
-
-    Raises:
-        ConfigurationError: If the runtime cannot split texts as it does.
-    """
+    """Returns what the `Splitter` of `tagger_onnx` takes."""
     if isinstance(tokenizer, SegmentTokenizer):
         return {"type": tokenizer.name, "pattern": PATTERNS[tokenizer.name]}
     if isinstance(tokenizer, LanguageRulesTokenizer):

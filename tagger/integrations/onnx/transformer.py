@@ -1,7 +1,4 @@
-"""A pretrained transformer as ONNX, written by PyTorch's exporter.
-
-Letters: `B` batch, `T` tokens, `P` word pieces, `D` features.
-"""
+"""A pretrained transformer as ONNX, written by PyTorch's exporter."""
 
 import logging
 import warnings
@@ -23,11 +20,7 @@ from tagger.transformers.windows import longest_window
 def embed_with_transformer(
     graph: Graph, embedder: Any, indexer: Any, name: str
 ) -> Tuple[Value, Dict[str, Any]]:
-    """Embeds tokens with a transformer that sees their word pieces, and describes the indexer.
-
-    Raises:
-        ConfigurationError: If a setting or the transformer cannot be exported.
-    """
+    """Embeds tokens with a transformer that sees their word pieces, and describes the indexer."""
     if isinstance(embedder, TransformerEmbedder):
         transformer, pooling = embedder.transformer_model, embedder.pooling
         description = _describe(indexer)
