@@ -36,8 +36,7 @@ from tagger.spans import TagSet, spans_to_tags
 from tagger.tools.labels.addition import MOST_LOST, add_labels
 from tagger.tools.labels.corpus import Corpus
 from tagger.tools.labels.new_label_bias import is_opened, with_old_entities
-from tagger.tools.labels.new_labels import open_outside
-from tagger.tools.labels.student import Prepare, keep_what_is_known
+from tagger.tools.labels.student import Prepare, keep_what_is_known, open_outside
 from tagger.tools.runs.jobs import Job, run_jobs
 from tagger.tools.runs.results import Column, format_summary, read_results, tabulate, write_results
 from tagger.tools.runs.work import measure, train

@@ -23,7 +23,12 @@ from allennlp.models import load_archive
 
 import tagger.commands.components  # noqa: F401  (registers them)
 from tagger.metrics.calibration import count_calibration, expected_calibration_error
-from tagger.tools.tuning.data_comparison import feature_table, features_of_columns, in_runs
+from tagger.tools.tuning.data_comparison import (
+    compare_samples,
+    feature_table,
+    features_of_columns,
+    in_runs,
+)
 from tagger.tools.tuning.estimates import (
     Estimate,
     corrected_probabilities,
@@ -35,7 +40,6 @@ from tagger.tools.tuning.estimates import (
     true_measures,
 )
 from tagger.tools.tuning.features import SentenceFeatures
-from tagger.tools.tuning.two_samples import compare_samples
 
 #: What labels of CrossNER's music and of WNUT-17 are called in CoNLL-2003.
 RENAMED = {

@@ -12,7 +12,7 @@ from tagger.commands.predict_file import predict_file
 from tagger.modules.heads import ChainHead
 from tagger.spans import tags_to_spans
 from tagger.tools.reports.evaluation import evaluate
-from tagger.tools.reports.tag_evaluation import span_probabilities
+from tagger.tools.reports.evaluators import span_probabilities
 from tagger.tools.tuning.labelled_file import encoded, read_instances
 
 

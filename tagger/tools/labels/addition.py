@@ -24,8 +24,14 @@ from tagger.models import SequenceTagger, SequenceTaggerEnsemble
 from tagger.modules.heads import ChainHead, CrfHead
 from tagger.spans import AMBIGUOUS, labels_of_tags, labels_opened
 from tagger.tools.labels.new_label_bias import PARTS_NAME, cross_validated_bias
-from tagger.tools.labels.new_labels import NewSentences, open_outside
-from tagger.tools.labels.student import Prepare, keep_what_is_known, make_student, train_student
+from tagger.tools.labels.student import (
+    NewSentences,
+    Prepare,
+    keep_what_is_known,
+    make_student,
+    open_outside,
+    train_student,
+)
 from tagger.tools.tuning.curves import CURVES_NAME
 from tagger.tools.tuning.promise_record import PROMISES_NAME
 from tagger.tools.tuning.tuned_archive import rewrite_archive

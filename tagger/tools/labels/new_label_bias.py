@@ -25,8 +25,12 @@ from tagger.metrics.label_metrics import precision_recall_f1
 from tagger.models import SequenceTagger
 from tagger.modules.heads import ChainHead
 from tagger.spans import TagSet, spans_to_tags, tags_to_spans
-from tagger.tools.labels.new_labels import NewSentences
-from tagger.tools.labels.student import keep_what_is_known, make_student, train_student
+from tagger.tools.labels.student import (
+    NewSentences,
+    keep_what_is_known,
+    make_student,
+    train_student,
+)
 from tagger.tools.tuning.decoding import DecodingTuner, Settings
 from tagger.tools.tuning.labelled_file import encoded
 

@@ -1,4 +1,4 @@
-"""A tagger of new labels as it starts, what of it is not trained, and its training.
+"""New sentences, a tagger of their new labels as it starts, and its training.
 
 Letters: `J` tags of the old tagger, `K` tags of the new one, whose first `J` are those of the old one.
 """
@@ -7,7 +7,7 @@ import copy
 import shutil
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Sequence, cast
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Sequence, cast
 
 import torch
 from allennlp.common import Params
@@ -17,12 +17,38 @@ from allennlp.models import Model
 from allennlp.models.model import remove_keys_from_params
 from allennlp.training.trainer import Trainer
 
+from tagger.data.fields import TagSetsField
 from tagger.models import SequenceTagger
-from tagger.spans import complete_tags, split_tag
+from tagger.spans import TagSet, complete_tags, split_tag
 from tagger.spans.encodings import join_tag, rules_of
 
 #: How much less probable than outside a new tag starts, in nats.
 _DISCOUNT = 1.0
+
+
+class NewSentences(NamedTuple):
+    """What is in the new file."""
+
+    # Its sentences, or documents. `tags` are the sets of tags that tokens may have.
+    instances: List[Instance]
+    counts: Dict[str, int]  # The number of entities of each label
+    new: List[str]  # The labels that the tagger does not know, sorted
+
+
+def open_outside(field: TagSetsField, labels: Sequence[str], encoding: str) -> TagSetsField:
+    """Returns the tags that tokens may have if annotators have looked for these labels alone.
+
+    Where they saw nothing, a token may be outside or part of an entity of any other label. Where nobody
+    looked, it may have any tag.
+    """
+    rules = rules_of(encoding)
+    prefixes = frozenset(rules.places + rules.opening)
+    outside, unknown = (TagSet(frozenset("O"), frozenset(each), prefixes) for each in (labels, ()))
+    opened = [
+        tags if "O" not in tags.tags else outside if tags.only_tag else unknown
+        for tags in field.tag_sets
+    ]
+    return TagSetsField(opened, field.sequence_field, field._label_namespace)
 
 
 def make_student(

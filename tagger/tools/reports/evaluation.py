@@ -13,9 +13,7 @@ from allennlp.data import DatasetReader
 from tagger.metrics.calibration import count_calibration
 from tagger.models import DocumentClassifier, TaggingModel
 from tagger.modules.heads import SigmoidHead
-from tagger.tools.reports.label_evaluation import LabelEvaluator
-from tagger.tools.reports.results import BATCH_SIZE, Result
-from tagger.tools.reports.tag_evaluation import TagEvaluator
+from tagger.tools.reports.evaluators import BATCH_SIZE, LabelEvaluator, Result, TagEvaluator
 from tagger.tools.reports.tagged_sentences import Example, precision_recall_points, sample_errors
 
 #: Precision and recall at falling thresholds, and those of the model, which a mark shows.

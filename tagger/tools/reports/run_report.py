@@ -15,7 +15,7 @@ from tagger.tools.reports.error_tables import confusion_tables, fates, kinds_of_
 from tagger.tools.reports.evaluation import Evaluation, evaluate
 from tagger.tools.reports.figures import draw_epochs, draw_precision_recall, draw_reliability
 from tagger.tools.reports.page import write_page
-from tagger.tools.reports.run_facts import f1_on_text, run_facts
+from tagger.tools.reports.run_facts import f1_on_text, overlap_with_training, run_facts
 from tagger.tools.reports.run_tables import (
     LEAST_GOLD,
     average_rows,
@@ -24,7 +24,6 @@ from tagger.tools.reports.run_tables import (
     labels_by_frequency,
     sparkline,
 )
-from tagger.tools.reports.training_overlap import overlap_with_training
 from tagger.tools.tuning.groups import told_groups
 from tagger_onnx.display import label_colours
 

@@ -14,7 +14,7 @@ from tagger.tools.labels.new_label_bias import (
     f1_by_bias,
     with_old_entities,
 )
-from tagger.tools.labels.new_labels import open_outside
+from tagger.tools.labels.student import open_outside
 
 
 def instance_of(tags):

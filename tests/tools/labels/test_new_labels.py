@@ -6,8 +6,7 @@ from allennlp.data.fields import TextField
 
 from tagger.data.fields import TagSetsField
 from tagger.spans import possible_tags
-from tagger.tools.labels.new_labels import open_outside
-from tagger.tools.labels.student import with_new_rows, with_new_tags
+from tagger.tools.labels.student import open_outside, with_new_rows, with_new_tags
 
 OLD, NEW = ["O", "B-PER", "I-PER"], ["O", "B-PER", "I-PER", "B-ORG", "I-ORG"]
 VOCAB = Vocabulary({"labels": {tag: 9 - k for k, tag in enumerate(NEW)}})

@@ -4,7 +4,7 @@ from allennlp.models import load_archive
 
 from tagger.spans import tags_to_spans
 from tagger.tools.reports.evaluation import evaluate
-from tagger.tools.reports.tag_evaluation import span_probabilities
+from tagger.tools.reports.evaluators import span_probabilities
 
 LINES = "Ada B-PER\nLovelace I-PER\nmet O\nBank B-ORG\nParis B-LOC\n\nParis B-LOC\nleft {}\n\n"
 

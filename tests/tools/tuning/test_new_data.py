@@ -5,17 +5,17 @@ import pytest
 import torch
 
 from tagger.modules.recalibration import corrected_log_odds
+from tagger.tools.tuning.data_comparison import compare_samples
 from tagger.tools.tuning.estimates import (
     Correction,
     estimate,
     estimate_corrected,
+    fit_recalibration,
     fitted_correction,
     true_measures,
 )
 from tagger.tools.tuning.features import CandidateSpans, SentenceFeatures
 from tagger.tools.tuning.groups import Groups
-from tagger.tools.tuning.recalibration import fit_recalibration
-from tagger.tools.tuning.two_samples import compare_samples
 
 TRUE = np.array([[0.5, 0.4, -0.5], [0.8, 0.6, 0.3]])
 

@@ -1,16 +1,18 @@
-"""Evaluates taggers that give each token one tag, for the report on a training run.
+"""Evaluates models that give each token one tag, or tokens or documents any number of labels.
 
-Letters: `T` tokens of a sentence, `C` labels.
+Letters: `T` tokens of a sentence, `C` labels, `N` items with a probability, `M` items that may have
+labels: tokens or documents.
 """
 
-from typing import Any, Dict, Iterator, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Sequence, Tuple, Union
 
 import numpy as np
 import torch
 from allennlp.data import Instance
 
-from tagger.models import TaggingModel
+from tagger.models import DocumentClassifier, TaggingModel
 from tagger.modules.heads import ChainHead
+from tagger.modules.label_thresholds import thresholds_of
 from tagger.spans import AMBIGUOUS, Span, tags_to_spans
 from tagger.spans.entities import Entities, EntityFinder
 from tagger.spans.finding import (
@@ -21,10 +23,127 @@ from tagger.spans.finding import (
     tags_of_certain_labels,
 )
 from tagger.spans.matching import match_spans
-from tagger.tools.reports.results import BATCH_SIZE, Items, Place, Result, gold_tensor, places
-from tagger.tools.reports.tagged_sentences import Example, TaggedSentence, example_of_spans
+from tagger.tools.reports.tagged_sentences import (
+    RIGHT,
+    Example,
+    Segment,
+    TaggedSentence,
+    cut_into_segments,
+    example_of_spans,
+    notes_on_labels,
+)
 from tagger.tools.tuning.labelled_file import encoded
 from tagger_onnx.tagged_text import Extras
+
+BATCH_SIZE = 64
+#: The characters of a document that are shown.
+MAX_CHARACTERS = 600
+
+
+class Place(NamedTuple):
+    """Where a sentence lies: some of the tokens of an instance, which may be a document."""
+
+    instance: Instance
+    tokens: slice
+
+
+class Items(NamedTuple):
+    """N items that a model gives a probability, such as predicted entities."""
+
+    labels: np.ndarray  # (N,) int64, indices of labels
+    probabilities: np.ndarray  # (N,)
+    is_right: np.ndarray  # (N,) bool
+    is_predicted: np.ndarray  # (N,) bool
+
+
+class Result(NamedTuple):
+    """What a model does in a sentence or in a document."""
+
+    counts: np.ndarray  # (3, C) int64, true positives, predicted and gold
+    num_words: int  # The number of tokens; 0 for documents
+    is_shown: bool  # Whether its errors can be shown: none of its tags is unknown
+    items: Items  # What has a probability
+    num_gold: np.ndarray  # (C,), how many items there should be
+    errors: FrozenSet[Tuple[str, str]]  # The labels that are concerned, each with what is wrong
+    example: Any  # What makes an example of the errors
+
+
+def places(instance: Instance, output: Mapping[str, Any], num_tokens: int) -> Iterator[Place]:
+    """Yields the sentences of an instance, which may be a document."""
+    start = 0
+    for length in output.get("sentence_lengths", [num_tokens]):
+        yield Place(instance, slice(start, start + length))
+        start += length
+
+
+def gold_tensor(instance: Instance, field: str) -> np.ndarray:
+    """Returns the indices of an instance's gold tags, or its gold labels, without padding."""
+    gold = instance.fields[field]
+    return gold.as_tensor(gold.get_padding_lengths()).numpy()
+
+
+class LabelEvaluator:
+    """Evaluates a model that gives each token or document any number of labels."""
+
+    def __init__(self, model: Union[TaggingModel, DocumentClassifier]) -> None:
+        self.model = model
+        self._is_tagger = isinstance(model, TaggingModel)
+        self.kind = "token labels" if self._is_tagger else "documents"
+        self.field = "tags" if self._is_tagger else "labels"
+        (decider,) = thresholds_of(model).values()
+        self.labels: List[str] = decider.labels
+        self.thresholds = dict(zip(self.labels, decider.thresholds.tolist()))
+
+    def results(self, instance: Instance, output: Mapping[str, Any]) -> Iterator[Result]:
+        """Yields a result for each sentence of an instance, or for a document as a whole."""
+        # A document is one item.
+        of_items, predicted = output["probabilities"], output["labels"]
+        if not self._is_tagger:
+            of_items, predicted = [of_items], [predicted]
+        # (M, C) each
+        all_gold = np.atleast_2d(gold_tensor(instance, self.field))
+        all_probabilities = np.array([list(each.values()) for each in of_items], dtype=np.float32)
+        are_predicted = np.array([[c in each for c in self.labels] for each in predicted])
+        for place in places(instance, output, len(all_gold)):
+            own = place.tokens
+            gold, is_predicted, probabilities = (
+                all_gold[own],
+                are_predicted[own],
+                all_probabilities[own],
+            )
+            is_gold, is_known = gold > 0, gold >= 0
+            counted = (is_predicted & is_gold, is_predicted & is_known, is_gold)
+            counts = np.stack([each.sum(0) for each in counted])
+            columns = np.broadcast_to(np.arange(len(self.labels)), gold.shape)
+            items = (columns, probabilities, is_gold, is_predicted)
+            example = self._example(place, gold, is_predicted, probabilities)
+            yield Result(
+                counts,
+                num_words=len(gold) if self._is_tagger else 0,
+                is_shown=True,
+                items=Items(*(each[is_known] for each in items)),
+                num_gold=counts[2],
+                errors=example.errors(),
+                example=example,
+            )
+
+    def examples(self, drawn: Sequence[Example]) -> List[Example]:
+        """Returns what to show of some wrong results."""
+        return list(drawn)
+
+    def _example(self, place: Place, *of_items: np.ndarray) -> Example:
+        notes = [notes_on_labels(self.labels, *columns) for columns in zip(*of_items)]
+        metadata: Any = place.instance["metadata"]
+        if self._is_tagger:
+            wrong = [i for i, each in enumerate(notes) if any(n.verdict != RIGHT for n in each)]
+            words = metadata["words"][place.tokens]
+            segments = cut_into_segments(words, [(i, i) for i in wrong], [notes[i] for i in wrong])
+            return Example({"": segments})
+        text = " ".join(metadata["text"].split())
+        if len(text) > MAX_CHARACTERS:
+            text = f"{text[:MAX_CHARACTERS]} …"
+        return Example({"": [Segment(text, [])], "labels": [Segment("", notes[0])]})
+
 
 #: A sentence with errors, and where it lies.
 Wrong = Tuple[Place, TaggedSentence]
