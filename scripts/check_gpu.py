@@ -39,7 +39,6 @@ ROOT = Path(__file__).parent.parent
 #: Where the tests are that need a GPU; others need packages that such a machine may lack.
 GPU_TESTS = (
     "tests/linear_chain",
-    "tests/models/test_mixed_precision.py",
     "tests/models/test_sequence_tagger.py",
     "tests/modules/test_lstm.py",
     "tests/tools/tuning/test_on_a_gpu.py",

@@ -7,12 +7,12 @@ import pytest
 import torch
 from allennlp.commands.train import train_model
 from allennlp.common import Params
-from allennlp.data import DataLoader, DatasetReader, Vocabulary
-from allennlp.models import Model, load_archive
+from allennlp.models import load_archive
 from allennlp.training.optimizers import Optimizer
 
 import tagger
 from tests.conftest import ROOT
+from tests.models.batches import model_and_batch
 from tests.transformers.three_layers import save_bert
 
 TOY = ROOT / "data/toy"
@@ -53,19 +53,6 @@ def run(config):
     model = train_model(config(weighting=weighting), str(folder), force=True)
     shutil.rmtree(config.folder / "transformer")
     return folder, model.eval()
-
-
-def model_and_batch(params):
-    reader = DatasetReader.from_params(params["dataset_reader"])
-    loader = DataLoader.from_params(
-        Params({**params["data_loader"], "seed": 0}),
-        reader=reader,
-        data_path=params["train_data_path"],
-    )
-    vocab = Vocabulary.from_instances(loader.iter_instances())
-    loader.index_with(vocab)
-    torch.manual_seed(0)
-    return Model.from_params(params["model"], vocab=vocab), next(iter(loader))
 
 
 def trained_names(model, batch):

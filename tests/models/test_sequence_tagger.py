@@ -1,9 +1,11 @@
 import json
+import random
 from itertools import product
 from unittest.mock import Mock
 
 import pytest
 import torch
+from allennlp.commands.train import train_model
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Vocabulary
@@ -12,8 +14,8 @@ from allennlp.nn.util import move_to_device
 
 from tagger.linear_chain import sample_paths
 from tagger.spans import tags_to_spans
-from tests.conftest import CONFIGS
-from tests.models.batches import tensors
+from tests.conftest import CONFIGS, ROOT
+from tests.models.batches import loss_of, model_and_batch, tensors
 
 
 @pytest.fixture
@@ -42,10 +44,6 @@ def build(params, instances, **changes):
     for name, value in changes.items():
         model_params[name] = value
     return Model.from_params(model_params, vocab=Vocabulary.from_instances(instances))
-
-
-def loss_of(model, instances):
-    return float(model(**tensors(model, instances))["loss"].detach())
 
 
 def test_toy_config_learns_and_reports_metrics_of_each_label(trained):
@@ -278,3 +276,60 @@ def test_beside_an_extension_only_what_is_trained_drops_out(params, instances):
     parts = (model.encoder, model.text_field_embedder, model.extensions[0])
     assert [part.training for part in (model.train(), *parts)] == [True, False, True, True]
     assert not model.eval().extensions[0].training
+
+
+def hide_tags(source, target, share):
+    """Copies a column file with a share of its tags replaced by `?`."""
+    draws = random.Random(0)
+    lines = []
+    for line in source.read_text().splitlines():
+        columns = line.split()
+        if columns and draws.random() < share:
+            columns[-1] = "?"
+        lines.append(" ".join(columns))
+    target.write_text("\n".join(lines) + "\n")
+
+
+@pytest.mark.parametrize("strategy", [None, "chain"])
+def test_two_thirds_of_the_tags_suffice_to_train(strategy, tmp_path, params):
+    hide_tags(ROOT / "data/toy/train.txt", tmp_path / "train.txt", share=1 / 3)
+    params["train_data_path"] = str(tmp_path / "train.txt")
+    params["dataset_reader"].update({"unknown_tag": "?", "tag_encoding": "BIO"})
+    if strategy is not None:
+        weighting = {"type": strategy, "label_weights": {"PER": 2.0}}
+        params["model"]["head"]["weighting"] = weighting
+    train_model(params, str(tmp_path / "run"))
+    metrics = json.loads((tmp_path / "run/metrics.json").read_text())
+    assert metrics["best_validation_f1-measure-overall"] > 0.7
+
+
+@pytest.mark.parametrize("name", ["plain", "emission", "chain", "marginal", "softmax_margin"])
+def test_the_head_computes_in_single_precision_whatever_the_encoder_does(name, params):
+    # PyTorch has no LSTM in half precision for every processor.
+    params["model"]["encoder"] = {"type": "pass_through"}
+    if name != "plain":
+        params["model"]["head"]["weighting"] = {"type": name, "label_weights": {"PER": 2}}
+    model, batch = model_and_batch(params)
+    seen = {}
+    model.eval().projection.register_forward_hook(lambda *args: seen.update(emissions=args[-1]))
+    exact = model(**batch)["loss"].item()
+    with torch.autocast("cpu", torch.bfloat16):
+        loss = model(**batch)["loss"]
+    loss.backward()
+    assert seen["emissions"].dtype == torch.bfloat16
+    assert loss.dtype == torch.float32
+    assert loss.item() == pytest.approx(exact, rel=0.02)
+    gradient = model.head.crf.transitions.grad
+    assert gradient.dtype == torch.float32
+    assert gradient.isfinite().all()
+    assert gradient.abs().sum() > 0
+
+
+@pytest.mark.gpu
+@pytest.mark.slow
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="mixed precision needs a CUDA device")
+def test_training_with_mixed_precision_learns_as_well(params, tmp_path):
+    params["trainer"].update({"use_amp": True, "cuda_device": 0})
+    train_model(params, str(tmp_path / "run"))
+    metrics = json.loads((tmp_path / "run/metrics.json").read_text())
+    assert metrics["best_validation_f1-measure-overall"] > 0.7

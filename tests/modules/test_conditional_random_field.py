@@ -32,44 +32,43 @@ def batch():
     return emissions, random_tags(3, 6, 5), mask_of([6, 1, 4])
 
 
+@pytest.mark.parametrize("is_masked", [True, False])
 @pytest.mark.parametrize("include_start_end_transitions", [True, False])
-def test_log_likelihood_and_gradients_equal_allennlps(include_start_end_transitions):
+def test_log_likelihood_and_gradients_equal_allennlps(include_start_end_transitions, is_masked):
     crfs = twins(include_start_end_transitions=include_start_end_transitions)
     emissions, tags, mask = batch()
     gradients = []
     for crf in crfs:
         inputs = emissions.clone().requires_grad_()
-        value = crf(inputs, tags, mask)
+        value = crf(inputs, tags, mask if is_masked else None)
         value.backward()
         learnt = {name: p.grad for name, p in crf.named_parameters() if p.requires_grad}
         gradients.append((value.detach(), inputs.grad, learnt))
     torch.testing.assert_close(*gradients)
 
 
-@pytest.mark.parametrize("constraints", [None, BIO])
+@pytest.mark.parametrize("masked", [None, "padding", "holes"])
+@pytest.mark.parametrize("constraints", [None, BIO, set(BIO)], ids=["none", "BIO", "a set"])
 @pytest.mark.parametrize("include_start_end_transitions", [True, False])
 @pytest.mark.parametrize("top_k", [None, 3])
-def test_viterbi_tags_equal_allennlps(constraints, include_start_end_transitions, top_k):
+def test_viterbi_tags_equal_allennlps(constraints, include_start_end_transitions, top_k, masked):
     ours, theirs = twins(
         constraints=constraints, include_start_end_transitions=include_start_end_transitions
     )
     emissions, _, mask = batch()
-    actual = ours.viterbi_tags(emissions, mask, top_k)
-    expected = theirs.viterbi_tags(emissions, mask, top_k)
+    if masked == "holes":
+        mask[0, 2] = mask[2, 0] = False
+    given = mask if masked else None
+    actual = ours.viterbi_tags(emissions, given, top_k)
+    expected = theirs.viterbi_tags(emissions, given, top_k)
     if top_k is None:
         actual, expected = [[best] for best in actual], [[best] for best in expected]
-    for row, row_expected in zip(actual, expected):
+    for row, row_expected, real in zip(actual, expected, mask if masked else [None] * 3):
         # AllenNLP fills up with paths that the constraints forbid, at -10,000 a step.
         row_expected = [(path, score) for path, score in row_expected if score > -1_000]
         assert [path for path, _ in row] == [path for path, _ in row_expected]
         assert [score for _, score in row] == pytest.approx([score for _, score in row_expected])
-
-
-def test_without_a_mask_every_token_is_real():
-    emissions, tags, _ = batch()
-    values, decoded = zip(*((c(emissions, tags), c.viterbi_tags(emissions)) for c in twins()))
-    torch.testing.assert_close(*values)
-    assert decoded[0][1][0] == decoded[1][1][0]
+        assert len(row[0][0]) == (6 if real is None else real.sum())
 
 
 def test_the_same_seed_draws_allennlps_transitions():
@@ -115,26 +114,15 @@ def test_marginals_are_the_gradient_of_log_partition():
     torch.testing.assert_close(emissions.grad, crf.marginals(emissions, mask))
 
 
-@pytest.mark.parametrize("constraints", [None, BIO])
-def test_viterbi_tags_with_a_hole_in_the_mask_equal_allennlps(constraints):
-    ours, theirs = twins(constraints=constraints)
-    emissions, _, mask = batch()
-    mask[0, 2] = mask[2, 0] = False
-    actual, expected = (crf.viterbi_tags(emissions, mask) for crf in (ours, theirs))
-    assert [path for path, _ in actual] == [path for path, _ in expected]
-    assert list(map(len, (path for path, _ in actual))) == [5, 1, 3]
-    assert [score for _, score in actual] == pytest.approx([score for _, score in expected])
-
-
-def test_probabilities_of_all_paths_sum_to_one_whatever_the_mask():
+def test_masked_tokens_are_left_out_wherever_they_are():
     crf = ConditionalRandomField(3).double()
     emissions = random_chains(1, 4, 3).emissions
     mask = torch.tensor([[False, True, False, True]])
-    total = sum(
-        crf(emissions, torch.tensor([[9, first, -7, last]]), mask).exp().item()
-        for first in range(3)
-        for last in range(3)
-    )
+    total = 0.0
+    for first, last in itertools.product(range(3), repeat=2):
+        value = crf(emissions, torch.tensor([[9, first, -7, last]]), mask)
+        torch.testing.assert_close(value, crf(emissions[:, mask[0]], torch.tensor([[first, last]])))
+        total += value.exp().item()
     assert total == pytest.approx(1)
 
 

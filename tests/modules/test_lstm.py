@@ -1,8 +1,11 @@
+from unittest.mock import Mock
+
 import pytest
 import torch
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from tagger.modules.lstm import bidirectional_lstm
+from tagger.modules import BiLstmEncoder
+from tagger.modules.lstm import bidirectional_lstm, reversal_of
 from tests.linear_chain.chains import mask_of
 
 
@@ -28,6 +31,10 @@ def gradients(outputs, leaves):
     return torch.autograd.grad((outputs * weights).sum(), leaves)
 
 
+def batch():
+    return torch.randn(3, 5, 7, dtype=torch.float64), mask_of([5, 0, 3])
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("lengths", [[4], [1, 1], [6, 2, 5, 6, 1, 3, 4]])
 @pytest.mark.parametrize("hidden_size", [3, 8])
@@ -45,7 +52,7 @@ def test_states_and_gradients_are_those_of_pytorch(num_threads, dtype, lengths, 
 @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
 def test_states_are_the_same_without_gradients(num_threads, mode):
     _, directions = lstms(7, 4)
-    inputs, mask = torch.randn(3, 5, 7, dtype=torch.float64), mask_of([5, 0, 3])
+    inputs, mask = batch()
     expected = bidirectional_lstm(*directions, inputs, mask)
     with mode():
         states = bidirectional_lstm(*directions, inputs.clone(), mask)
@@ -65,7 +72,7 @@ def test_mixed_precision_changes_nothing(num_threads):
 
 def test_directions_side_by_side_give_what_they_give_in_turn(monkeypatch):
     _, directions = lstms(7, 4)
-    inputs, mask = torch.randn(3, 5, 7, dtype=torch.float64), mask_of([5, 0, 3])
+    inputs, mask = batch()
     found = []
     for is_side_by_side in (False, True):
         monkeypatch.setattr(
@@ -101,7 +108,7 @@ def test_recurrent_dropout_leaves_weights_between_states_out(num_threads):
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 def test_a_gpu_gives_the_same():
     _, directions = lstms(7, 4)
-    inputs, mask = torch.randn(3, 5, 7, dtype=torch.float64), mask_of([5, 0, 3])
+    inputs, mask = batch()
     expected = bidirectional_lstm(*directions, inputs, mask)
     on_gpu = [lstm.cuda() for lstm in directions]
     torch.testing.assert_close(
@@ -220,3 +227,51 @@ def test_companions_change_nothing_bit_for_bit(size, hidden):
         own = inputs[row : row + 1, :length], mask[row : row + 1, :length]
         alone = bidirectional_lstm(to_right, to_left, *own)
         assert torch.equal(together[row, :length], alone[0])
+
+
+MASK = mask_of([5, 2, 4])
+
+
+def test_the_encoder_equals_pytorchs_stacked_bidirectional_lstm():
+    encoder = BiLstmEncoder(7, 4, 2)
+    stacked = torch.nn.LSTM(7, 4, 2, batch_first=True, bidirectional=True)
+    weights = {}
+    for layer, modules in enumerate(zip(encoder.forward_layers, encoder.backward_layers)):
+        for module, suffix in zip(modules, ("", "_reverse")):
+            for name, value in module.state_dict().items():
+                weights[name.replace("l0", f"l{layer}{suffix}")] = value
+    stacked.load_state_dict(weights)
+    inputs = torch.randn(3, 5, 7)
+    torch.testing.assert_close(encoder(inputs, MASK), by_pytorch(stacked, inputs, MASK.sum(1)))
+
+
+@pytest.mark.parametrize("garbage", [1e6, torch.nan])
+def test_padding_changes_nothing(garbage):
+    encoder, inputs = BiLstmEncoder(7, 4), torch.randn(3, 5, 7)
+    dirty = inputs.masked_fill(~MASK.unsqueeze(2), garbage).requires_grad_()
+    outputs = encoder(dirty, MASK)
+    torch.testing.assert_close(outputs, encoder(inputs, MASK))
+    outputs.sum().backward()
+    assert dirty.grad[1, 2:].eq(0).all()
+
+
+@pytest.mark.parametrize("name", ["", "input_", "output_", "recurrent_"])
+@pytest.mark.parametrize("variational", [False, True])
+def test_dropout_acts_in_training_only_and_variational_dropout_on_whole_features(name, variational):
+    encoder = BiLstmEncoder(7, 40, 2, variational=variational, **{f"{name}dropout": 0.5})
+    inputs, mask = torch.randn(3, 5, 7), torch.ones(3, 5, dtype=torch.bool)
+    first, second = encoder(inputs, mask), encoder(inputs, mask)
+    assert not torch.equal(first, second)
+    if name == "output_":
+        always_zero = first.eq(0).all(1).float().mean()
+        assert (always_zero > 0.3) == variational
+    encoder.eval()
+    assert torch.equal(encoder(inputs, mask), encoder(inputs, mask))
+
+
+def test_the_index_of_reversed_tokens_is_computed_once_for_all_layers(monkeypatch):
+    reversal = Mock(return_value=reversal_of(MASK))
+    monkeypatch.setattr("tagger.modules.lstm.reversal_of", None)
+    monkeypatch.setattr("tagger.modules.encoders.bilstm.reversal_of", reversal)
+    BiLstmEncoder(7, 4, num_layers=3)(torch.randn(3, 5, 7), MASK)
+    reversal.assert_called_once()
