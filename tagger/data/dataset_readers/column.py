@@ -1,7 +1,6 @@
 """A reader of column files, such as those of CoNLL-2003."""
 
 import logging
-from functools import partial
 from os import PathLike
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 
@@ -27,7 +26,6 @@ from tagger.data.formats import FORMATS, OVERLAPPING, format_of
 from tagger.data.splitting.documents import Documents
 from tagger.data.survey.column_survey import AUTO
 from tagger.data.survey.columns import Column
-from tagger.data.texts import TextSplitter
 from tagger.data.tokenizers import LanguageRulesTokenizer
 from tagger.spans import IllegalTagError
 from tagger_onnx.sentences import MOST_TOKENS
@@ -138,46 +136,29 @@ class ColumnDatasetReader(ShardedReader):
     ) -> None:
         super().__init__(**kwargs)
         _check_documents(documents, max_document_tokens, instances)
-        check_is_one_of("format", format or "columns", tuple(FORMATS))
-        check_is_one_of("overlapping", overlapping, OVERLAPPING)
-        if max_sentence_tokens is not None:
-            is_valid = max_sentence_tokens >= 1
-            check_number("max_sentence_tokens", max_sentence_tokens, is_valid, "at least 1")
+        _check_texts(format, overlapping, max_sentence_tokens)
         self.tokenizer = tokenizer
         self.language = language
         self.max_sentence_tokens = max_sentence_tokens
         self._spelling = TagSpelling(
-            source_encoding=source_encoding,
-            tag_encoding=tag_encoding,
-            unknown_tag=unknown_tag,
-            label_namespace=label_namespace,
-            label_separator=label_separator,
-            no_label_tag=no_label_tag,
+            *(source_encoding, tag_encoding, unknown_tag),
+            *(label_namespace, label_separator, no_label_tag),
         ).checked()
         self.columns = ColumnFiles(
-            spelling=self._spelling,
-            token_column=token_column,
-            tag_column=tag_column,
-            delimiter=delimiter,
-            text_encoding=text_encoding,
+            self._spelling, token_column, tag_column, delimiter, text_encoding
         )
-        options = {
-            "label_names": label_names,
-            "offsets": offsets,
-            "text_encoding": text_encoding,
-            "tag_column": tag_column if isinstance(tag_column, str) else None,
-        }
         self.texts = TextFiles(
             spelling=self._spelling,
-            make_splitter=partial(
-                TextSplitter,
-                tokenizer or LanguageRulesTokenizer(language),
-                language,
-                max_sentence_tokens=max_sentence_tokens,
-            ),
+            tokenizer=tokenizer or LanguageRulesTokenizer(language),
+            language=language,
             most_tokens=max_sentence_tokens,
             overlapping=overlapping,
-            options={name: value for name, value in options.items() if value is not None},
+            options={
+                "label_names": label_names,
+                "offsets": offsets,
+                "text_encoding": text_encoding,
+                "tag_column": tag_column if isinstance(tag_column, str) else None,
+            },
             has_tags=tag_column is not None,
             are_documents=documents is not None,
         )
@@ -335,6 +316,16 @@ def _check_documents(documents: Optional[str], max_document_tokens: int, instanc
             "`instances` is 'sentences', which is for sentences of documents; set `documents` to "
             f"one of {', '.join(DOCUMENT_BORDERS)}, or leave `instances` out"
         )
+
+
+def _check_texts(
+    format: Optional[str], overlapping: str, max_sentence_tokens: Optional[int]
+) -> None:
+    check_is_one_of("format", format or "columns", tuple(FORMATS))
+    check_is_one_of("overlapping", overlapping, OVERLAPPING)
+    if max_sentence_tokens is not None:
+        is_valid = max_sentence_tokens >= 1
+        check_number("max_sentence_tokens", max_sentence_tokens, is_valid, "at least 1")
 
 
 def _as_document(sentences: Sequence[Sentence]) -> List[List[Token]]:

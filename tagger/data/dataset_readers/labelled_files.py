@@ -6,7 +6,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Callable, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 
-from allennlp.data import Token
+from allennlp.data import Token, Tokenizer
 
 from tagger.common.inputs import PathOrAddress, is_address
 from tagger.data.column_file import Row
@@ -15,9 +15,9 @@ from tagger.data.formats import FORMATS, PLAIN_TAGS, AnnotatedText, TextCounts, 
 from tagger.data.splitting.documents import Documents, documents_of_rows, documents_of_texts
 from tagger.data.survey.column_survey import AUTO, MOST_LINES, ColumnSurvey, Known, survey_columns
 from tagger.data.survey.columns import Column
-from tagger.data.texts import TextSplitter
+from tagger.data.texts import Text, TextSplitter
 from tagger_onnx.inputs import check_text
-from tagger_onnx.sentences import sentence_lengths
+from tagger_onnx.sentences import MOST_TOKENS, sentence_lengths
 
 logger = logging.getLogger(__name__)
 
@@ -146,17 +146,19 @@ class TextFiles:
 
     Attributes:
         spelling: How the tags of column files are spelled, which those of texts become.
-        make_splitter: Makes what splits texts, at the first text, because rules take a second.
-        most_tokens: The most tokens of a text with tokens that is not cut into sentences.
+        tokenizer: Splits texts without tokens.
+        language: The spaCy code of the language by whose rules sentences end.
+        most_tokens: The most tokens of a text that is not cut into sentences.
         overlapping: As for `check_overlaps`. Where a token may have several labels, `"refuse"` keeps
             overlapping entities.
-        options: The options of `read_texts` that are given.
+        options: Options of `read_texts`, of which None is left out.
         has_tags: Whether tags are read; without them texts need no entities.
         are_documents: Whether every text is split into sentences, where the file tells none.
     """
 
     spelling: TagSpelling
-    make_splitter: Callable[[], TextSplitter]
+    tokenizer: Tokenizer
+    language: str
     most_tokens: Optional[int]
     overlapping: str
     options: Mapping[str, Any]
@@ -176,7 +178,7 @@ class TextFiles:
         counts = TextCounts()
         num_empty = 0
         given = {**self.options, "labelled": self.has_tags}
-        options = {key: given[key] for key in FORMATS[format].options if key in given}
+        options = {key: given[key] for key in FORMATS[format].options if given.get(key) is not None}
         for text in read_texts(path, format, **options):
             sentences = self._sentences(counts.add(self._fitted(text, counts)), text)
             num_empty += not sentences
@@ -207,24 +209,20 @@ class TextFiles:
 
     @cached_property
     def _splitter(self) -> TextSplitter:
-        return self.make_splitter()
+        # Made at the first text, because rules take a second.
+        return TextSplitter(self.tokenizer, self.language, max_sentence_tokens=self.most_tokens)
 
     def _fitted(self, text: AnnotatedText, counts: TextCounts) -> AnnotatedText:
         if not self.has_tags:
             text = text._replace(entities=[])
         elif self.overlapping != "refuse" or self.spelling.label_separator is None:
             text = counts.without_overlaps(text, self.overlapping)
-        return counts.fitted(self._with_tokens(text))
+        return counts.fitted(with_tokens(text, self._split, self.most_tokens))
 
-    def _with_tokens(self, text: AnnotatedText) -> AnnotatedText:
-        if text.tokens is not None:
-            starts = [start for start, _ in text.tokens]
-            lengths = text.sentence_lengths or sentence_lengths(text.text, starts, self.most_tokens)
-            return text._replace(sentence_lengths=lengths)
+    def _split(self, text: AnnotatedText) -> Text:
         check_text(text.text, text.place, self._splitter.run_characters)
         split = self._splitter.document if self.are_documents else self._splitter.sentence
-        found = split(text.text)
-        return text._replace(tokens=found.word_spans(), sentence_lengths=found.sentence_lengths)
+        return split(text.text)
 
     def _sentences(self, fitted: AnnotatedText, text: AnnotatedText) -> List[LabelledSentence]:
         spans = fitted.tokens or []
@@ -252,6 +250,20 @@ class TextFiles:
             )
             first += length
         return sentences
+
+
+def with_tokens(
+    text: AnnotatedText,
+    split: Callable[[AnnotatedText], Text],
+    most_tokens: Optional[int] = MOST_TOKENS,
+) -> AnnotatedText:
+    """Returns a text with tokens and sentences; one without tokens is split."""
+    if text.tokens is None:
+        found = split(text)
+        return text._replace(tokens=found.word_spans(), sentence_lengths=found.sentence_lengths)
+    starts = [start for start, _ in text.tokens]
+    lengths = text.sentence_lengths or sentence_lengths(text.text, starts, most_tokens)
+    return text._replace(sentence_lengths=lengths)
 
 
 def _place_in_text(place: str, spans: Sequence[tuple[int, int]], position: int) -> str:

@@ -10,16 +10,17 @@ from allennlp.data import Tokenizer
 
 from tagger.common.files import check_is_file
 from tagger.data.column_file import Row
+from tagger.data.dataset_readers.labelled_files import with_tokens
 from tagger.data.formats import FORMATS, AnnotatedText, TextCounts, format_of, read_texts, tags_of
 from tagger.data.survey.column_survey import AUTO, ColumnSurvey, Known, survey_columns
 from tagger.data.survey.schemes import Scheme, check_scheme, find_scheme, labels_in, spans_in
-from tagger.data.tokenizers import words_of
+from tagger.data.texts import Text, TextSplitter
 from tagger.tools.start.tokenization import (
     Tokenization,
     find_tokenization,
     find_tokenization_of_texts,
 )
-from tagger_onnx.sentences import sentence_lengths
+from tagger_onnx.sentences import MOST_TOKENS
 
 
 class TextFile(NamedTuple):
@@ -206,9 +207,14 @@ def _text_file(
     counts: TextCounts,
     tokenizer: Tokenizer,
 ) -> SurveyedFile:
+    splitter = TextSplitter(tokenizer, max_sentence_tokens=MOST_TOKENS)
+
+    def split(text: AnnotatedText) -> Text:
+        return splitter.sentence(text.text)
+
     kept, cut, sentences = [], [], []
     for text in texts:
-        fitted = counts.add(counts.fitted(_with_tokens(text, tokenizer)))
+        fitted = counts.add(counts.fitted(with_tokens(text, split)))
         if fitted.tokens:
             kept.append(text)
             cut.append(fitted)
@@ -218,13 +224,3 @@ def _text_file(
     if not kept:
         raise ValueError(f"{path}: expected annotated texts in the format {format}, got none")
     return SurveyedFile(path, sentences, texts=TextFile(format, kept, counts, cut))
-
-
-def _with_tokens(text: AnnotatedText, tokenizer: Tokenizer) -> AnnotatedText:
-    """Returns a text with tokens and sentences, as the dataset reader sees it."""
-    tokens = text.tokens
-    if tokens is None:
-        words, starts = words_of(tokenizer, text.text)
-        tokens = [(start, start + len(word)) for word, start in zip(words, starts)]
-    lengths = text.sentence_lengths or sentence_lengths(text.text, [start for start, _ in tokens])
-    return text._replace(tokens=tokens, sentence_lengths=lengths)
