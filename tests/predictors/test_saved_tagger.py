@@ -217,11 +217,6 @@ def test_tokens_may_have_several_labels(several_labels):
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda model: model.tag(3), TypeError, "must be a text, or a list of several; got 3"),
-        (lambda model: model.tag(), TypeError, "either `inputs`"),
-        (lambda model: model.tag("a", tokens=["a"]), TypeError, "either `inputs`"),
-        (lambda model: model.tag([["", "a"]]), TypeError, r"non-empty tokens; got \['', 'a'\]"),
-        (lambda model: model.tag([None]), TypeError, "non-empty tokens; got None"),
         (lambda model: model.tag("a", leak_labels="PER"), TypeError, "got 'PER'; put it in a list"),
         (
             lambda model: model.tag("a", leak_labels=["PRE"]),

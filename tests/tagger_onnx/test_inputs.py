@@ -14,13 +14,7 @@ def saved(trained):
 
 
 @pytest.fixture(scope="module")
-def exported(trained, tmp_path_factory):
-    from allennlp.models import load_archive
-
-    from tagger.integrations.onnx.commands.export import export
-
-    path = tmp_path_factory.mktemp("inputs") / "tagger.onnx"
-    export(load_archive(trained / "model.tar.gz"), path)
+def exported(path):
     return tagger_onnx.load(path)
 
 
@@ -37,6 +31,7 @@ REFUSED = [
     ({"tokens": [""]}, "`tokens` must be a list of non-empty tokens; got ['']"),
     ({"tokens": ["a", "\ud800"]}, "`tokens` holds '\\ud800', half of a surrogate pair"),
     ({"inputs": "a \udfff"}, "`inputs` holds '\\udfff', half of a surrogate pair"),
+    ({"inputs": 3}, "`inputs` must be a text, or a list of several; got 3"),
     ({"inputs": {"sentence": "Ada"}}, "`inputs` must be a text, or a list of several; got {"),
     ({"inputs": {"Ada", "Grace"}}, "`inputs` must be a text, or a list of several; got {"),
     ({"inputs": b"Ada"}, "`inputs` must be a text, or a list of several; got b'Ada'"),

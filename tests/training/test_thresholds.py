@@ -133,17 +133,6 @@ def test_thresholds_part_neighbouring_numbers_and_certain_ones():
         assert bad < threshold <= good
 
 
-def test_predictions_of_a_label_without_a_positive_count_in_micro_f1():
-    probabilities = torch.tensor([[0.9], [0.8], [0.7], [0.6], [0.5]])
-    targets = torch.tensor([[1], [0], [0], [0], [1]])
-    # 2/3 for the first alone, 4/7 for all; among 20 errors that no threshold changes 2/23 and 4/27.
-    assert tune_thresholds(probabilities, targets, "micro").tolist() == pytest.approx([0.85])
-    errors = torch.full((5, 4), 0.7)
-    probabilities = torch.cat([probabilities, errors], 1)
-    targets = torch.cat([targets, torch.zeros(5, 4).long()], 1)
-    assert tune_thresholds(probabilities, targets, "micro")[0] == pytest.approx(0.25)
-
-
 def test_a_label_with_too_few_positives_keeps_the_default_and_its_predictions_count():
     # At the default the other label is right once and wrong four times.
     others = torch.tensor([0.7, 0.7, 0.7, 0.65, 0.6])
