@@ -19,7 +19,7 @@ from tagger.common.outputs import new_output, store_of
 RUN = "run.json"
 _PART = re.compile(r"(\d{18})-(\d+)-(\d+)-([0-9a-f]*)(\.parquet)?")
 #: What may lie in the folder of a run, which is removed at its end.
-_OURS = re.compile(r"(lock|process\.json|run\.json|\d{18}-.*|\.(run\.json|\d{18}-).*\.unfinished)")
+_OURS = re.compile(r"(lock|process\.json|run\.json|\d{18}-.*|\..*\.unfinished)")
 
 
 class Part(NamedTuple):

@@ -59,6 +59,8 @@ class ResumableOutput:
             if is_address(output):
                 locks.enter_context(output_lock(output))
             begin_run(str(self._folder), run, str(self._folder), output, overwrite)
+            for left in self._folder.glob(".*.unfinished"):  # By a run that was killed.
+                left.unlink()
             found = enumerate(parts_in(str(self._folder)))
             self.windows = [part for number, part in found if part.window == number]
             self._count()
@@ -106,7 +108,7 @@ class ResumableOutput:
             ConfigurationError: If the output appeared meanwhile. The windows are kept.
         """
         try:
-            with new_output(self._output, self._overwrite) as file:
+            with new_output(self._output, self._overwrite, self._folder) as file:
                 encode(lines_of_parts(self.windows), file)
         except FileExistsError:
             raise ConfigurationError(

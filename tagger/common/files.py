@@ -42,13 +42,14 @@ def check_is_file(path: AnyPath, name: Optional[AnyPath] = None) -> None:
 
 
 @contextmanager
-def write_atomically(path: Path, overwrite: bool = False) -> Iterator[Path]:
+def write_atomically(
+    path: Path, overwrite: bool = False, folder: Optional[Path] = None
+) -> Iterator[Path]:
     """Gives a new file to write, which becomes `path` if the block ends without an error.
 
-    The new file lies beside `path`, under a name that nobody else uses. A reader of `path` sees the old
-    content or the whole new content. After an error the new file is removed and `path` stays as it was.
-
-    A link is followed.
+    The new file lies in `folder`, by default that of `path`, under a name that nobody else uses. Readers
+    of `path` see the old content or the whole new content. After an error the new file is removed and
+    `path` stays as it was. A link is followed.
 
     Raises:
         FileExistsError: If `path` exists, or comes to exist meanwhile, unless `overwrite` is true; if it
@@ -59,7 +60,7 @@ def write_atomically(path: Path, overwrite: bool = False) -> Iterator[Path]:
         raise FileExistsError(f"{path} is no regular file")
     # 255 bytes is the longest name of most file systems.
     stem = os.fsdecode(os.fsencode(path.name)[:200])
-    new = path.with_name(f".{stem}.{secrets.token_hex(8)}.unfinished")
+    new = (folder or path.parent) / f".{stem}.{secrets.token_hex(8)}.unfinished"
     new.open("xb").close()
     try:
         yield new

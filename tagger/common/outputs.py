@@ -4,7 +4,7 @@ import gzip
 import os
 from contextlib import contextmanager, nullcontext
 from pathlib import Path, PurePath
-from typing import Any, BinaryIO, ContextManager, Iterator, cast
+from typing import Any, BinaryIO, ContextManager, Iterator, Optional, cast
 
 from tagger.common.files import write_atomically
 from tagger.common.from_allennlp import ConfigurationError
@@ -12,19 +12,22 @@ from tagger.common.inputs import COMPRESSIONS, PathOrAddress, is_address
 
 
 @contextmanager
-def new_output(path: PathOrAddress, overwrite: bool = False) -> Iterator[BinaryIO]:
+def new_output(
+    path: PathOrAddress, overwrite: bool = False, folder: Optional[Path] = None
+) -> Iterator[BinaryIO]:
     """Gives a new file to write, which appears under its name if the block ends without an error.
 
-    On this machine it is renamed at the end. Elsewhere the store commits it: an object store shows an
-    object when the last of its parts has been uploaded. What is written is packed as the suffix says
-    (.gz, .bz2, .xz, .zst); equal contents give equal bytes.
+    On this machine it lies in `folder`, by default that of `path`, until it is renamed at the end.
+    Elsewhere the store commits it: an object store shows an object when the last of its parts has been
+    uploaded. What is written is packed as the suffix says (.gz, .bz2, .xz, .zst); equal contents give
+    equal bytes.
 
     Raises:
         FileExistsError: If it exists, unless `overwrite` is true.
     """
     if not is_address(path):
         with (
-            write_atomically(Path(path), overwrite) as new,
+            write_atomically(Path(path), overwrite, folder) as new,
             new.open("wb") as file,
             _packed(file, path) as packed,
         ):

@@ -1,3 +1,7 @@
+import errno
+import os
+from contextlib import suppress
+
 import pytest
 from allennlp.common.checks import ConfigurationError
 
@@ -125,6 +129,35 @@ def test_a_run_killed_as_it_ends_leaves_its_output_as_it_is(output, monkeypatch)
         assert output.read_bytes() == content
         unfinished.finish()
     assert output.read_bytes() == b"other\n"
+    assert list(output.parent.iterdir()) == [output]
+
+
+@pytest.mark.parametrize("end", ["killed", "full disk"])
+def test_a_run_that_ends_while_its_windows_are_copied_goes_on(output, end, in_forked_process):
+    kill(write(output, 2))
+
+    def stop(lines, file):
+        file.write(next(lines))
+        file.flush()
+        if end == "killed":
+            os._exit(137)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def finish():
+        unfinished = ResumableOutput(output, RUN)
+        with unfinished, pytest.raises(OSError, match="No space left"):
+            unfinished.finish(stop)
+
+    with suppress(EOFError):
+        in_forked_process(finish)
+    assert list(output.parent.iterdir()) == [folder_of(output)]
+    left = len(list(folder_of(output).glob(".*.unfinished")))
+    assert left == (1 if end == "killed" else 0)
+    with ResumableOutput(output, RUN) as unfinished:
+        assert unfinished.num_lines == 4
+        assert not list(folder_of(output).glob(".*.unfinished"))
+        unfinished.finish()
+    assert output.read_bytes() == b"0\n1\n2\n3\n"
     assert list(output.parent.iterdir()) == [output]
 
 

@@ -119,7 +119,7 @@ def predict_with_ray(
             store, name = store_of(parts)
             store.pipe_file(f"{name}/_SUCCESS", b"")
         else:
-            with new_output(output, overwrite) as file:
+            with new_output(output, overwrite, Path(unfinished)) as file:
                 encoder_of(target, files[0], layout)(lines_of_parts(found), file)
         remove_folder(unfinished)
     say(f"Wrote {target}: {sum(part.num_lines for part in found)} predictions")
