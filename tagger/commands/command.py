@@ -87,12 +87,7 @@ class Command(Subcommand):
         raise NotImplementedError
 
     def run(self, args: argparse.Namespace) -> None:
-        """Does the work.
-
-        Raises:
-            ConfigurationError: If an argument or a file is wrong. Like `OSError` and `ValueError`,
-                it ends the command with a message of one line.
-        """
+        """Does the work. A `ConfigurationError`, `OSError` or `ValueError` ends it with one line."""
         raise NotImplementedError
 
     def _run(self, args: argparse.Namespace) -> None:

@@ -39,14 +39,7 @@ class Describe(Command):
 
 
 def describe(name: Optional[str] = None) -> str:
-    """Returns the reference of a component, or the list of all.
-
-    Args:
-        name: The `type` of a component, a kind of components, or a template; None for the list.
-
-    Raises:
-        ConfigurationError: If nothing has the name.
-    """
+    """Returns the reference of a component, a kind of components or a template, or the list of all."""
     from allennlp.common.checks import ConfigurationError
 
     from tagger.common.component_reference import TEMPLATES, components, template

@@ -59,7 +59,6 @@ def _evaluate(
 
 
 def _evaluate_from_text(args: argparse.Namespace) -> Dict[str, Any]:
-
     from tagger.metrics import format_metrics
     from tagger.predictors.saved_tagger import SavedTagger
     from tagger.predictors.text_evaluation import evaluate_joined_tokens, reproduction
@@ -86,13 +85,7 @@ def files_in(paths: Optional[str]) -> List[str]:
 
 
 def check_outputs(option: str, outputs: Sequence[str], inputs: Sequence[str]) -> None:
-    """Refuses outputs that are inputs or cannot be written; devices such as `/dev/null` may be.
-
-    Args:
-        option: The option that names the outputs, for the message.
-        outputs: Their paths.
-        inputs: Files that the command reads.
-    """
+    """Refuses outputs that are inputs or cannot be written; devices such as `/dev/null` may be."""
     for output in outputs:
         if not _is_special(Path(output)):
             check_output(Path(output), inputs, overwrite=True, option=option)

@@ -8,18 +8,7 @@ import os
 import time
 from itertools import chain
 from pathlib import Path
-from typing import (
-    Any,
-    Callable,
-    Dict,
-    Iterator,
-    List,
-    Mapping,
-    Optional,
-    Sequence,
-    Tuple,
-    Union,
-)
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError
@@ -36,6 +25,7 @@ from tagger.commands.prediction_inputs import (
     LineInputs,
     RowInputs,
     TextInputs,
+    check_has_column,
     files_of,
 )
 from tagger.commands.prediction_outputs import Layout, encoder_of
@@ -183,23 +173,8 @@ def predict_file(
     After a run was killed, the same call keeps its whole windows and predicts the rest, to the same
     bytes as an unbroken run; see `tagger.commands.resumable_output`.
 
-    Args:
-        predictor: The model's predictor.
-        input_file: A file of lines for `predictor.load_line`, or for the dataset reader, or Parquet; it
-            may be an address, and compressed.
-        output: The path or the address to write, one line per input, compressed as its suffix says; or
-            Parquet, with the other columns of a Parquet input.
-        window: How many inputs to predict and write at a time.
-        use_dataset_reader: Whether to read the input with the dataset reader.
-        on_error: `"stop"` at a line that cannot be predicted, or `"skip"` it and write an `error`.
-        overwrite: Whether to replace an output, or what another unfinished run has written.
-        settings: What else decides the predictions, such as the predictor's arguments, by name.
-        layout: What the input and the output look like; None for lines, or Parquet as their names say.
-        runner: Predicts windows of lines or rows elsewhere; by default they are predicted here.
-
-    Raises:
-        ConfigurationError: If a line cannot be predicted, the output is the input, another process
-            writes it, or a run with another archive, settings or inputs has begun it.
+    `settings` has what else decides the predictions, by name, such as the predictor's arguments; and
+    `runner` predicts windows of lines or rows elsewhere. The rest are arguments of the command.
     """
     layout = layout or Layout()
     check_not_inputs([output], [input_file])
@@ -247,6 +222,7 @@ def _lines_of(predictor: Predictor, path: str, on_error: str, layout: Layout) ->
     if layout.input_format:
         return TextInputs(predictor, path, skips_errors, layout.input_format)
     if is_parquet(path):
+        check_has_column(path, layout.text_column)
         return RowInputs(predictor, path, skips_errors, layout.text_column)
     return LineInputs(predictor, path, skips_errors)
 

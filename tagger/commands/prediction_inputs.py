@@ -33,17 +33,10 @@ class LineInputs:
     Our predictors answer every line, even a blank one. Other predictors get no blank lines, as from
     `allennlp predict`.
 
-    Args:
-        predictor: Loads and predicts the lines.
-        path: The file; it may be compressed.
-        skips_errors: Whether a line that cannot be predicted is skipped.
-
-    Attributes:
-        path: The file.
-        num_bytes: The size of the file as it is stored; None if unknown.
-        num_bytes_read: How many of these bytes have been read.
+    A line that cannot be predicted ends the run, or with `skips_errors` becomes an error object.
     """
 
+    #: The size of the file as it is stored, if known, and how many of these bytes have been read.
     num_bytes: Optional[int] = None
     num_bytes_read = 0
     #: What an input is called, in messages.
@@ -80,11 +73,7 @@ class LineInputs:
         return digest.hexdigest()
 
     def predict(self, lines: List[Any]) -> Tuple[List[bytes], int]:
-        """Returns an output line for each input line, and how many lines were skipped.
-
-        Raises:
-            ConfigurationError: If a line cannot be predicted, unless errors are skipped.
-        """
+        """Returns an output line for each input line, and how many lines were skipped."""
         outputs: Dict[Line, bytes] = {}
         inputs: Dict[Line, JsonDict] = {}
         for line in lines:
@@ -145,11 +134,7 @@ def _attempt(function: Callable[[Any], Any], argument: Any) -> Tuple[Any, Option
 
 
 class RowInputs(LineInputs):
-    """The rows of a Parquet file, each a text or a list of tokens, in the column `column`.
-
-    Raises:
-        ConfigurationError: If there is no such column.
-    """
+    """The rows of a Parquet file, each a text or a list of tokens, in the column `column`."""
 
     unit = "row"
 
@@ -158,15 +143,6 @@ class RowInputs(LineInputs):
     ) -> None:
         super().__init__(predictor, path, skips_errors)
         self._column = column
-        with open_parquet(path) as file:
-            names = file.schema_arrow.names
-            types = file.schema_arrow.types
-        if column not in names:
-            raise ConfigurationError(
-                f"`--text-column` {column} is no column of {path} ({', '.join(names)})"
-                f"{did_you_mean(column, names)}"
-            )
-        self._has_tokens = "list" in str(types[names.index(column)])
 
     def __iter__(self) -> Iterator[Line]:
         number = 0
@@ -180,11 +156,23 @@ class RowInputs(LineInputs):
                 self.num_bytes_read = (self.num_bytes or 0) * number // file.metadata.num_rows
 
     def _load(self, line: Line) -> JsonDict:
-        key = "tokens" if self._has_tokens else getattr(self._predictor, "text_key", "sentence")
-        return {key: json.loads(line.text)}
+        value = json.loads(line.text)
+        is_tokens = isinstance(value, list)
+        return {"tokens" if is_tokens else getattr(self._predictor, "text_key", "sentence"): value}
 
     def _place(self, line: Line) -> str:
         return f"{line.path}, row {line.number}"
+
+
+def check_has_column(path: str, column: str) -> None:
+    """Refuses a Parquet file without a column of inputs."""
+    with open_parquet(path) as file:
+        names = file.schema_arrow.names
+    if column not in names:
+        raise ConfigurationError(
+            f"`--text-column` {column} is no column of {path} ({', '.join(names)})"
+            f"{did_you_mean(column, names)}"
+        )
 
 
 class TextInputs(LineInputs):
@@ -243,14 +231,7 @@ class InstanceInputs:
 
 
 def files_of(path: str) -> List[str]:
-    """Returns the files of a folder or of a pattern such as `texts/*.gz`, in order of their names.
-
-    Args:
-        path: A path or an address. One of a file is returned as it is.
-
-    Raises:
-        ConfigurationError: If there are none.
-    """
+    """Returns the files of a folder or of a pattern such as `texts/*.gz`, in order of their names."""
     store, name = store_of(path)
     if store.isdir(name):
         found = store.ls(name, detail=True)

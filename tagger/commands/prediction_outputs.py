@@ -43,16 +43,7 @@ class Layout(NamedTuple):
 
 
 def encoder_of(output: str, input_file: str, layout: Optional[Layout] = None) -> Encoder:
-    """Returns what writes lines in the format of an output.
-
-    Args:
-        output: A path or an address.
-        input_file: If it is Parquet and the output too, the output has its columns.
-        layout: What both look like; None for lines of JSON, or Parquet as their names say.
-
-    Raises:
-        ConfigurationError: If the input has the column, or the format is a folder.
-    """
+    """Returns what writes lines in the format of an output, with the columns of a Parquet input."""
     layout = layout or Layout()
     format, column, nested = layout.format, layout.column, layout.nested
     if format is not None:

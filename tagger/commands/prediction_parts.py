@@ -1,9 +1,8 @@
 """The files of an unfinished run of `predict-file`: one for each window of inputs, in a folder.
 
-A part appears whole or not at all. Its name tells the number of its window, how many lines it has, how
-many of these stand for an input that was skipped, and a digest of the inputs:
-`000000000000000012-2048-0-9c1d`. `run.json` says what decides the
-predictions; only an equal run goes on.
+A part appears whole or not at all. Its name, such as `000000000000000012-2048-0-9c1d`, has the number of
+its window, how many lines it has, how many of them stand for an input that was skipped, and a digest of
+the inputs. `run.json` says what decides the predictions; only an equal run goes on.
 """
 
 import json
@@ -58,17 +57,9 @@ def lines_of_parts(parts: Iterable[Part]) -> Iterator[bytes]:
 def begin_run(
     folder: str, run: Mapping[str, Any], parts: str, output: PathOrAddress, overwrite: bool
 ) -> None:
-    """Goes on with an equal run, or begins a new one, which removes the parts of another.
+    """Goes on with an equal run, or begins a new one; only `overwrite` removes the parts of another.
 
-    Args:
-        folder: The folder of the run, at a path or an address.
-        run: What decides the predictions, by name.
-        parts: The folder of the parts; it may be the same.
-        output: The output, for messages.
-        overwrite: Whether to replace what another run has begun.
-
-    Raises:
-        ConfigurationError: If the folder has files of the user, or predictions of another run.
+    `parts` is the folder of the parts, which may be `folder`; `output` is for messages.
     """
     store, name = store_of(folder)
     run = json.loads(json.dumps(run))

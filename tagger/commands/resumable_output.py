@@ -33,19 +33,9 @@ from tagger.common.outputs import new_output
 class ResumableOutput:
     """Claims an output for this process; use it as a context manager.
 
-    Args:
-        output: The path or the address of the file to write.
-        run: What decides the lines, by name. Only an equal run can complete the output.
-        overwrite: Whether to replace an output that exists, and to discard what another run has written.
-
-    Attributes:
-        windows: The windows written so far.
-        num_lines: How many lines these have.
-        num_errors: How many of the lines stand for an input that was skipped.
-
-    Raises:
-        ConfigurationError: If another process writes the output, another run has begun it, or a file of
-            the user has the folder's name.
+    `run` says what decides the lines, by name: only an equal run can complete the output. With
+    `overwrite`, an output that exists and what another run has written are replaced. `windows` are those
+    written so far, with `num_lines` lines, of which `num_errors` stand for an input that was skipped.
     """
 
     def __init__(
@@ -77,13 +67,7 @@ class ResumableOutput:
         self.num_errors = sum(part.num_errors for part in self.windows)
 
     def write(self, lines: Sequence[bytes], num_errors: int, digest: str) -> None:
-        """Adds a window of lines.
-
-        Args:
-            lines: Each with its line end.
-            num_errors: How many of them stand for an input that was skipped.
-            digest: The digest of all inputs up to the end of the window.
-        """
+        """Adds a window of lines with their line ends; `digest` is that of all inputs up to its end."""
         counts = (len(self.windows), len(lines), num_errors, digest)
         path = self._folder / part_name(*counts)
         with write_atomically(path, overwrite=True) as new:
@@ -99,14 +83,7 @@ class ResumableOutput:
         self._count()
 
     def finish(self, encode: Encoder = write_lines) -> None:
-        """Writes the output from the windows, and removes these.
-
-        Args:
-            encode: Writes lines to a file in the output's format.
-
-        Raises:
-            ConfigurationError: If the output appeared meanwhile. The windows are kept.
-        """
+        """Writes the output from the windows, and removes these, but not after an error."""
         try:
             with new_output(self._output, self._overwrite, self._folder) as file:
                 encode(lines_of_parts(self.windows), file)

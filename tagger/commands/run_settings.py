@@ -21,11 +21,7 @@ def settings_of_run(
     layout: Layout,
     others: Mapping[str, Any],
 ) -> Dict[str, Any]:
-    """Returns what decides the predictions, by name.
-
-    `archive` is the digest of all of its files that may decide something, and `model` that of the
-    weights as they are now.
-    """
+    """Returns what decides the predictions, by name; `model` is a digest of the weights as they are."""
     return {
         "archive": getattr(predictor._model, "archive_digest", None),
         "model": _digest_of_model(predictor._model),

@@ -1,4 +1,4 @@
-"""The subcommand `train`: AllenNLP's, which removes nothing but runs, and keeps a finished one."""
+"""Like AllenNLP's `train` and `find-lr`, but `--force` deletes only training runs."""
 
 import argparse
 import json

@@ -19,14 +19,9 @@ _F1 = "f1-measure-overall"
 
 
 def measure_on_text(folder: str, params: Params) -> None:
-    """Writes the metrics of a trained tagger on the text of its development data.
+    """Writes a run's metrics on the text of its development data; warns of F1 lower than on gold tokens.
 
-    It warns if F1 is clearly lower than that on gold tokens.
-
-    Args:
-        folder: The folder of the run; nothing is measured if it has no archive of a sequence tagger
-            whose tags spell entities, or no development data.
-        params: The run's config.
+    Nothing is measured without such data, or if the tags spell no entities.
     """
     archive, metrics = Path(folder, "model.tar.gz"), Path(folder, "metrics.json")
     data = params.get("validation_data_path")

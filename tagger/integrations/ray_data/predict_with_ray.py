@@ -46,13 +46,9 @@ _RETRIES = 4
 
 
 class WorkerPool(NamedTuple):
-    """The workers of a run.
+    """The workers of a run; `max_size` None is as many as the cluster has room for.
 
-    Attributes:
-        min_size: How many there are at least.
-        max_size: How many there are at most; None for as many as the cluster has room for.
-        cpus: How many CPUs each has.
-        gpus: How many GPUs each has; the model is on the first.
+    The model is on the first of the GPUs that a worker has.
     """
 
     min_size: int = 1
@@ -84,19 +80,7 @@ def predict_with_ray(
 ) -> None:
     """Predicts files by Ray Data; the same call completes what a killed one began.
 
-    Args:
-        pool: The workers.
-        inputs: Those of the first file, with the predictor.
-        files: Paths or addresses that all workers can read.
-        output: A file; or, with a slash at the end, a folder, to which parts are written.
-        window: How many inputs are predicted at a time.
-        run: What decides the predictions, by name. Only an equal run can complete the output.
-        layout: What inputs and output look like.
-        overwrite: Whether to start again what another run has begun.
-
-    Raises:
-        ConfigurationError: If an input cannot be predicted; if another run writes the output, or has
-            begun it with other settings or inputs; if no worker can ever start.
+    All workers must be able to read the files and to write the output. See `predict_file.Runner`.
     """
     target = os.fspath(output)
     is_folder = target.endswith("/")
@@ -156,12 +140,7 @@ def _windows(
 ) -> Iterator[Any]:
     """Yields the windows of a file that are not done, each as a table of one row, which Ray shares out.
 
-    Args:
-        inputs: Those of all files.
-        window: How many inputs a window has at most.
-        has_columns: Whether windows have the columns of their files, which are Parquet, too.
-        done: The numbers of the windows that are done.
-        files: A table with the number of a file.
+    `files` is a table with the number of the file; with `has_columns`, windows keep its columns.
     """
     import pyarrow as pa
 
@@ -181,10 +160,8 @@ def _windows(
 class _Worker:
     """Predicts windows and writes them. Ray makes it once in each of its processes.
 
-    Args:
-        task: Ray's reference to the inputs with the predictor; the names of the files in messages; the
-            folder to write to; and the column of predictions in Parquet, or None for lines of JSON.
-        uses_gpu: Whether to predict on the GPU that Ray shows to this process.
+    `task` refers to the inputs with the predictor, the names of the files in messages, the folder to
+    write to, and the column of predictions in Parquet, or None for lines of JSON.
     """
 
     def __init__(self, task: Any, uses_gpu: bool) -> None:

@@ -4,10 +4,12 @@ This is a module, because AllenNLP's `import_module_and_submodules` would take a
 Ray itself.
 """
 
+import json
 import os
-from typing import Any, Dict, List
+from typing import Any
 
 import tagger
+from tagger.commands.prediction_inputs import Line, RowInputs
 from tagger.common.parquet import import_pyarrow
 from tagger.predictors.prediction_type import prediction_type, predictions_of_lines
 
@@ -38,7 +40,7 @@ class TaggerActor:
     ) -> None:
         # As `predict-file`: less memory for many shapes of batches.
         os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
-        self._predictor = tagger.load(archive, **options).predictor
+        self._rows = RowInputs(tagger.load(archive, **options).predictor, "", skips_errors=True)
         self._text_column = text_column
         self._column = column
 
@@ -54,27 +56,6 @@ class TaggerActor:
         field = pa.field(self._column, prediction_type())
         if table.num_rows == 0:
             return table.append_column(field, pa.array([], field.type))
-        predictions = self._predict(table.column(self._text_column).to_pylist())
-        dump = self._predictor.dump_line
-        lines = [dump(each).encode(errors="backslashreplace") for each in predictions]
+        values = map(json.dumps, table.column(self._text_column).to_pylist())
+        lines, _ = self._rows.predict([Line(n, value, "") for n, value in enumerate(values, 1)])
         return table.append_column(field, predictions_of_lines(lines))
-
-    def _predict(self, texts: List[Any]) -> List[Dict[str, Any]]:
-        inputs = [
-            {"tokens": text} if isinstance(text, list) else {"sentence": text} for text in texts
-        ]
-        errors: Dict[int, Dict[str, Any]] = {}
-        try:
-            predictions = self._predictor.predict_batch_json(inputs)
-        except ValueError:
-            for number, each in enumerate(inputs):
-                try:
-                    self._predictor.check(each)
-                except ValueError as error:
-                    errors[number] = {"error": str(error)}
-            if not errors:
-                raise
-            right = [each for number, each in enumerate(inputs) if number not in errors]
-            predictions = self._predictor.predict_batch_json(right)
-        found = iter(predictions)
-        return [errors[number] if number in errors else next(found) for number in range(len(texts))]

@@ -55,14 +55,7 @@ _REFUSED: Dict[Union[int, str], Dict[str, Any]] = {
 
 
 class Served(NamedTuple):
-    """What is served.
-
-    Attributes:
-        model: The tagger. Nobody else may use it meanwhile.
-        name: What it is called, for example its archive.
-        curves: Precision and recall by bias, if known.
-        promises: What was promised of it.
-    """
+    """A tagger, which nobody else may use meanwhile, and what is known of it."""
 
     model: SavedTagger
     name: str
@@ -98,14 +91,7 @@ def create_app(
     limits: Limits = Limits(),  # noqa: B008  (it cannot change)
     hosts: Optional[Sequence[str]] = LOCAL_HOSTS,
 ) -> App:
-    """Returns the service as an ASGI application.
-
-    Args:
-        served: The tagger.
-        limits: The limits of requests.
-        hosts: The names, without ports, by which the service may be addressed, besides addresses; None
-            for any.
-    """
+    """Returns the service as an ASGI application; `hosts` are its names, None for any."""
     metrics = ServiceMetrics()
     batcher = Batcher(served.model, limits, metrics)
     metrics.waiting.set_function(lambda: batcher.num_waiting)

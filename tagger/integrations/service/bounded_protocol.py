@@ -30,10 +30,6 @@ class BoundedProtocol(HttpToolsProtocol):
     the address that has most.
 
     The application itself limits how long a body may take.
-
-    Args:
-        limits: The limits of connections and heads.
-        **kwargs: The arguments of uvicorn's class.
     """
 
     _network = ""

@@ -25,8 +25,6 @@ class Guard:
 
     A page of another site may send requests to a service on this machine, or reach it under a name of
     its own (DNS rebinding). The first are known by `Origin`, the second by `Host`.
-
-    `hosts` and `limits` are those of `create_app`; `metrics` gets the status of each answer.
     """
 
     def __init__(

@@ -86,11 +86,7 @@ class Limits(NamedTuple):
 
 
 def make_limits(given: Mapping[str, Any]) -> Limits:
-    """Returns the default limits with others, given by name, in place of some.
-
-    Raises:
-        ConfigurationError: If there is no such limit, or it is no number above 0.
-    """
+    """Returns the default limits with others, given by name, in place of some."""
     for name, value in given.items():
         if name not in Limits._fields:
             raise ConfigurationError(

@@ -23,11 +23,7 @@ OTHER_FILES = 96 + 4 * ACCEPTED_AT_ONCE
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Takes a port of this machine, 0 for any that is free, before time is spent on anything else.
-
-    Raises:
-        OSError: If the port is taken or is none, or the host is not this machine's.
-    """
+    """Takes a port of this machine, 0 for any that is free, before time is spent on anything else."""
     if not 0 <= port <= 65_535:
         raise OSError(
             f"`--port` {port} is no port; give one from 1 to 65535, or 0 for any free one"
@@ -84,11 +80,7 @@ def url_of(bound: socket.socket) -> str:
 
 
 def allow_open_files(limits: Limits) -> None:
-    """Lets the process open a file for each connection.
-
-    Raises:
-        ConfigurationError: If the process may not open so many.
-    """
+    """Lets the process open a file for each connection, or says that it may not."""
     try:
         import resource
     except ImportError:  # Windows, where a process may open enough.

