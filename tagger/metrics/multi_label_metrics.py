@@ -96,18 +96,13 @@ class MultiLabelMetrics(Metric):
 
         Returns:
             `precision-A`, `recall-A`, `f1-measure-A`, `num-gold-A` and `num-predicted-A` for each label;
-            with the suffix `-overall` those of all labels together (micro average); `-macro`, the means
-            over labels; `-head`, `-medium` and `-tail`, the means over the labels of a group and the
-            group's numbers, if training counts are known. `hamming-loss` is the share of known labels
-            that are wrong, `num-labels-found` the number of labels with an F1 above 0.
+            `-overall` those of all labels together (micro average); `-macro`, the means over labels; if
+            training counts are known, `-head`, `-medium` and `-tail`, means and numbers of a group.
+            `hamming-loss` is the share of known labels that are wrong, `num-labels-found` the number of
+            labels with an F1 above 0. At a reset, given probabilities, also `auc-A` for each label with
+            positives and negatives, and their mean `auc-macro`.
 
-            The precision of a label that is never predicted is undefined, as is the recall of one that
-            is never gold and the F1 of one that is neither. Means leave them out. A number that is
-            undefined, or the mean of none, is 0; the numbers of gold and of predicted items tell it
-            from a real 0.
-
-            Only at a reset, because they are expensive, and only given probabilities: `auc-A` for each
-            label that has positives and negatives, and their mean `auc-macro`.
+            Undefined numbers, see `TagMetrics`, and the mean of none are 0; means leave them out.
         """
         counts = dist_reduce_sum(self._counts).cpu().numpy()
         true_positives, num_predicted, num_gold, num_known = counts.sum(1).tolist()

@@ -151,17 +151,13 @@ class TagMetrics(Metric):
     def get_metric(self, reset: bool = False) -> Dict[str, float]:
         """Returns the metrics of everything since the last reset, over all workers.
 
-        Returns:
-            For spans: `precision-PER`, `recall-PER`, `f1-measure-PER`, `num-gold-PER` and
-            `num-predicted-PER` for each label; with the suffix `-overall` those of all labels together
-            (micro average), and `-macro`, the means over the labels that are gold or predicted
-            somewhere. The same for tokens: `token-precision-PER` and so on. For plain labels, only those
-            of tokens, and `accuracy`, the share of right tokens. With calibration bins also
-            `calibration-error`, see `expected_calibration_error`; recall does not enter it.
+        The keys are those of docs/reference/metrics.md: precision, recall, F1 and numbers for each
+        label, `-overall` (micro average) and `-macro`, the mean over the labels that are gold or
+        predicted somewhere, of spans and, as `token-precision-PER` and so on, of tokens. For plain
+        labels, only those of tokens, and `accuracy`. With calibration bins also `calibration-error`.
 
-            The precision of a label that is never predicted is undefined, and so is the recall of one
-            that is never gold. Here, and in the means, it is 0 as in seqeval; the numbers of gold and of
-            predicted spans tell it from a real 0.
+        The precision of a label that is never predicted is undefined, and so is the recall of one
+        that is never gold. Here, and in the means, it is 0 as in seqeval.
         """
         labels = self._tables.labels
         tokens = _of_all_workers(self._token_confusions)
@@ -183,15 +179,8 @@ class TagMetrics(Metric):
     def get_confusions(self) -> Dict[str, int]:
         """Returns how often which label was taken for which since the last reset, over all workers.
 
-        They are not part of `get_metric` because there may be hundreds, which the trainer would print
-        at every epoch.
-
-        Returns:
-            `confusion-LOC>PER`, the number of gold spans `LOC` that are predicted as `PER`, and
-            `token-confusion-LOC>O` for tokens, if they are above 0. If boundaries are wrong,
-            `confusion-LOC>boundary`, `>both` and `>missed` count gold spans, and
-            `confusion-boundary>PER`, `both>` and `spurious>` predicted ones: see
-            `tagger.spans.matching.count_span_confusions`.
+        These are `confusion-LOC>PER` of spans, see `tagger.spans.matching.count_span_confusions`, and
+        `token-confusion-LOC>O`, if above 0: too many for the trainer to print at each epoch.
         """
         labels = self._tables.labels
         classes = [*labels, NO_LABEL]

@@ -75,9 +75,7 @@ class BatchedPredictor(Predictor):
     def load_line(self, line: str) -> JsonDict:
         """Reads an input line: a JSON object, or plain text, which is the line without its end.
 
-        Raises:
-            ValueError: If the line is a JSON list, starts with a brace but is no JSON, or gives a field
-                twice.
+        Raises a `ValueError` for a list, a field that is given twice, and a brace that begins no object.
         """
         text = {self.text_key: line.rstrip("\r\n")}
         # JSON does not begin with a byte order mark, though a file may.

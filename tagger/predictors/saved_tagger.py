@@ -75,11 +75,7 @@ class SavedTagger(TextTagger[Union[str, Text]]):
         language: Optional[str] = None,
         run_characters: Optional[int] = RUN_CHARACTERS,
     ) -> "SavedTagger":
-        """Makes a tagger of a loaded archive.
-
-        Raises:
-            ConfigurationError: If the archive holds no sequence tagger, or spaCy has no such language.
-        """
+        """Makes a tagger of a loaded archive; a `ConfigurationError` if it holds no sequence tagger."""
         model = archive.model
         if not isinstance(model, TaggingModel):
             raise ConfigurationError(
@@ -145,21 +141,13 @@ class SavedTagger(TextTagger[Union[str, Text]]):
         """Tags the sentences of a document together.
 
         A tagger that has learnt from documents tags a sentence with the help of the others; any other
-        tags each by itself.
-
-        Args:
-            document: A text, which is split into sentences at punctuation and at blank lines; or its
-                sentences, each a text or a list of tokens.
-            probabilities: See `tag`.
-            leak_labels: See `tag`; the leak is that of the whole document.
-            candidates: See `tag`.
+        tags each by itself. `document` is a text, which is split into sentences at punctuation and at
+        blank lines, or its sentences, each a text or a list of tokens. The other arguments and the
+        errors are those of `tag`; the leak is that of the whole document.
 
         Returns:
             The document with its tags and entities; offsets and indices are those of the whole. The
             text of given sentences is their join by line feeds.
-
-        Raises:
-            InputError: As for `tag`.
         """
         inputs = {"document" if isinstance(document, str) else "sentences": document}
         extras = extras_of(probabilities, leak_labels, candidates)

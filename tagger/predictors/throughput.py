@@ -8,13 +8,7 @@ logger = logging.getLogger(__name__)
 
 
 class Throughput:
-    """Counts predictions and logs from time to time how many there were per second.
-
-    Args:
-        interval: Seconds between two log lines.
-        least: How many seconds the work must have taken at least to be logged; a speed over less says
-            little.
-    """
+    """Logs the predictions per second every `interval` seconds, once the work took `least` seconds."""
 
     def __init__(self, interval: float = 30.0, least: float = 1.0) -> None:
         self._interval = interval

@@ -34,11 +34,7 @@ class WholeCheckpointer(Checkpointer):
         super().save_checkpoint(trainer)
 
     def load_checkpoint(self) -> Optional[TrainerCheckpoint]:
-        """Returns the newest checkpoint; None if there is none.
-
-        Raises:
-            ConfigurationError: If one of its files is damaged.
-        """
+        """Returns the newest checkpoint, `None` if there is none; refuses a damaged one."""
         try:
             return super().load_checkpoint()
         # Zip files and pickles raise errors of many kinds.

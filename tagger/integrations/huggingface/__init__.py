@@ -1,9 +1,5 @@
 """A weighted CRF on any token-classification model of the `transformers` library, without AllenNLP.
 
-- `CrfForTokenClassification`: the model, which `transformers.Trainer` trains;
-- `encode_words`: words and tags as the word pieces and labels that it takes;
-- `WordPieceTagger`: tags texts, with the probability and the character offsets of each entity.
-
 Once this is imported, `AutoModelForTokenClassification.from_pretrained` reads such a model,
 `pipeline("ner", ...)` decodes with its CRF, and `Trainer` refuses label smoothing for it.
 """

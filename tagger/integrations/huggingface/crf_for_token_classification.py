@@ -25,8 +25,6 @@ class CrfForTokenClassification(PreTrainedModel):
     `save_pretrained` and `from_pretrained` work as for every model of the library; `config.json` holds
     the weighting. The class weights act in training alone.
 
-    Letters: `B` sequences, `T` word pieces, `K` tags.
-
     Args:
         config: The configuration. `from_backbone` makes one.
 

@@ -14,11 +14,8 @@ UNKNOWN = -1
 class Window(NamedTuple):
     """Some words of a text as word pieces.
 
-    Attributes:
-        inputs: An item of the trainer's dataset: `input_ids`, `attention_mask` and, if they were given,
-            `labels`, a list for each.
-        words: The indices, in the text, of the words that this window stands for.
-        pieces: The position of the first piece of each of these words.
+    `inputs` are an item of the trainer's dataset; `words` the indices of the words that this window
+    stands for; `pieces` the position of the first piece of each.
     """
 
     inputs: Dict[str, List[int]]

@@ -26,7 +26,7 @@ _MAX_BYTES = 2**31 - 1
 def exported(
     model: Model, dataset_reader: DatasetReader, language: Optional[str] = None
 ) -> onnx.ModelProto:
-    """Returns a tagger as an ONNX model.
+    """Returns a tagger, on the CPU and in evaluation mode, as an ONNX model.
 
     Its inputs are `words`, (B, T) int64, the distinct word of each token; `lengths`, (B,) int64; what
     the token indexers look up; and for tags that spell entities `leak_labels`, (C,) bool.
@@ -35,15 +35,8 @@ def exported(
     begins at each token, else -1; `entity_probabilities`, (B, T) float32, likewise; `marginals`, (B, T,
     K) float32; and of the leak labels `leak_probability` and `expected_missed`, (B,) float64. With the
     head `sigmoid` they are `labels`, (B, T, K) bool, and `marginals`. The metadata's `tagger` is JSON:
-    vocabulary, tags, rules that split texts.
-
-    Args:
-        model: The model, on the CPU and in evaluation mode.
-        dataset_reader: The reader that indexes the tokens.
-        language: The spaCy code of the language whose rules split texts; None for what the reader says.
-
-    Raises:
-        ConfigurationError: If a part cannot be exported; the message names it.
+    vocabulary, tags, rules that split texts, which are the reader's if `language` is None. A part that
+    cannot be exported is named in a `ConfigurationError`.
     """
     if type(model) is not SequenceTagger:
         raise ConfigurationError(

@@ -54,12 +54,7 @@ class Export(Command):
 def export(
     archive: Archive, output: Path, language: Optional[str] = None, overwrite: bool = False
 ) -> None:
-    """Writes the tagger of an archive as an ONNX file.
-
-    Raises:
-        ConfigurationError: If a part of the tagger cannot be exported.
-        FileExistsError: If the output exists, unless `overwrite` is true.
-    """
+    """Writes the tagger of an archive as an ONNX file."""
     check_installed("export")
     from tagger.integrations.onnx.export import exported
 
