@@ -65,16 +65,8 @@ def read_sentences(
     """Yields the sentences of a column file, none of them empty.
 
     Lines of white space and CoNLL-2003's `-DOCSTART-` lines separate sentences. Byte order marks are
-    skipped. Lines may end as on Windows or as on old Macs, by carriage returns alone.
-
-    Args:
-        lines: The text in UTF-8, for instance a file opened in mode `rb`.
-        name: The name of the file, for messages.
-        layout: What the file looks like.
-
-    Raises:
-        ValueError: If a line is not UTF-8, if it has more or fewer columns than it should have, or if
-            there is no sentence. The message starts with `name:line`.
+    skipped. Lines may end as on Windows or as on old Macs, by carriage returns alone. Messages have the
+    `name`.
 
     Example:
         >>> lines = [b"-DOCSTART- O", b"", b"Ada B-PER", b"left O", b" ", b"Why O"]

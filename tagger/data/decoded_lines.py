@@ -17,14 +17,7 @@ def decoded_lines(lines: Iterable[bytes], name: Union[str, PathLike]) -> Iterato
     r"""Yields the number of each line of a text, from 1, and the line without its end.
 
     Byte order marks are skipped, also those that remain inside a text if files are joined. Lines may end
-    by a line feed, a carriage return, or both.
-
-    Args:
-        lines: The text in UTF-8, for instance a file opened in mode `rb`.
-        name: The name of the file, for messages.
-
-    Raises:
-        ValueError: If a line is not UTF-8. The message starts with `name:line`.
+    by a line feed, a carriage return, or both. An error starts with `name:line`.
 
     Example:
         >>> list(decoded_lines([b"\xef\xbb\xbfAda\r\n", b"left"], "demo.txt"))

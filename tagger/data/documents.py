@@ -12,14 +12,9 @@ S = TypeVar("S", bound=Sized)
 
 
 class DocumentTokens(List[Token]):
-    """The tokens of some sentences of a document, which knows the others.
+    """The tokens of the sentences from `first` to `last`, exclusive, of a document.
 
-    Args:
-        document: The tokens of each sentence of the document.
-        first: The first sentence.
-        last: Where the sentences end, exclusive.
-        texts: The text of each sentence of the document, in which its tokens have offsets; None where
-            only tokens are known.
+    It knows the others, and the `texts` of all sentences, in which tokens have offsets, if any.
     """
 
     def __init__(

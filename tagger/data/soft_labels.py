@@ -80,12 +80,7 @@ class SoftLabels:
 
     @classmethod
     def load(cls, path: Union[str, PathLike]) -> "SoftLabels":
-        """Reads a file that `allennlp soft-labels` has written.
-
-        Raises:
-            FileNotFoundError: If there is none; the message names the command.
-            ValueError: If the file is another one.
-        """
+        """Reads a file that `allennlp soft-labels` has written."""
         try:
             with np.load(path, allow_pickle=False) as arrays:
                 content: Dict[str, Any] = dict(arrays)

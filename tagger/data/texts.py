@@ -67,15 +67,9 @@ def document_of_sentences(sentences: Sequence[Text]) -> Text:
 class TextSplitter:
     """Splits texts into tokens, and documents into sentences.
 
-    Args:
-        tokenizer: Splits texts into tokens.
-        language: The spaCy code of the language by whose rules sentences end.
-        run_characters: The most characters without white space between them that a text should have, if
-            the tokens are those of a language's rules, whose time grows with their square. None for any
-            number; the attribute is None for tokenizers that have no such limit.
-        sentence_borders: `"rules"` to end sentences at punctuation (spaCy's `sentencizer`) and at blank
-            lines, `"lines"` to end them at every line's end.
-        max_sentence_tokens: The most tokens of a text that `sentence` does not cut.
+    The arguments are those of `SequenceTaggerPredictor`; `max_sentence_tokens` is the most tokens of a
+    text that `sentence` does not cut. The attribute `run_characters` is None for tokenizers that have no
+    such limit.
     """
 
     def __init__(

@@ -184,9 +184,6 @@ def words_of(tokenizer: Tokenizer, text: str) -> Tuple[List[str], List[int]]:
 
     Tokens without an offset are looked for in the text, in their order. A byte order mark in front of it
     is in no word.
-
-    Raises:
-        InputError: If a token without an offset is not in the text.
     """
     words, starts = [], []
     begin = end = begin_of(text)

@@ -44,11 +44,7 @@ _TEXT = re.compile(r"[\w .|+-]{0,100}")
 
 
 class CarriedTransformer(Transformer):
-    """A transformer in the folder of an archive, or of a run.
-
-    Raises:
-        ConfigurationError: On reading a part of it, if the part is not as `write_carried` writes it.
-    """
+    """A transformer in the folder of an archive, or of a run."""
 
     @property
     def source(self) -> str:
@@ -103,11 +99,7 @@ class CarriedTransformer(Transformer):
 
 
 def write_carried(transformer: Transformer, folder: Path, with_weights: bool) -> CarriedTransformer:
-    """Writes a transformer to a new folder, which is there when all files are in it.
-
-    Raises:
-        ConfigurationError: If an archive cannot carry it.
-    """
+    """Writes a transformer to a new folder, which is there when all files are in it."""
     from safetensors.torch import save_model
 
     unfinished = folder.with_name(f".{folder.name}.unfinished")

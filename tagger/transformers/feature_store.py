@@ -63,9 +63,6 @@ class FeatureStore:
         shape: (H, D).
         max_bytes: The most bytes of all stores. Files that were used least recently make room, but none
             that this process uses; if that is not enough, nothing is written.
-
-    Raises:
-        ConfigurationError: If the folder cannot be made, for example because it is a file.
     """
 
     def __init__(self, root: Path, settings: str, shape: Tuple[int, int], max_bytes: float) -> None:

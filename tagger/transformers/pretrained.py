@@ -37,11 +37,7 @@ _OTHERS = ("config.json", "*token*.json", "vocab*", "merges.txt", "*.model")
 
 @contextmanager
 def transformer_given(folder: Optional[Union[str, Path]]) -> Iterator[None]:
-    """Has a transformer that is loaded inside taken from a folder, which wins over all other places.
-
-    Raises:
-        ConfigurationError: If the folder holds no transformer.
-    """
+    """Has a transformer that is loaded inside taken from a folder, which wins over all other places."""
     if folder is not None:
         if not Path(folder).is_dir():
             raise ConfigurationError(f"`transformer`: expected a folder, got {str(folder)!r}")
@@ -62,9 +58,6 @@ def find_transformer(name: str, archive_folder: Optional[str] = None) -> Transfo
     known by the last part of `name`.
 
     `archive_folder` is where an archive is unpacked, or a training run is kept.
-
-    Raises:
-        ConfigurationError: If it is nowhere, or its weights or its config are missing.
     """
     given, last = _given.get(), Path(name).name
     if given is not None:
@@ -130,9 +123,6 @@ def digest_of(folder: Union[str, Path]) -> str:
     """Returns the SHA-256 of a transformer's weights, config and tokenizer, in hexadecimal.
 
     The digest does not depend on the folder's name, nor on files that are no part of the transformer.
-
-    Raises:
-        ConfigurationError: If the weights or the config are missing.
     """
     return _digest(transformer_files(folder))
 

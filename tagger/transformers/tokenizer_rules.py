@@ -51,11 +51,7 @@ _PATTERNS = {
 
 
 def check_tokenizer(path: Any, num_pieces: int, name: str) -> None:
-    """Checks the file of a tokenizer of so many pieces before it is made.
-
-    Raises:
-        ConfigurationError: If it has a part that is not known, or one beyond all need.
-    """
+    """Checks the file of a tokenizer of so many pieces before it is made."""
     most_bytes, most_values = FREE_BYTES + 200 * num_pieces, MAX_VALUES + 8 * num_pieces
     rules = read_json(path, name, most_bytes, most_values, check_depth=False)
     try:

@@ -16,9 +16,6 @@ class UpperLayers:
     All else of the transformer is frozen: the embeddings, the lower layers, and what comes behind the
     last layer. It works with every transformer of the library `transformers` that keeps its layers in a
     list.
-
-    Raises:
-        ConfigurationError: If the layers cannot be told apart, or no upper layer is left.
     """
 
     def __init__(self, transformer: torch.nn.Module, num_lower: int) -> None:

@@ -45,9 +45,6 @@ class WordFeatures:
     """Computes the features of the words of passages.
 
     The arguments are those of `FrozenTransformerEmbedder`.
-
-    Raises:
-        ConfigurationError: If an argument is impossible, or does not fit the transformer.
     """
 
     def __init__(

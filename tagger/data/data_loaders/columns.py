@@ -124,11 +124,7 @@ Column = Union[PaddedColumn, FieldColumn]
 
 
 def collect_columns(instances: Iterable[Instance]) -> Dict[str, Column]:
-    """Returns a column for each field of indexed instances, at least one; none keeps an instance.
-
-    Raises:
-        ConfigurationError: If the instances differ in the names or kinds of their fields.
-    """
+    """Returns a column for each field of indexed instances, at least one; none keeps an instance."""
     columns: Dict[str, Column] = {}
     kinds: Dict[str, type] = {}
     for number, instance in enumerate(instances):

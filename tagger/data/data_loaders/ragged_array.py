@@ -10,12 +10,8 @@ import torch
 class RaggedArray:
     """Arrays of different sizes, but with equally many dimensions, stored end to end in one array.
 
-    Integers are stored in the smallest type that holds all of them.
-
-    Args:
-        values: The elements of all arrays, one array after the other.
-        shapes: The shape of each array, (N, number of dimensions) int32; at least one.
-        padding: The value that pads an array to the size of larger ones in its batch.
+    Integers are stored in the smallest type that holds all of them. `shapes` are (N, number of
+    dimensions) int32, and `padding` is the value that pads an array to the size of larger ones.
 
     Example:
         >>> lines = RaggedArray.of([np.array([1, 2, 3]), np.array([4]), np.array([5, 6])], padding=-1)

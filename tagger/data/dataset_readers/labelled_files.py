@@ -70,12 +70,7 @@ class ColumnFiles(NamedTuple):
         return self.token_column == 0 and is_default and self.delimiter is None
 
     def survey(self, path: PathOrAddress) -> ColumnSurvey:
-        """Finds out what a file looks like, and logs it.
-
-        Raises:
-            ValueError: If it is no column file, or has no such columns; if a token may have several
-                labels, but nothing says so.
-        """
+        """Finds out what a file looks like, and logs it."""
         encoding = self.spelling.source_encoding
         # Plain labels are in the last column, where nothing else is said.
         tag_column = None if self.tag_column == -1 and encoding is not None else self.tag_column
@@ -100,11 +95,7 @@ class ColumnFiles(NamedTuple):
     def documents(
         self, path: PathOrAddress, borders: Optional[str]
     ) -> Iterator[List[LabelledSentence]]:
-        """Yields documents as `read_documents`; without `borders`, each sentence by itself.
-
-        Raises:
-            ValueError: If a line is not as expected, or has no such columns.
-        """
+        """Yields documents as `read_documents`; without `borders`, each sentence by itself."""
         found = self.survey(path)
         spelling = self.spelling.found(found.scheme.source_encoding, found.scheme.unknown_tag)
         token, tag = found.layout.token, found.layout.tag
@@ -170,11 +161,7 @@ class TextFiles:
         return replace(self, has_tags=False)
 
     def documents(self, path: PathOrAddress, format: str) -> Iterator[List[LabelledSentence]]:
-        """Yields the sentences of each text; texts without a token are left out and counted.
-
-        Raises:
-            ValueError: If a text is not as expected; the message says where.
-        """
+        """Yields the sentences of each text; texts without a token are left out and counted."""
         counts = TextCounts()
         num_empty = 0
         given = {**self.options, "labelled": self.has_tags}

@@ -19,9 +19,6 @@ class ShardedReader(DatasetReader):
 
     AllenNLP passes every key of a config on to a reader with `**kwargs`, so that a typo would end as a
     TypeError of the base class.
-
-    Raises:
-        ConfigurationError: If `kwargs` holds an argument that `DatasetReader` does not know.
     """
 
     def __init__(self, **kwargs: Any) -> None:

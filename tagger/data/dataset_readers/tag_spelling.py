@@ -32,12 +32,7 @@ class TagSpelling(NamedTuple):
     no_label_tag: str
 
     def checked(self) -> "TagSpelling":
-        """Fills in the defaults.
-
-        Raises:
-            ConfigurationError: If an encoding is unknown, plain labels are to be converted, or
-                `unknown_tag` has a meaning already.
-        """
+        """Fills in the defaults."""
         source, target = self.source_encoding, self.tag_encoding
         for name, encoding in {"source_encoding": source, "tag_encoding": target}.items():
             if encoding not in (None, *ENCODINGS) and (name, encoding) != ("source_encoding", AUTO):
@@ -77,11 +72,7 @@ class TagSpelling(NamedTuple):
         )
 
     def converted(self, tags: Sequence[str]) -> List[Any]:
-        """Returns what the field holds for each token of a sentence: a tag, a set of tags or labels.
-
-        Raises:
-            IllegalTagError: If the tags are not a legal sequence, or labels contradict themselves.
-        """
+        """Returns what the field holds for each token of a sentence: a tag, a set of tags or labels."""
         if self.label_separator is not None:
             return self._label_sets(tags, self.label_separator)
         if self.source_encoding is None or self.tag_encoding is None:
@@ -96,10 +87,6 @@ class TagSpelling(NamedTuple):
 
         Args:
             fitted: A text from `fit_to_tokens`.
-
-        Raises:
-            ValueError: If entities overlap and a token has one tag, if the text has entities where the
-                file has plain labels or the reverse, or if a label cannot be spelled.
         """
         if self.label_separator is not None:
             return [self._joined(labels, fitted.place) for labels in label_sets_of(fitted)]

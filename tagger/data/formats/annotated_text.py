@@ -79,10 +79,6 @@ def text_of_tokens(
     """Makes a text of tokens, of which none is empty, and their tags, which `scheme` explains.
 
     Tokens without a `text` are a sentence, and joined as somebody would have typed them.
-
-    Raises:
-        ValueError: If a token is empty or not in the text, if there are more tags or fewer, or if a tag
-            is none of this scheme.
     """
     if len(tokens) != len(tags):
         raise ValueError(
@@ -113,11 +109,7 @@ def text_of_tokens(
 
 
 def locate_tokens(text: str, tokens: Sequence[str], place: str) -> List[Tuple[int, int]]:
-    """Returns the start and end of each token in its text.
-
-    Raises:
-        ValueError: If a token is not there behind the one before.
-    """
+    """Returns the start and end of each token in its text."""
     spans, end = [], 0
     for number, token in enumerate(tokens, start=1):
         start = text.find(token, end)

@@ -83,12 +83,7 @@ def _entity(line: str, place: str) -> RawEntity:
 
 
 def write_brat(texts: Iterable[AnnotatedText], path: Path) -> None:
-    """Writes a new folder of numbered texts, which appears once it is whole.
-
-    Raises:
-        FileExistsError: If there is something at `path`.
-        ValueError: If a label has a blank, which brat does not allow.
-    """
+    """Writes a new folder of numbered texts, which appears once it is whole."""
     if path.exists():
         raise FileExistsError(f"{path} is there already; name a new folder")
     new = path.with_name(f".{path.name}.{secrets.token_hex(8)}.unfinished")

@@ -173,11 +173,7 @@ def _escaped(text: str) -> str:
 
 
 def write_conllu(texts: Iterable[AnnotatedText], path: Path) -> None:
-    """Writes each text as a document, with entities in MISC, or plain labels in UPOS.
-
-    Raises:
-        ValueError: If a text has no token, or if entities overlap.
-    """
+    """Writes each text as a document, with entities in MISC, or plain labels in UPOS."""
     with write_atomically(path) as new, new.open("w", encoding="utf-8", newline="\n") as file:
         for number, text in enumerate(texts, start=1):
             file.write(f"# newdoc id = {text.properties.get('newdoc_id', number)}\n")

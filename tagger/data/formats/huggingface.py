@@ -36,10 +36,6 @@ def read_huggingface(
     The text is the record's `text` if it has one, else the tokens joined. The tags are those of the key
     `tag_column`, or else of the one that spells the most spans. Integers take their names from
     `label_names`, from the metadata of a Parquet file, or from a `dataset_info.json` beside the file.
-
-    Raises:
-        ValueError: If a record is not as expected, or an integer has no name; the message says where.
-        ImportError: If the file is Parquet and pyarrow is missing.
     """
     records, names = _records(path, text_encoding)
     if not labelled:

@@ -20,9 +20,6 @@ def read_records(
     """Yields the place and the value of each record of a file, from JSON lines or from a list.
 
     Messages call a record of a list by a `noun`.
-
-    Raises:
-        ValueError: If the file or a line is not JSON; the message says where.
     """
     with open_text(path, text_encoding) as (file, _):
         lines = ((f"{path}:{n}", line) for n, line in decoded_lines(file, path) if line.strip())
@@ -57,11 +54,7 @@ def _listed(value: Any) -> Optional[List[Any]]:
 
 
 def parsed_json(text: str, place: str) -> Any:
-    """Reads a value of JSON that can be written as UTF-8.
-
-    Raises:
-        ValueError: If it is none, or a string has half of a surrogate pair; the message has the place.
-    """
+    """Reads a value of JSON that can be written as UTF-8."""
     try:
         value = json.loads(text)
         if "\\ud" in text.lower():
@@ -75,11 +68,7 @@ def parsed_json(text: str, place: str) -> Any:
 
 
 def write_lines(path: Path, records: Iterable[Any]) -> None:
-    """Writes one JSON object on each line of a new file.
-
-    Raises:
-        FileExistsError: If the file exists.
-    """
+    """Writes one JSON object on each line of a new file."""
     with write_atomically(path) as new, new.open("w", encoding="utf-8", newline="\n") as file:
         for record in records:
             # Parquet has times and bytes too.

@@ -30,10 +30,6 @@ def checked_entities(
 
     They may count any of `UNITS`. Without `offsets` they count characters, and it is an error if the
     text shows that they count something else.
-
-    Raises:
-        ValueError: If an entity is empty, lies outside the text, has no label or offsets, or differs
-            from the characters that the file repeats; if offsets seem to be of another unit.
     """
     if offsets not in (None, *UNITS):
         raise ValueError(f"`offsets` is {offsets!r}, expected one of {', '.join(UNITS)}")

@@ -90,11 +90,7 @@ FORMATS: Dict[str, Format] = {
 
 
 def format_named(name: str) -> Format:
-    """Returns a format.
-
-    Raises:
-        ValueError: If there is none of this name; the message has the known ones.
-    """
+    """Returns a format."""
     if name not in FORMATS:
         raise ValueError(
             f"there is no format {name!r}, expected one of {', '.join(FORMATS)}"

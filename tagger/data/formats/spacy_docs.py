@@ -11,11 +11,7 @@ from tagger.data.formats.overlaps import check_overlaps
 
 
 def read_spacy(path: PathOrAddress) -> Iterator[AnnotatedText]:
-    """Reads the documents of a `DocBin`: `ents`, or the span group `sc` where there are none.
-
-    Raises:
-        ValueError: If spaCy cannot read the file.
-    """
+    """Reads the documents of a `DocBin`: `ents`, or the span group `sc` where there are none."""
     import spacy
     from spacy.tokens import DocBin
 
@@ -43,11 +39,7 @@ def _text(doc: Any, place: str) -> AnnotatedText:
 
 
 def write_spacy(texts: Iterable[AnnotatedText], path: Path) -> None:
-    """Writes a `DocBin`, with tokens, entities and, where they are known, sentences.
-
-    Raises:
-        ValueError: If entities of a text overlap.
-    """
+    """Writes a `DocBin`, with tokens, entities and, where they are known, sentences."""
     import spacy
     from spacy.tokens import DocBin
 

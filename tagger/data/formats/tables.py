@@ -139,11 +139,7 @@ def read_columns(
 
 
 def write_columns(texts: Iterable[AnnotatedText], path: Path) -> None:
-    """Writes a token, a tab and a tag in BIO on each line, and a blank line after each sentence.
-
-    Raises:
-        ValueError: If entities overlap, or if a label or a token means something else in such a file.
-    """
+    """Writes a token, a tab and a tag in BIO on each line, and a blank line after each sentence."""
     with write_atomically(path) as new, new.open("w", encoding="utf-8", newline="\n") as file:
         for text in texts:
             for tokens, tags in sentences(text):

@@ -43,9 +43,6 @@ class RepeatingBatchSampler(BucketBatchSampler):
             `I-PER` are the label `PER`, and `O` is none.
         **kwargs: The arguments of AllenNLP's `bucket`. Without `shuffle` the order is fixed, but not
             which sentences are repeated.
-
-    Raises:
-        ConfigurationError: Once there are instances, if none of them has a label.
     """
 
     def __init__(self, batch_size: int, label_namespace: str = "labels", **kwargs: Any) -> None:

@@ -66,9 +66,6 @@ def documents_of_rows(
             None for the first of these that does: `-DOCSTART-` lines; comments such as `# newdoc` or
             `# doc_id = 5`; a column with a name that several sentences in a row share; a column of
             offsets that start again; two or more blank lines in a row.
-
-    Raises:
-        ValueError: If `how` is none of these.
     """
     num_columns = len(sentences[0][0].columns)
     if how is None:
@@ -113,9 +110,6 @@ def documents_of_texts(
         how: What tells them: a key of the texts' properties, such as `doc_id` or `meta.doc`; `texts` if
             each text is a document; or `none`. None for the first of these that does: `DOCUMENT_KEYS`;
             the files of brat; texts of several sentences; texts of 500 characters or more on average.
-
-    Raises:
-        ValueError: If `how` is a key that a text lacks.
     """
     if how == NONE or (how is None and len(texts) < 2):
         return None

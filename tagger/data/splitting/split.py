@@ -69,10 +69,9 @@ def groups_of(num_items: int, documents: Optional[Documents]) -> Groups:
 def block_length(num_items: int) -> int:
     """Returns how many neighbours a split keeps together where a file tells no documents.
 
-    An abstract has some 10 sentences and a news story some 15, and long texts have more. Neighbours of
-    a block's first and last sentence may be in another part, so blocks should be much longer than
-    documents; but for rare labels to be in each part, there must be many blocks. So there are about 100
-    blocks of 10 to 50 sentences; in files of less than 200 sentences there are 20 shorter ones.
+    Blocks should be longer than documents, of some 10 to 15 sentences, but for rare labels to be in each
+    part, there must be many. So there are about 100 blocks of 10 to 50 sentences; in files of less than
+    200 sentences there are 20 shorter ones.
 
     Example:
         >>> [block_length(num) for num in (10, 100, 500, 3_000, 100_000)]
@@ -92,9 +91,6 @@ def split_groups(
     """Returns the part of each item, where whole groups are assigned to parts by `stratified_split`.
 
     `labels` are those of each item, `shares` those of each part; messages have the `name` of the file.
-
-    Raises:
-        ValueError: If a share is not above 0, or if there are fewer groups than parts.
     """
     check_shares(shares)
     if groups.number < len(shares):

@@ -34,18 +34,9 @@ def stratified_split(
       attempts, the best is taken: the one in which parts lack fewest labels, and then the one that is
       closest to the shares.
 
-    Args:
-        labels: The labels of each group, or the number of each label; empty for a group without labels.
-        shares: How much of the data each part gets, above 0; scaled to sum to 1.
-        seed: The seed of the random choices.
-        sizes: The number of sentences of each group; None if it is 1.
-
-    Returns:
-        The index of each group's part. No part is empty. If each group is of size 1 and has at most one
-        label, each part has its share of each frequent label to within one group.
-
-    Raises:
-        ValueError: If a share is not above 0, or if there are more parts than groups.
+    The `labels` of a group may be numbers of each, `shares` are scaled to sum to 1, and `sizes` are
+    numbers of sentences, by default 1. No part is empty. If each group is of size 1 and has at most one
+    label, each part has its share of each frequent label to within one group.
 
     Example:
         >>> sorted(stratified_split([["A"], ["A"], ["A"], ["A", "B"]], shares=[3, 1]))

@@ -142,12 +142,7 @@ class ColumnSurvey(NamedTuple):
 def survey_columns(
     path: PathOrAddress, known: Known = NOTHING, most_lines: int = MOST_LINES
 ) -> ColumnSurvey:
-    """Finds out what a column file holds, by its first lines.
-
-    Raises:
-        ValueError: If it is no column file, or lacks what is expected; the message says what it looks
-            like, and where.
-    """
+    """Finds out what a column file holds, by its first lines."""
     if is_address(path):
         return _surveyed(fspath(path), known, most_lines, None)
     check_is_file(path)

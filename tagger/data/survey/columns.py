@@ -130,9 +130,6 @@ def find_columns(
     tokens are `O`, or else in the last column that has few different cells, as parts of speech do. The
     tokens are in the first other column that neither numbers the tokens nor has the same cell for all
     tokens of a sentence. A header names the column of the tokens, and that of tags that spell no spans.
-
-    Raises:
-        ValueError: If there is no such column.
     """
     first = sentences[0][0]
     names = [cell.lower() for cell in header]

@@ -103,11 +103,7 @@ def find_scheme(sentences: Sequence[Sequence[str]]) -> Scheme:
 def check_scheme(
     scheme: Scheme, sentences: Iterable[Sequence[Row]], tag_column: int, name: Union[str, PathLike]
 ) -> None:
-    """Checks the tags of sentences, as `scheme.canonical` returns them.
-
-    Raises:
-        ValueError: If a tag is illegal; it starts with `name:line`.
-    """
+    """Raises an error with the line unless the tags, as `scheme.canonical` spells them, are legal."""
     if scheme.source_encoding is None:
         return
     for rows in sentences:

@@ -31,9 +31,6 @@ def open_text(
     """Opens an input as UTF-8, however its bytes spell text, and says which encoding its file has.
 
     Only what is in UTF-8 is not read at once. The arguments are those of `open_input` and `decode`.
-
-    Raises:
-        ValueError: As `decode`; text in UTF-8 is not checked.
     """
     with open_input(path) as stored:
         file = stored if stored.seekable() else io.BytesIO(stored.read())
@@ -52,10 +49,6 @@ def decode(
     An encoding with a mark, UTF-16 and UTF-8 are recognised. What is neither is taken for Windows-1252,
     which holds all that Latin-1 can print. No program can tell it from other encodings of one byte a
     character, but `text_encoding` can name any that Python knows.
-
-    Raises:
-        ValueError: If the encoding is unknown or does not fit, if a text in UTF-8 has a broken line, or
-            if the file is compressed.
 
     Example:
         >>> decode("Zoë B-PER".encode("utf-16"), "demo.txt")

@@ -76,9 +76,6 @@ def divide(
     """Divides a file between its documents, or between blocks of neighbours if it tells none.
 
     A part whose share is 0 is left out. If `how` was said to tell the documents, there must be some.
-
-    Raises:
-        ValueError: If a share is below 0, or if there are fewer documents than parts.
     """
     if source.documents is None and how not in (None, NONE):
         raise ValueError(
@@ -208,11 +205,7 @@ def _labelled_record(line: str, place: str, label_key: str) -> Any:
 
 
 def write_parts(division: Division, paths: Mapping[str, Path]) -> None:
-    """Writes each part to its file, in UTF-8. A folder that is missing is made.
-
-    Raises:
-        FileExistsError: If a file exists.
-    """
+    """Writes each part to its file, in UTF-8. A folder that is missing is made."""
     for name, path in paths.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         with write_atomically(path) as new:
@@ -220,11 +213,7 @@ def write_parts(division: Division, paths: Mapping[str, Path]) -> None:
 
 
 def paths_of_parts(folder: Path, suffix: str, names: Iterable[str]) -> Dict[str, Path]:
-    """Returns the files of the parts.
-
-    Raises:
-        FileExistsError: If one of them exists.
-    """
+    """Returns the files of the parts."""
     paths = {name: folder / f"{name}{suffix}" for name in names}
     for path in paths.values():
         if path.exists():

@@ -37,10 +37,6 @@ def start(
     Without a development file, the training file is split between its documents, which `documents`
     tells, as for `documents_of_rows` and `documents_of_texts`. The config is for `output`, beside which
     the parts lie; the rest is what `survey` takes.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If a file cannot be read, or has too few sentences to split.
     """
     found = survey(paths, **reading)
     files: Dict[Path, str] = {}

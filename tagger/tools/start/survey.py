@@ -110,10 +110,6 @@ def survey(paths: Sequence[Path], **reading: Any) -> Survey:
 
     What is known of them is said in the words of the dataset reader `column`, such as `text_encoding`,
     `tag_column`, `format` and `overlapping`.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If a file cannot be read, or entities overlap; the message starts with `path:line`.
     """
     for path in paths:
         if not path.exists():
