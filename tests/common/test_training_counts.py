@@ -19,22 +19,12 @@ def sentence(tags, field_class=TagField, **arguments):
     return Instance({"tokens": text, "tags": field_class(tags, text, **arguments)})
 
 
-def test_known_labels_are_counted_and_words_are_not():
-    instances = [sentence(["O", "?", "B-PER"], unknown_tag="?"), sentence(["O", "O"])]
-    instances[0].add_field("topic", LabelField("sport", "topic_labels"))
-    instances[1].add_field("genres", MultiLabelField(["news", "short"], "genre_labels"))
-    assert count_labels(instances) == {
-        "labels": {"O": 3, "B-PER": 1},
-        "topic_labels": {"sport": 1},
-        "genre_labels": {"news": 1, "short": 1},
-    }
-
-
-def test_items_are_counted_whose_labels_are_known():
+def test_known_labels_are_counted_and_the_items_that_have_them():
     text = text_of("abcd")
     label_sets = LabelSetsField([["A", "B"], ["A", "?B"], ["?"], []], text, unknown_tag="?")
     instances = [
-        Instance({"tokens": text, "tags": label_sets}),
+        Instance({"tokens": text, "sets": label_sets}),
+        sentence(["O", "?", "B-PER"], unknown_tag="?", label_namespace="tags"),
         Instance({"topic": LabelField("sport", "topic_labels")}),
         *(
             Instance({"genres": MultiLabelField(genres, "genre_labels")})
@@ -42,10 +32,13 @@ def test_items_are_counted_whose_labels_are_known():
         ),
     ]
     counts = count_labels(instances)
-    assert counts["labels"] == {"A": 2, "B": 1}
-    assert counts.num_items == {"labels": 3, "topic_labels": 1, "genre_labels": 2}
-    tags = sentence(["O", "?", "B-PER"], unknown_tag="?")
-    assert count_labels([tags]).num_items == {"labels": 2}
+    assert counts == {
+        "labels": {"A": 2, "B": 1},
+        "tags": {"O": 1, "B-PER": 1},
+        "topic_labels": {"sport": 1},
+        "genre_labels": {"new": 1},
+    }
+    assert counts.num_items == {"labels": 3, "tags": 2, "topic_labels": 1, "genre_labels": 2}
 
 
 def test_indexed_fields_are_counted_too():

@@ -134,13 +134,6 @@ def test_biases_are_those_of_all_labels(model):
     assert model.finds_entities
 
 
-def test_inputs_without_a_token_have_no_tags(model):
-    results = model.tag(["", TEXT, " \n", []])
-    assert [len(result.tokens) for result in results] == [0, 8, 0, 0]
-    assert [result.text for result in results] == ["", TEXT, " \n", ""]
-    assert results[1] == model.tag(TEXT)
-
-
 def test_probabilities_leaks_and_candidates_come_on_request(model, predictor, trained):
     result = model.tag(TEXT)
     assert (result.leak_probability, result.expected_missed, result.candidates) == (None, None, [])

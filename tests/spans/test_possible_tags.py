@@ -51,24 +51,6 @@ def test_a_tag_is_possible_if_some_reading_of_the_sentence_has_it(
         assert [{tag for tag in names if tags.allows(tag)} for tags in found] == expected, sentence
 
 
-@pytest.mark.parametrize(
-    ("source", "target", "tags", "expected"),
-    [
-        ("IOB1", "BIOUL", "I-PER ?", ["B-PER U-PER", "O L-PER U-PER U-LOC"]),
-        ("BIO", "BIOUL", "? I-PER O", ["B-PER", "L-PER", "O"]),
-        ("BIO", "BIOUL", "? ? I-PER O", ["O B-PER U-PER U-LOC", "B-PER I-PER", "L-PER", "O"]),
-        ("BIOUL", "BIO", "B-PER ? L-PER", ["B-PER", "I-PER", "I-PER"]),
-        ("BIOUL", "BIO", "B-PER ? O", ["B-PER", "I-PER", "O"]),
-    ],
-)
-def test_known_tags_beside_unknown_ones_stay_as_certain_as_they_are(source, target, tags, expected):
-    names = tag_set(target, ["PER", "LOC"])
-    found = possible_tags(tags.split(), source, target, "?")
-    assert [{tag for tag in names if own.allows(tag)} for own in found] == [
-        set(each.split()) for each in expected
-    ]
-
-
 def test_a_set_knows_its_only_tag_and_its_only_label():
     tags = ["I-PER", "I-LOC", "?", "O"]
     known, in_part, unknown, outside = possible_tags(tags, "IOB1", "BIOUL", unknown_tag="?")

@@ -91,12 +91,6 @@ def test_both_taggers_make_the_same_of_what_they_take(saved, exported):
             assert ours.text[entity.start : entity.end] == entity.text
 
 
-def test_a_byte_order_mark_is_part_of_the_text_and_of_no_token(model):
-    marked = model.tag("\ufeffAda left.")
-    assert (marked.text, marked.tokens) == ("\ufeffAda left.", ["Ada", "left", "."])
-    assert marked.tags == model.tag("Ada left.").tags
-
-
 def test_a_stream_names_the_input_at_fault(model):
     stream = model.stream(["Ada", "left", "Oslo", None], window=2)
     assert next(stream).tokens == ["Ada"]
