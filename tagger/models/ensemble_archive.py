@@ -27,12 +27,7 @@ SHARED = (
 def write_ensemble(
     paths: Sequence[Path], archives: Sequence[Archive], output: Path, average: str
 ) -> None:
-    """Writes an ensemble's archive, which holds all weights; messages name members by their paths.
-
-    Raises:
-        ConfigurationError: If the members do not fit together.
-        FileExistsError: If the output exists.
-    """
+    """Writes an ensemble's archive, which holds all weights; messages name members by their paths."""
     for path, archive in zip(paths, archives):
         _check_alike(path, archive, paths[0], archives[0])
     vocab = archives[0].model.vocab

@@ -51,9 +51,6 @@ class SequenceTagger(TaggingModel):
         extensions: Encoders that each read what the encoder reads, and all these features, and put
             theirs beside them. `add-label` adds one, and trains nothing that was there before. Beside
             an extension, parts in which nothing is trained drop nothing out.
-
-    Raises:
-        ConfigurationError: If the vocabulary holds no tags, or arguments do not fit together.
     """
 
     def __init__(

@@ -44,9 +44,6 @@ class SequenceTaggerEnsemble(TaggingModel):
         vocab: The vocabulary of all members.
         members: Sequence taggers whose heads have the same type and shapes.
         average: `"emissions"` or `"marginals"`.
-
-    Raises:
-        ConfigurationError: If `average` is unknown, or the members do not fit together.
     """
 
     def __init__(self, vocab: Vocabulary, members: List[Model], average: str) -> None:

@@ -28,7 +28,7 @@ _BATCHES_IN_MEMORY = 64
 def soft_labels_of(
     model: Model, instances: Iterable[Instance], batch_size: int = 64, temperature: float = 1.0
 ) -> SoftLabels:
-    """Computes the marginals of a teacher.
+    """Computes the marginals of a teacher for all sentences, in the order of the instances.
 
     Args:
         model: A sequence tagger with a head `crf` or `softmax`, or an ensemble of such. Of an ensemble
@@ -37,9 +37,6 @@ def soft_labels_of(
             do not matter.
         batch_size: The number of instances at a time.
         temperature: What the teacher's scores are divided by. Above 1 its distributions are softer.
-
-    Returns:
-        The marginals of all sentences, in the order of the instances.
     """
     if not isinstance(getattr(model, "head", None), ChainHead):
         raise ConfigurationError(

@@ -75,10 +75,7 @@ class ChainDecoder(torch.nn.Module):
 
 
 def labels_with_bias(tags: Sequence[str], tag_encoding: Optional[str]) -> List[str]:
-    """Returns the labels that `decode_bias` may name, sorted.
-
-    Raises:
-        ValueError: If a tag is not one of this encoding, or the encoding is IOB1.
+    """Returns the labels that `decode_bias` may name, sorted; a `ValueError` if a tag does not fit.
 
     Example:
         >>> labels_with_bias(["O", "B-PER", "I-PER", "B-LOC"], "BIO")

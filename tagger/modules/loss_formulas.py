@@ -48,12 +48,8 @@ def gold_log_probabilities(scores: torch.Tensor, gold_tags: torch.Tensor) -> tor
 def merge_tags(scores: torch.Tensor, tag_sets: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
     """Merges the tags of a set into its most probable one, which gets the sum of their probabilities.
 
-    Args:
-        scores: (N, K).
-        tag_sets: (N, K) bool, the set of tags that each token may have, none of them empty.
-
-    Returns:
-        The scores, (N, K), -inf for the other tags of the set; and the tags, (N,) int64.
+    Sets are (N, K) bool, none empty. Returns the scores, (N, K), -inf for the other tags of the set, and
+    the tags, (N,) int64.
     """
     of_set = scores.masked_fill(~tag_sets, -torch.inf)
     highest, best = of_set.max(-1)

@@ -59,12 +59,9 @@ class MultiLabelLoss(torch.nn.Module, Registrable):
     def item_losses(
         self, scores: torch.Tensor, positives: torch.Tensor, known: torch.Tensor
     ) -> torch.Tensor:
-        """The loss of each item, (...); here the sum over its known labels.
+        """The loss of each item, (...), by scores that are 0 where unknown, and at least float32.
 
-        Args:
-            scores: (..., C), 0 where unknown, single or double precision.
-            positives: (..., C) bool, whether the item is known to have the label.
-            known: (..., C) bool, whether this is known.
+        `positives`, (..., C) bool, are the labels that the item is known to have.
         """
         return self.label_losses(scores, positives).masked_fill(~known, 0).sum(-1)
 

@@ -6,10 +6,11 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Vocabulary
-from allennlp.models import Model, load_archive
+from allennlp.models import Model
 from allennlp.nn.util import get_text_field_mask
 from allennlp.predictors import Predictor
 
+from tagger.models import SequenceTaggerEnsemble
 from tests.documents import document, documents_config
 from tests.models.batches import tensors
 
@@ -58,19 +59,6 @@ def test_the_document_decides_where_the_sentence_does_not_tell(trained_on_docume
             assert [entity["label"] for entity in entities] == [label, label]
 
 
-@pytest.mark.slow
-def test_a_saved_tagger_predicts_what_it_predicted(trained_on_documents):
-    archive = load_archive(trained_on_documents / "model.tar.gz")
-    archive.model.eval()
-    data = trained_on_documents.parent / "documents.txt"
-    instances = list(archive.validation_dataset_reader.read(data))
-    model = Model.load(archive.config, str(trained_on_documents))
-    model.eval()
-    outputs = [each.forward_on_instances(instances) for each in (archive.model, model)]
-    assert [o["tags"] for o in outputs[0]] == [o["tags"] for o in outputs[1]]
-    assert outputs[0][0]["sentence_lengths"] == [2, 3]
-
-
 @pytest.mark.parametrize("loss_reduction", ["sentence", "token", "sum"])
 def test_without_contexts_documents_are_tagged_as_their_sentences(built, loss_reduction):
     model, documents, sentences = built(loss_reduction=loss_reduction)
@@ -90,6 +78,7 @@ def test_without_contexts_documents_are_tagged_as_their_sentences(built, loss_re
     assert [each["probability"] for each in found[0]] == pytest.approx(
         [each["probability"] for each in found[1]]
     )
+    assert of_documents["sentence_lengths"][0] == [2, 3]
     assert "sentence_lengths" not in of_sentences
 
 
@@ -125,9 +114,9 @@ def test_contexts_see_the_other_sentence_but_not_the_other_document(built, conte
     assert not torch.allclose(first[:2], second[:2])
 
 
-@pytest.mark.parametrize("contexts", [[context] for context in CONTEXTS])
-def test_every_parameter_gets_a_gradient(built, contexts):
-    model, documents, _ = built(contexts)
+@pytest.mark.parametrize("context", CONTEXTS)
+def test_every_parameter_gets_a_gradient(built, context):
+    model, documents, _ = built([context])
     model.train()
     model(**tensors(model, documents))["loss"].backward()
     without = [name for name, each in model.named_parameters() if each.grad is None]
@@ -173,8 +162,6 @@ def test_a_model_without_contexts_does_not_warn(built, caplog):
 
 @pytest.mark.parametrize("average", ["emissions", "marginals"])
 def test_an_ensemble_tags_documents_as_its_only_member(built, average):
-    from tagger.models import SequenceTaggerEnsemble
-
     member, documents, _ = built(CONTEXTS, head={"type": "softmax", "constrain_decoding": True})
     member.eval()
     ensemble = SequenceTaggerEnsemble(member.vocab, [member], average).eval()

@@ -12,7 +12,6 @@ from allennlp.data import DatasetReader, Vocabulary
 from allennlp.models import Model
 from allennlp.nn.util import move_to_device
 
-from tagger.linear_chain import sample_paths
 from tagger.spans import tags_to_spans
 from tests.conftest import CONFIGS, ROOT
 from tests.models.batches import loss_of, model_and_batch, tensors
@@ -237,33 +236,6 @@ def test_a_gpu_gives_the_losses_of_the_cpu(params, instances):
 def test_configs_that_do_not_fit_are_refused(changes, message, params, instances):
     with pytest.raises(ConfigurationError, match=message):
         build(params, instances, **changes)
-
-
-def test_entities_of_a_trained_tagger_are_as_probable_as_samples_of_its_paths_say(
-    archive, reader, at_root
-):
-    model = archive.model.eval()
-    batch = tensors(model, list(reader.read("data/toy/test.txt")))
-    output = model(batch["tokens"])
-    emissions = model.emissions(batch["tokens"], output["mask"])
-    # A tagger of the toy corpus is sure of everything; a third of its scores makes it doubt.
-    scores = model.head.chain_scores(emissions.detach() / 3)
-    predicted = model.head.predict(emissions / 3, output["mask"])
-    samples = sample_paths(scores, output["mask"], num_samples=2_000)
-    num_doubtful = 0
-    for row, length in enumerate(output["mask"].sum(1).tolist()):
-        sampled = [spans_of(model, path[:length]) for path in samples[row]]
-        for span in spans_of(model, predicted["predicted_tags"][row, :length]):
-            probability = float(predicted["entity_probabilities"][row, span[1][0]])
-            share = sum(span in each for each in sampled) / len(sampled)
-            # four standard deviations
-            assert share == pytest.approx(probability, abs=4 * 0.5 / 2_000**0.5)
-            num_doubtful += 0.05 < probability < 0.95
-    assert num_doubtful >= 5
-
-
-def spans_of(model, path):
-    return set(tags_to_spans([model.tags[k] for k in path.tolist()], model.tag_encoding))
 
 
 def test_beside_an_extension_only_what_is_trained_drops_out(params, instances):

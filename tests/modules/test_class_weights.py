@@ -62,17 +62,21 @@ def test_a_rule_weights_the_tags_by_the_counts_of_their_namespace(vocab, caplog)
     assert ["B-PER", "8", "1.6667"] in [line.split() for line in caplog.text.splitlines()]
 
 
-def test_counts_can_be_given_where_there_is_no_trainer():
-    weights = RequiredWeights(weight_rule=BalancedWeightRule(), tag_counts=[6, 3, 0])
-    assert weights.tag_weights.tolist() == [0.75, 1.5, 1.0]
-    weights.use_training_counts(LabelCounts({"labels": {"O": 1}}))
-    assert weights.tag_weights.tolist() == [0.75, 1.5, 1.0]
-
-
-def test_weights_that_are_given_stay_whatever_the_counts(vocab):
-    weights = RequiredWeights(label_weights={"PER": 2.0}, vocab=vocab)
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (
+            {"weight_rule": BalancedWeightRule(), "tag_counts": [6, 3, 0, 0, 0]},
+            [0.75, 1.5, 1, 1, 1],
+        ),
+        ({"label_weights": {"PER": 2.0}}, [1, 2, 2, 1, 1]),
+    ],
+)
+def test_weights_and_counts_that_are_given_stay_whatever_training_shows(given, expected, vocab):
+    weights = RequiredWeights(**given, vocab=vocab)
+    assert weights.tag_weights.tolist() == expected
     weights.use_training_counts(LabelCounts({"labels": {"O": 30, "B-PER": 8}}))
-    assert weights.tag_weights.tolist() == [1, 2, 2, 1, 1]
+    assert weights.tag_weights.tolist() == expected
 
 
 def test_a_rule_without_counts_is_an_error_until_weights_are_loaded(vocab):

@@ -53,14 +53,9 @@ class MaskedCnnEncoder(CnnEncoder):
         )
 
     def forward(self, tokens: torch.Tensor, mask: Optional[torch.Tensor]) -> torch.Tensor:
-        """Returns the largest response of each filter.
+        """Returns the largest response of each filter, (B, filters), 0 for filters wider than the text.
 
-        Args:
-            tokens: The features of each token, (B, T, D); T is at least the width of the widest filter.
-            mask: (B, T) bool, right-padded; None for no padding.
-
-        Returns:
-            (B, filters), 0 for filters wider than the sequence; projected if there is an `output_dim`.
+        Tokens are (B, T, D), T at least the width of the widest filter, and the mask is right-padded.
         """
         # AllenNLP's embedder of characters passes a mask of integers.
         is_token = torch.ones_like(tokens[:, :, 0]).bool() if mask is None else mask.bool()

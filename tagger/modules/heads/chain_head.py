@@ -48,10 +48,6 @@ class ChainHead(TaggingHead):
         decoder: Chooses the tags. It may be replaced by another decoder for the same tags.
         recalibration: Corrects the probabilities of entities; None leaves them as they are.
         extras: What else `predict` gives; `give` sets it.
-
-    Raises:
-        ConfigurationError: If the vocabulary has no tags, or `ChainDecoder` or `Recalibration` refuses a
-            setting.
     """
 
     def __init__(

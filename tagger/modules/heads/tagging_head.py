@@ -39,13 +39,10 @@ class TaggingHead(torch.nn.Module, Registrable):
         mask: torch.Tensor,
         teacher: Optional[ChainMarginals],
     ) -> torch.Tensor:
-        """Computes the loss of each sequence, (B,), in training on soft labels.
+        """Computes the loss of each sequence, (B,), if instances have soft labels or a head needs them.
 
-        Training calls it instead of `sequence_loss` if the instances have soft labels, or the head
-        `needs_teacher`. `teacher` is the teacher's marginals; None if there are no soft labels.
-
-        Raises:
-            ConfigurationError: If there are soft labels for a head that takes none, or the reverse.
+        `teacher` is the teacher's marginals; None if there are no soft labels, which a head refuses that
+        needs them.
         """
         raise ConfigurationError(
             "the instances have soft labels, which only a head `crf` with `distillation_weight` "
@@ -64,11 +61,7 @@ class TaggingHead(torch.nn.Module, Registrable):
         raise NotImplementedError
 
     def give(self, extras: Extras) -> None:
-        """Sets what `predict` returns besides tags and entities, from now on.
-
-        Raises:
-            ConfigurationError: If the head cannot give it.
-        """
+        """Sets what `predict` returns besides tags and entities; refuses what the head cannot give."""
         for name in ("leak_labels", "candidates"):
             if getattr(extras, name):
                 raise ConfigurationError(

@@ -69,11 +69,8 @@ class Lexicon(TokenEmbedder):
     def forward(self, indices: torch.Tensor, hashes: torch.Tensor) -> torch.Tensor:
         """Marks the tokens that lie in terms: (B, T, 4 * L), for each list alone, first, inside or last.
 
-        Of two terms of the same length the one that starts first counts.
-
-        Args:
-            indices: The indices of each word's forms, (B, T, F) int64, 0 in the padding.
-            hashes: Their hashes, (B, T, F) int64.
+        Of two terms of the same length the one that starts first counts. Arguments are the indices of
+        each word's forms, (B, T, F) int64, 0 in the padding, and their hashes.
         """
         is_real = indices[:, :, 0] != 0
         batch_size, num_tokens = is_real.shape

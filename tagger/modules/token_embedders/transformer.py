@@ -110,9 +110,6 @@ class TransformerEmbedder(TokenEmbedder):
             window_lengths: (B, N) int64, the number of pieces of each window, 0 in the padding.
             num_pieces: (B, T) int64, how many kept pieces each word has, 0 in the padding.
             mask: (B, T) bool.
-
-        Raises:
-            ValueError: If a window has more pieces than the transformer takes.
         """
         places = torch.arange(pieces.size(1), device=pieces.device)
         windows = SentenceRows(places < window_lengths.sum(1, keepdim=True), window_lengths)

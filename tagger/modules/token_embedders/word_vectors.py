@@ -97,12 +97,7 @@ class WordVectors(TokenEmbedder):
         return self.trained.embedding_dim
 
     def forward(self, indices: torch.Tensor, hashes: torch.Tensor) -> torch.Tensor:
-        """Embeds words, (B, T, D).
-
-        Args:
-            indices: The indices of each word's forms, (B, T, F) int64, 0 in the padding.
-            hashes: Their hashes, (B, T, F) int64.
-        """
+        """Embeds words, (B, T, D), of the indices and hashes of their forms, (B, T, F) int64."""
         is_trained, rows, first, is_known = self.find(indices, hashes)
         if self.training and self.word_dropout > 0:
             is_known = is_known & (
@@ -128,10 +123,7 @@ class WordVectors(TokenEmbedder):
         return Found(is_trained, rows, has_vector.int().argmax(2, keepdim=True), has_vector.any(2))
 
     def share_unknown(self, reset: bool) -> Optional[float]:
-        """Returns the share without a vector of the words embedded in evaluation since the last reset.
-
-        It is from 0 to 1, and None if there were no words. Distributed workers add up their counts.
-        """
+        """Returns the share of words without a vector since the last reset; None if there were none."""
         num_words, num_unknown = dist_reduce_sum(self._counts).tolist()
         if reset:
             self._counts.zero_()
