@@ -61,10 +61,7 @@ def errors_reported(command: str) -> Iterator[None]:
 
 @contextmanager
 def errors_in_one_line(command: str) -> Iterator[None]:
-    """Ends a command after an error in arguments, files or data with one line and status 1.
-
-    Other errors are bugs and keep their traceback.
-    """
+    """Ends a command after an error in arguments, files or data with one line and status 1."""
     try:
         yield
     except (KeyboardInterrupt, SigTermReceived) as error:
@@ -80,7 +77,8 @@ def _show_traceback(*error: Any) -> None:
 
 
 def _say_interrupted(command: str, error: BaseException) -> int:
-    hint = f"; to go on, repeat the command{_to_go_on()}" if _to_go_on() else ""
+    option = _to_go_on()
+    hint = f"; to go on, repeat the command{option}" if option else ""
     sys.stdout.flush()
     print(f"{command}: interrupted{hint}", file=sys.stderr)
     return INTERRUPTED if isinstance(error, KeyboardInterrupt) else TERMINATED

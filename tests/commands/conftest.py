@@ -3,6 +3,7 @@ import sys
 
 import pytest
 
+from tagger.commands.predict_file import predict_file
 from tests.allennlp_command import SETTINGS, Outcome
 
 
@@ -27,3 +28,28 @@ def run_here(allennlp, monkeypatch, capsys):
         return Outcome(status, *lines)
 
     return run
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.fixture
+def killed_in_window(predictor, monkeypatch):
+    """Predicts a file with a predictor that dies when it comes to a window, counted from 1."""
+
+    def kill(number, *arguments, **options):
+        predict, calls = predictor.predict_batch_json, []
+
+        def until_killed(inputs):
+            calls.append(len(inputs))
+            if len(calls) == number:
+                raise Killed
+            return predict(inputs)
+
+        with monkeypatch.context() as killing:
+            killing.setattr(predictor, "predict_batch_json", until_killed)
+            with pytest.raises(Killed):
+                predict_file(predictor, *arguments, **options)
+
+    return kill

@@ -81,10 +81,6 @@ def plain(predictor, tmp_path):
     return (tmp_path / "plain.jsonl").read_text().splitlines()
 
 
-class Killed(BaseException):
-    pass
-
-
 @pytest.mark.parametrize(
     ("source", "target"),
     [
@@ -96,35 +92,23 @@ class Killed(BaseException):
     ],
 )
 def test_a_killed_run_ends_with_the_same_bytes_and_shows_nothing_before(
-    source, target, folder, predictor, plain, tmp_path, monkeypatch
+    source, target, folder, predictor, plain, monkeypatch, killed_in_window
 ):
     source, target = put(f"{folder}/{source}"), f"{folder}/{target}"
-    predict, calls = predictor.predict_batch_json, []
-
-    def until_killed(inputs):
-        calls.append(len(inputs))
-        if len(calls) == 3:
-            raise Killed
-        return predict(inputs)
-
-    with monkeypatch.context() as killing:
-        killing.setattr(predictor, "predict_batch_json", until_killed)
-        with pytest.raises(Killed):
-            predict_file(predictor, source, target, 8)
+    killed_in_window(3, source, target, 8)
     assert not exists(target)
     # The next run dies while it writes the output, the one after it completes it.
     encode = module.encoder_of(target, source)
 
     def dies(part, file):
         encode(part, file)
-        raise Killed
+        raise KeyboardInterrupt
 
     with monkeypatch.context() as killing:
         killing.setattr(module, "encoder_of", lambda *arguments: dies)
-        with pytest.raises(Killed):
+        with pytest.raises(KeyboardInterrupt):
             predict_file(predictor, source, target, 8)
     assert not exists(target)
-    calls.clear()
     predict_file(predictor, source, target, 8)
     assert lines_of(target) == plain
     again = f"{folder}/again-{target.rpartition('/')[2]}"

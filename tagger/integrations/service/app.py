@@ -166,7 +166,9 @@ def _add_tagging(
         results = await batcher.tag(Job(inputs, extras, biases))
         metrics.count(results)
         metrics.seconds.observe(time.perf_counter() - started)
-        return _json({"results": [_as_dict(result) for result in results]})
+        content = {"results": [_as_dict(result) for result in results]}
+        text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+        return Response(text.encode(), media_type="application/json")
 
 
 def _add_information(
@@ -271,11 +273,6 @@ def _as_dict(result: TaggedText) -> Dict[str, Any]:
     )
     fields = {name: getattr(result, name) for name in schemas.TextTagged.model_fields}
     return {**fields, "entities": entities, "candidates": candidates}
-
-
-def _json(content: Any) -> Response:
-    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
-    return Response(text.encode(), media_type="application/json")
 
 
 def _hash_of(page: str, tag: str) -> str:

@@ -15,15 +15,7 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", 
 
 
 class HalfUse(NamedTuple):
-    """A way to use a connection by half.
-
-    Attributes:
-        name: What is done.
-        start: What is sent first.
-        is_answered: Whether the answer is awaited before the rest.
-        rest: What is sent bit by bit then, again and again.
-        is_read: Whether the client reads what it is sent.
-    """
+    """What is sent first, whether its answer is awaited, and what is sent bit by bit then, for ever."""
 
     name: str
     start: bytes

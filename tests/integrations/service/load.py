@@ -19,14 +19,7 @@ COMPARED = 10
 
 
 class Load(NamedTuple):
-    """What came of a load.
-
-    Attributes:
-        latencies: The seconds that each request took, ascending.
-        num_texts: How many texts were tagged.
-        seconds: The time from the first request to the last answer.
-        errors: What went wrong.
-    """
+    """What came of a load: the seconds that each request took, ascending, and in all."""
 
     latencies: List[float]
     num_texts: int
@@ -52,18 +45,21 @@ def predict_file(
         lines, output = Path(folder, "texts.txt"), Path(folder, "predictions.jsonl")
         lines.write_text("\n".join(repeated), encoding="utf-8")
         command = [
-            sys.executable,
             *ALLENNLP,
             "predict-file",
             str(archive),
             str(lines),
             "--plain",
             "-o",
+            str(output),
         ]
         done = subprocess.run(
-            [*command, str(output)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+            [sys.executable, *command],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
         )
-        found = re.search(r"made \d+ in ([\d.]+) s", done.stdout)
+        found = re.search(r"Made \d+ predictions in ([\d.]+) s", done.stdout)
         if done.returncode or not found:
             raise RuntimeError(f"predict-file ended with status {done.returncode}: {done.stdout}")
         with output.open(encoding="utf-8") as predictions:

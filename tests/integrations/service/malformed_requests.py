@@ -14,14 +14,7 @@ ATTACKERS = 16
 
 
 class Attack(NamedTuple):
-    """A malformed request.
-
-    Attributes:
-        name: What is wrong with it.
-        parts: Its bytes, in the parts that are sent one after the other.
-        pause: Seconds between two parts.
-        status: The status that it must get; None for any from 400 to 499.
-    """
+    """A malformed request, sent in parts with pauses of seconds; a status of None is any 4xx."""
 
     name: str
     parts: Tuple[bytes, ...]
@@ -134,13 +127,7 @@ def attacks(draw: random.Random, body_seconds: float) -> Iterator[Attack]:
 async def connected(
     port: int, source: str = "127.0.0.1", is_read: bool = True
 ) -> AsyncIterator[Tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    """Connects to a port of this machine, and closes the connection at the end of the block.
-
-    Args:
-        port: The port.
-        source: The address of this machine from which to connect.
-        is_read: False makes the system keep as little as possible of what is not read.
-    """
+    """Connects to a port; unless `is_read`, the system keeps little of what is not read."""
     with suppress(ConnectionError), socket.socket() as connection:
         connection.setblocking(False)
         if not is_read:

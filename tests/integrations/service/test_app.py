@@ -167,18 +167,6 @@ def test_a_limit_lets_its_own_size_pass_and_says_what_exceeds_it(limits, body, c
     assert passes or name == "request_tokens"
 
 
-def test_a_field_that_is_given_twice_is_refused(app):
-    for content in (
-        b'{"text": "a", "text": "b"}',
-        b'{"text": "a", "decode_bias": {"A": 1, "A": 2}}',
-    ):
-        headers = {"Content-Type": "application/json"}
-        answer = ask(app, "POST", "/tag", content=content, headers=headers)
-        assert answer.status_code == 422
-        message = answer.json()["error"]["message"]
-        assert re.fullmatch(r"an object has `(text|A)` twice; keep one of them", message)
-
-
 @pytest.mark.parametrize(
     ("content", "kind", "status", "message"),
     [
@@ -190,6 +178,18 @@ def test_a_field_that_is_given_twice_is_refused(app):
             "got 'text/plain'; send `Content-Type: application/json`",
         ),
         (b'{"text": ' + b"9" * 5000 + b"}", "application/json", 422, "a number has 5000 digits"),
+        (
+            b'{"text": "a", "text": "b"}',
+            "application/json",
+            422,
+            "an object has `text` twice; keep",
+        ),
+        (
+            b'{"text": "a", "decode_bias": {"A": 1, "A": 2}}',
+            "application/json",
+            422,
+            "an object has `A` twice; keep one",
+        ),
         (b"[" * 100_000, "application/json", 400, "the body is nested too deeply"),
         (b'{"text": "\xff"}', "application/json", 400, "the body is not UTF-8"),
         (b'{"text": }', "application/json", 400, "the body is no JSON"),

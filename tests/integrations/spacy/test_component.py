@@ -11,7 +11,7 @@ from spacy import displacy
 from spacy.tokens import Doc, DocBin
 
 import tagger
-from tagger.integrations.spacy.component import AllenNlpTagger, make_component
+from tagger.integrations.spacy.component import make_component
 from tagger.predictors.saved_tagger import SavedTagger
 from tests.test_start_up import WITHOUT_ALLENNLP
 
@@ -232,14 +232,6 @@ except ImportError as error:
     assert outcome.succeeded, outcome.output
 
 
-def test_a_component_of_its_own_is_a_pipe(path):
-    component = AllenNlpTagger("mine", path)
-    text = "Maria met Paulo in Lisbon."
-    found = [span.text for span in component(spacy.blank("en").make_doc(text)).ents]
-    assert "Lisbon" in found
-    assert found == [entity.text for entity in tagger.load(path).tag(text).entities]
-
-
 @pytest.mark.parametrize(
     "overrides",
     [
@@ -249,7 +241,6 @@ def test_a_component_of_its_own_is_a_pipe(path):
     ],
 )
 def test_a_tagger_of_other_tokens_splits_the_text_by_itself(overrides, make, path):
-    """Its entities then begin and end at borders of spaCy's tokens."""
     model = SavedTagger.of(load_archive(path, overrides=overrides), "toy")
     nlp = make()
     nlp.get_pipe("allennlp_tagger")._tagger = model

@@ -28,25 +28,16 @@ class Convert(Command):
         add = parser.add_argument
         add("input", metavar="IN", help="a file or an address; for brat, a folder")
         add("output", type=Path, metavar="OUT", help="a new file; for brat, a new folder")
-        add(
-            "--from",
-            dest="source",
-            metavar="FORMAT",
-            help="the format of IN; by default its contents decide",
+        text = "the format of IN; by default its contents decide"
+        add("--from", dest="source", metavar="FORMAT", help=text)
+        text = "the format of OUT; by default its name decides"
+        add("--to", dest="target", metavar="FORMAT", help=text)
+        choices = ("refuse", "longest", "outermost")
+        text = (
+            "which of several overlapping entities to keep; `refuse`, the default, stops if OUT "
+            "cannot hold them"
         )
-        add(
-            "--to",
-            dest="target",
-            metavar="FORMAT",
-            help="the format of OUT; by default its name decides",
-        )
-        add(
-            "--overlapping",
-            choices=("refuse", "longest", "outermost"),
-            default="refuse",
-            help="which of several overlapping entities to keep; `refuse`, the default, stops if "
-            "OUT cannot hold them",
-        )
+        add("--overlapping", choices=choices, default="refuse", help=text)
         add_shared(parser, "--label-names", "--offsets")
         add_shared(parser, "--text-encoding", "--token-column", "--tag-column")
 
@@ -70,8 +61,5 @@ class Convert(Command):
         texts = read_texts(args.input, source, args.label_names, args.offsets, **given)
         counts = convert_texts(texts, args.output, target, args.overlapping)
         described = describe_file(args.input, source, given)
-        say(
-            "\n".join(
-                [f"{args.input} ({source}) -> {args.output} ({target})", *described, str(counts)]
-            )
-        )
+        title = f"{args.input} ({source}) -> {args.output} ({target})"
+        say("\n".join([title, *described, str(counts)]))
