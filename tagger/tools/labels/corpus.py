@@ -116,10 +116,8 @@ class Corpus:
     def edits(self, number: int, removed: Sequence[Span], added: Sequence[Span]) -> Dict[int, str]:
         """Returns the lines that change when entities of a sentence are replaced.
 
-        The entities of two calls that share no token can be replaced one by one or together, with the
-        same result.
-
         Returns the new text of each changed line, by the line's number. `added` must overlap no others.
+        Entities that share no token can be replaced by several calls or by one, with the same result.
         """
         sentence = self.sentences[number]
         kept = [span for span in sentence.spans if span not in removed]

@@ -56,8 +56,7 @@ def error_probabilities(
     The corpus may have more errors or fewer than were made, or others. So if the taggers have learnt
     from other parts of it, the probabilities are corrected by `with_shares_of_errors`.
 
-    `from_elsewhere` says that the taggers have learnt from another corpus, and not from other parts of
-    this one.
+    `from_elsewhere` says that they have learnt from another corpus.
     """
     spans = [sentence.spans for sentence in sentences]
     num_entities = sum(map(len, spans))

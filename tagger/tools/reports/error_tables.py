@@ -75,10 +75,7 @@ class Fate(NamedTuple):
 
 
 def confusion_tables(confusions: Mapping[str, int], labels: Sequence[str]) -> List[Confusions]:
-    """Returns the confusions of spans, and those of tokens, as far as there are any.
-
-    Rows and columns have the order of `labels`; those that never occur are left out.
-    """
+    """Returns the confusions of spans, and those of tokens, as far as there are any."""
     tables = []
     for title, prefix, other_rows, other_columns in (
         ("entities", "", ERRORS_OF_PREDICTED, ERRORS_OF_GOLD),
@@ -123,10 +120,7 @@ def _table(
 def kinds_of_errors(
     kind: str, labels: Sequence[str], confusions: Mapping[str, int], counts: np.ndarray
 ) -> List[Kind]:
-    """Returns the kinds of errors that a model of some kind can make, and how often it does.
-
-    `kind` is that of an `Evaluation`, and `counts` are (S, 3, C).
-    """
+    """Returns the kinds of errors that a model of some kind can make, and how often it does."""
     right, predicted, gold = counts.sum(axis=(0, 2)).tolist()
     if kind in ("token labels", "documents"):
         item = "token" if kind == "token labels" else "document"

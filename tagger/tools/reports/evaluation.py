@@ -47,10 +47,7 @@ def evaluate(
     num_errors: int,
     seed: int,
 ) -> Evaluation:
-    """Runs a model over a file.
-
-    It refuses a file without anything, or without gold tags or labels, and keeps `num_errors` examples.
-    """
+    """Runs a model over a file with gold tags or labels, and keeps `num_errors` examples."""
     model.eval()
     evaluator: Union[TagEvaluator, LabelEvaluator]
     if isinstance(model, TaggingModel) and not isinstance(model.head, SigmoidHead):

@@ -239,10 +239,7 @@ class TagEvaluator:
         return [(tag, (i, i)) for i, tag in enumerate(tags) if tag != "O"]
 
     def _count(self, predicted: np.ndarray, gold: np.ndarray) -> np.ndarray:
-        """Counts the spans of a sentence, or its tokens if the tags spell no spans; tags are (T,).
-
-        Returns (3, C) true positives, predicted and gold.
-        """
+        """Counts what is right, predicted and gold, (3, C): spans, or tokens if the tags spell none."""
         if self._encoding is None:
             gold = tags_of_certain_labels(self._tables, gold[np.newaxis])[0]
             is_known = gold != UNKNOWN
@@ -290,10 +287,7 @@ class TagEvaluator:
 def span_probabilities(
     model: TaggingModel, instances: Sequence[Instance], spans: Sequence[Sequence[Span]]
 ) -> List[List[float]]:
-    """Returns the model's probabilities of spans, which it need not have predicted.
-
-    The probabilities of each instance's spans are empty for a model that gives none.
-    """
+    """Returns the model's probabilities of any spans; none for a model without probabilities."""
     head, encoding = model.head, model.tag_encoding
     if not isinstance(head, ChainHead) or encoding in (None, *AMBIGUOUS):
         return [[] for _ in spans]

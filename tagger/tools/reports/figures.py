@@ -157,10 +157,7 @@ def draw_precision_recall(
     curves: Mapping[str, Tuple[np.ndarray, np.ndarray, Tuple[float, float]]],
     colours: Mapping[str, int],
 ) -> Figure:
-    """Draws precision against recall, with a curve for each label and a dot for the model itself.
-
-    `colours` has the index of each label's colour.
-    """
+    """Draws precision against recall, with a curve for each label and a dot for the model itself."""
     figure = Figure(figsize=_PANEL)
     axes = figure.subplots()
     for line, (label, (precision, recall, of_model)) in zip(
@@ -210,10 +207,7 @@ def _short(name: str, longest: int = 24) -> str:
 
 @_as_svg
 def draw_reliability(counts: np.ndarray, what: str) -> Figure:
-    """Draws shares of right predictions, and their number, by their probability.
-
-    `counts` are (3, R), as from `count_calibration`.
-    """
+    """Draws shares of right predictions, and their number, from `count_calibration`'s counts, (3, R)."""
     borders = np.linspace(0, 1, counts.shape[1] + 1)
     number, total, right = counts[:, counts[0] > 0]
     figure = Figure(figsize=(_PANEL[0], 3.6))

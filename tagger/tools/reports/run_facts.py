@@ -115,10 +115,7 @@ def _json_of(path: Path) -> Dict[str, Any]:
 
 
 def overlap_with_training(archive: Archive, data: str) -> Optional[Overlap]:
-    """Compares a file with the training data of an archive.
-
-    Returns None if the model is no tagger, or if its training file does not exist.
-    """
+    """Compares a file with the training data of a tagger; None if the archive has none of these."""
     path, model = archive.config.get("train_data_path"), archive.model
     if not isinstance(path, str) or not Path(path).exists() or not isinstance(model, TaggingModel):
         return None

@@ -71,10 +71,7 @@ def headline(counts: np.ndarray, metrics: Mapping[str, float], prefix: str) -> D
 
 
 def _averages(sums: np.ndarray, all_counts: np.ndarray) -> np.ndarray:
-    """Returns precision, recall, F1 and macro F1, (R, 4), from sums, (R, 3, C).
-
-    The macro average is that of `macro_average_of_draws`; `all_counts` is (3, C).
-    """
+    """Returns precision, recall, F1 and macro F1, (R, 4), of sums, (R, 3, C), and all, (3, C)."""
     micro = precision_recall_f1(np.moveaxis(sums.sum(axis=2), 1, 0))
     return np.stack([*micro, macro_average_of_draws(sums, all_counts)[2]], axis=1)
 
@@ -135,8 +132,7 @@ def average_rows(
 ) -> List[Row]:
     """Returns the averages over labels that the metrics hold. Those of a single label repeat its row.
 
-    The headline, as from the function of this name, gives the first rows their intervals; `prefix` is
-    that of its metrics.
+    The headline, whose metrics have `prefix`, gives the first rows their intervals.
     """
     if num_labels == 1:
         # What the row of the label does not say, if that is of spans.

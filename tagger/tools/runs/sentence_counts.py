@@ -33,11 +33,7 @@ class SentenceCounts(NamedTuple):
 
 
 def count_sentences(model: Any, reader: Any, data_path: str) -> Optional[SentenceCounts]:
-    """Runs a tagger or a classifier over a file, and counts.
-
-    The counts are in the order of the file, by document where the file marks documents. Returns None
-    for a tagger without a chain of tags that spell spans.
-    """
+    """Counts in the order of the file, by document if it marks them; None without a chain of spans."""
     from tagger.models import DocumentClassifier, TaggingModel
     from tagger.modules.heads import ChainHead
     from tagger.tools.tuning.groups import told_groups

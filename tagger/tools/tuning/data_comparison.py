@@ -83,7 +83,7 @@ def difference(
     many sentences as its longest document has, because the sentences of a document resemble each
     other. Otherwise the groups are sentences.
 
-    With `run`, each group is a run of so many sentences instead.
+    `run` makes groups of so many sentences instead.
     """
     both = [first, second]
     told = [each.groups for each in both if each.groups.kind == "document"]

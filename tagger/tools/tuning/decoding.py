@@ -97,19 +97,13 @@ class DecodingTuner:
         return self._counts(self._decode(settings))[:, :, 0]
 
     def counts_by_group(self, settings: Settings, groups: np.ndarray) -> np.ndarray:
-        """Returns true positives, predicted and gold entities by label and group, (3, C, groups) int64.
-
-        `groups` is (sentences,) int64, the group of each sentence of the batches, from 0 on.
-        """
+        """As `counts`, (3, C, groups); `groups` numbers the group of each sentence of the batches."""
         return self._counts(self._decode(settings), groups)
 
     def counts_by_threshold(
         self, settings: Settings, label: int, thresholds: Sequence[float], groups: np.ndarray
     ) -> np.ndarray:
-        """Returns a label's true positives and predicted entities, (2, thresholds, groups) int64.
-
-        In the settings, the label has no threshold.
-        """
+        """Returns a label's true positives and predicted entities, (2, thresholds, groups) int64."""
         found = self._decode(settings, with_probabilities=True)
         # As the decoder compares: in float32.
         kept = (found.take(found.probabilities >= np.float32(each)) for each in thresholds)

@@ -1,10 +1,13 @@
-"""How many entities the results of `allennlp tune-decoding` rest on."""
+"""What `allennlp tune-decoding` changes, and how many entities its results rest on."""
 
-from typing import List, Optional, Sequence
+from typing import Collection, List, Mapping, Optional, Sequence
 
 import numpy as np
 
+from tagger.common.console import say
+from tagger.metrics import format_metrics
 from tagger.metrics.intervals import wilson_interval
+from tagger.metrics.label_metrics import MEASURES
 from tagger.tools.tuning.goals import Goal
 
 #: With fewer entities than this, `few_entities` warns: one more wrong entity costs over two points.
@@ -14,9 +17,7 @@ FEW_ENTITIES = 50
 def format_evidence(goals: Sequence[Goal], labels: Sequence[str], counts: np.ndarray) -> str:
     """Returns a line for each label with a goal: precision and recall, with counts and intervals.
 
-    The intervals are those of `wilson_interval`.
-
-    `counts` are (3, C) int64 under the tuned settings.
+    The intervals are those of `wilson_interval`; counts are (3, C) int64.
 
     Example:
         >>> goals, counts = [Goal(("PER",), "precision", 0.98)], np.array([[5], [5], [83]])
@@ -69,3 +70,15 @@ def few_entities(goals: Sequence[Goal], labels: Sequence[str], counts: np.ndarra
         f"Warning: fewer than {FEW_ENTITIES} entities ({', '.join(few)}) say little: what they "
         "show may be luck; use more development data, or a target that predicts more"
     )
+
+
+def say_changes(
+    before: Mapping[str, float], after: Mapping[str, float], unchanged: Collection[str]
+) -> None:
+    """Prints the metrics before and after, without the labels that are unchanged."""
+    left_out = {f"{measure}-{label}" for measure in (*MEASURES, "num-gold") for label in unchanged}
+    for title, metrics in {"Before": before, "After": after}.items():
+        shown = {name: number for name, number in metrics.items() if name not in left_out}
+        say(f"{title}\n{format_metrics(shown)}\n")
+    if unchanged:
+        say(f"Labels not shown, which are unchanged: {len(unchanged)}\n")

@@ -15,10 +15,7 @@ _COUNTED = {
 
 
 def evidence_of(choice: Choice, search: Search, groups: Groups, num_gold: int) -> str:
-    """Says what the data show of a tagger, and what a threshold costs if one was needed.
-
-    The text is empty if the goal is not one precision or recall.
-    """
+    """Says what the data show of one precision or recall, and what a threshold costs; or nothing."""
     candidates, at = choice
     goal, unchanged = candidates.goals[0], candidates.unchanged
     shown = _as_it_is(candidates, search)

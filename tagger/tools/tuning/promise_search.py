@@ -71,18 +71,12 @@ class Candidates(NamedTuple):
         )
 
     def chosen(self, error: float, repeats: int = 1, for_next: Optional[int] = None) -> int:
-        """Chooses a setting; -1 if none is shown to keep the goals.
-
-        `repeats` counts the groups so many times.
-        """
+        """Chooses a setting for repeated groups; -1 if none is shown to keep the goals."""
         draws = np.full((1, self.right.shape[-1]), repeats)
         return int(self.pick(self.p_values(draws, for_next), error)[0])
 
     def pick(self, p_values: np.ndarray, error: float) -> np.ndarray:
-        """Chooses settings by what `p_values` returns.
-
-        Returns (...) int64, the index of the setting; -1 if none is shown to keep the goals.
-        """
+        """Chooses settings, (...) int64, by what `p_values` returns; -1 if none keeps the goals."""
         found, least = p_values
         passes = rejected(found, self.starts, error, least)
         if self.takes_last:

@@ -228,6 +228,7 @@ def test_shares_are_those_that_were_drawn(missed, mislabelled):
 
 def test_corpora_without_items_of_a_kind_have_no_errors_of_it():
     assert shares_of_errors([]) == (0.0, 0.0)
+    assert len(with_shares_of_errors(np.empty(0), [], [], np.empty(0, dtype=bool))) == 0
     items, _ = corpus_of(0, 0.1, 0.1)
     labelled = [item for item in items if item.labelled]
     assert shares_of_errors(labelled)[1] == 0.0
@@ -286,7 +287,3 @@ def test_no_more_errors_are_counted_than_the_shares_say():
     num_labelled = sum(item.labelled is not None for item in items)
     expected = num_labelled * wrong + (len(items) - num_labelled) * missed
     assert corrected.sum() == pytest.approx(expected)
-
-
-def test_a_corpus_without_items_is_left_alone():
-    assert len(with_shares_of_errors(np.empty(0), [], [], np.empty(0, dtype=bool))) == 0

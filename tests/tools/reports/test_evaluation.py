@@ -68,7 +68,7 @@ def test_counts_of_sentences_add_up_to_the_models_metrics(
             assert recalls[-1] == 1
 
 
-def test_errors_of_a_bad_tagger_are_counted(spoilt, tmp_path):
+def test_errors_of_a_bad_tagger_are_counted_and_its_gold_spans_have_probabilities(spoilt, tmp_path):
     evaluation = evaluate(
         spoilt.model, spoilt.validation_dataset_reader, write(tmp_path, "O"), 10, 0
     )
@@ -76,6 +76,11 @@ def test_errors_of_a_bad_tagger_are_counted(spoilt, tmp_path):
     assert evaluation.num_wrong > 0
     for label, right in zip(evaluation.labels, evaluation.counts[:, 0].sum(0)):
         assert right == evaluation.confusions.get(f"confusion-{label}>{label}", 0)
+    assert len(evaluation.examples) == 10
+    for example in evaluation.examples:
+        notes = [note for segment in example.lines["gold"] for note in segment.notes]
+        assert notes
+        assert all(0 < note.probability < 1 for note in notes)
 
 
 def test_probabilities_of_predicted_spans_are_those_of_the_prediction(spoilt, at_root):
@@ -95,17 +100,6 @@ def test_labels_of_one_place_share_its_probability(spoilt, tmp_path):
     for of_sentence in span_probabilities(spoilt.model, instances, spans):
         assert min(of_sentence) > 0
         assert sum(of_sentence) < 1
-
-
-def test_gold_spans_of_examples_have_their_probability(spoilt, tmp_path):
-    evaluation = evaluate(
-        spoilt.model, spoilt.validation_dataset_reader, write(tmp_path, "O"), 10, 0
-    )
-    assert len(evaluation.examples) == 10
-    for example in evaluation.examples:
-        notes = [note for segment in example.lines["gold"] for note in segment.notes]
-        assert notes
-        assert all(0 < note.probability < 1 for note in notes)
 
 
 def test_curves_end_at_the_models_own_point(archive, at_root):

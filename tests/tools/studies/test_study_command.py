@@ -32,30 +32,6 @@ def test_no_config_that_comes_along_sees_test_data(path):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("warm_python")
-def test_it_writes_results_and_a_table(allennlp, at_root, tmp_path, capfd):
-    config = Params.from_file(CONFIGS / "toy_bilstm_crf.jsonnet").as_dict(quiet=True)
-    config["trainer"]["num_epochs"] = 1
-    study = {
-        "variants": {"plain": config},
-        "seeds": [1],
-        "columns": [{"title": "F1", "metrics": ["best_validation_f1-measure-overall"]}],
-    }
-    (tmp_path / "study.json").write_text(json.dumps(study))
-    allennlp("study", tmp_path / "study.json", "-s", tmp_path / "out")
-    table = (tmp_path / "out/summary.md").read_text()
-    assert table.startswith("| | F1 | minutes | runs |")
-    assert table in capfd.readouterr().out
-    figure = ElementTree.parse(tmp_path / "out/summary.svg")
-    texts = {"".join(each.itertext()).strip() for each in figure.iter(f"{SVG}text")}
-    assert {"plain", "F1", "minutes"} <= texts
-    header, line = (tmp_path / "out/results.csv").read_text().splitlines()
-    assert header.startswith("variant,seed,")
-    assert "best_validation_f1-measure-overall" in header.split(",")
-    assert line.startswith("plain,1,")
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("warm_python")
 def test_variants_are_compared_with_a_baseline_and_tuned(allennlp, at_root, tmp_path, capfd):
     config = Params.from_file(CONFIGS / "toy_bilstm_crf.jsonnet").as_dict(quiet=True)
     config["trainer"]["num_epochs"] = 6
@@ -78,13 +54,17 @@ def test_variants_are_compared_with_a_baseline_and_tuned(allennlp, at_root, tmp_
     for _ in range(2):
         allennlp("study", tmp_path / "study.json", "-s", tmp_path / "out")
     out = tmp_path / "out"
-    assert "1 runs, of which 1 are finished" in capfd.readouterr().out
+    table, printed = (out / "summary.md").read_text(), capfd.readouterr().out
+    assert "1 runs, of which 1 are finished" in printed
+    assert table.startswith("| | F1 | macro F1 | minutes | runs |")
+    assert table in printed
     rows = {
         name: list(csv.DictReader((out / f"{name}.csv").read_text().splitlines()))
         for name in ("results", "differences")
     }
     results = {line["variant"]: line for line in rows["results"]}
     assert list(results) == ["longer", "plain", "plain, tuned"]
+    assert list(rows["results"][0])[:2] == ["variant", "seed"]
     differences = rows["differences"]
     assert {(line["variant"], line["column"]) for line in differences} == {
         (variant, column) for variant in ("plain, tuned", "longer") for column in ("F1", "macro F1")
@@ -97,10 +77,14 @@ def test_variants_are_compared_with_a_baseline_and_tuned(allennlp, at_root, tmp_
         assert float(line["mean"]) == pytest.approx(100 * (values[1] - values[0]), abs=0.001)
     dev = "best_validation_f1-measure-macro"
     assert float(results["plain, tuned"][dev]) > float(results["plain"][dev])
-    assert "| difference from plain | F1 | macro F1 |" in (out / "summary.md").read_text()
-    figure = ElementTree.parse(out / "differences.svg")
-    texts = {"".join(each.itertext()).strip() for each in figure.iter(f"{SVG}text")}
-    assert {"plain, tuned", "longer", "macro F1", "difference from plain, in points"} <= texts
+    assert "| difference from plain | F1 | macro F1 |" in table
+    for name, title in (
+        ("summary", "F1"),
+        ("differences", "difference from plain, in points"),
+    ):
+        figure = ElementTree.parse(out / f"{name}.svg")
+        texts = {"".join(each.itertext()).strip() for each in figure.iter(f"{SVG}text")}
+        assert {"plain, tuned", "longer", "macro F1", title} <= texts
 
 
 def test_the_examples_of_the_page_are_studies(at_root, tmp_path):

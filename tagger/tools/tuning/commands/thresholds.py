@@ -8,7 +8,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.models import Archive
 
 from tagger.metrics.label_metrics import MEASURES
-from tagger.tools.tuning.commands.changes import say_changes
+from tagger.tools.tuning.evidence import say_changes
 from tagger.training.thresholds import LEAST_POSITIVES, TuningTarget, threshold_tuner
 
 

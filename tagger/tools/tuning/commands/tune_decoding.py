@@ -21,10 +21,9 @@ from tagger.common.console import say
 from tagger.common.locations import check_output
 from tagger.metrics.label_metrics import metrics_by_label, precision_recall_f1
 from tagger.tools.tuning.commands import thresholds
-from tagger.tools.tuning.commands.changes import say_changes
 from tagger.tools.tuning.curves import decoding_curves
 from tagger.tools.tuning.decoding import LEAST_TUNED, MEANS, DecodingTuner, Settings
-from tagger.tools.tuning.evidence import few_entities, format_evidence
+from tagger.tools.tuning.evidence import few_entities, format_evidence, say_changes
 from tagger.tools.tuning.goals import Goal
 from tagger.tools.tuning.labelled_file import settings_of, tuner_on_file
 from tagger.tools.tuning.promise_record import Promise
