@@ -91,6 +91,17 @@ def test_a_common_threshold_is_the_best_of_all_that_are_the_same_for_every_label
     assert tune_common_threshold(dirty, targets, target).tolist() == tuned
 
 
+def test_a_common_threshold_serves_rare_labels_as_well_for_macro_f1_alone():
+    probabilities = torch.tensor([[0.9, 0.1]] * 10 + [[0.3, 0.25]] + [[0.3, 0.1]] * 9)
+    targets = torch.tensor([[1, 0]] * 10 + [[0, 1]] + [[0, 0]] * 9)
+    tuned = {
+        target: tune_common_threshold(probabilities, targets, target).tolist()
+        for target in ("micro", "macro")
+    }
+    assert tuned["micro"] == pytest.approx([0.6, 0.6])
+    assert tuned["macro"] == pytest.approx([0.175, 0.175])
+
+
 @pytest.mark.parametrize("tune", [tune_common_threshold, tune_thresholds])
 def test_a_threshold_of_no_positives_is_the_default(tune):
     for items in (torch.empty(0, 2), torch.rand(3, 2)):
@@ -146,3 +157,9 @@ def test_other_targets_and_shapes_are_refused(target):
         tune_common_threshold(torch.rand(2, 2), torch.ones(2, 2), target)
     with pytest.raises(ValueError, match=r"one shape \(N, C\); got \(2, 3\) and \(2, 2\)"):
         tune_thresholds(torch.rand(2, 3), torch.ones(2, 2))
+
+
+def test_a_label_of_which_every_prediction_does_harm_is_never_predicted():
+    probabilities = torch.tensor([[0.9, 1.0]] * 9 + [[0.9, 0.5]])
+    targets = torch.tensor([[1, 0]] * 9 + [[1, 1]])
+    assert tune_thresholds(probabilities, targets, "micro")[1] > 1
