@@ -110,10 +110,10 @@ def test_averaged_emissions_rank_sequences_by_the_geometric_mean(seed, head, ins
     both = ensemble(members, "emissions")
     batch = tensors(both, instances)
     predicted = both(**batch)["predicted_tags"].tolist()
-    for row, of_members in enumerate(zip(*(chains(member, batch) for member in members))):
+    for tags, *of_members in zip(predicted, *(chains(member, batch) for member in members)):
         log_probabilities = sum(chain.path_scores.log_softmax(0) for chain in of_members) / 2
         best = of_members[0].paths[int(log_probabilities.argmax())]
-        assert predicted[row][: len(best)] == list(best)
+        assert tags[: len(best)] == list(best)
 
 
 @pytest.mark.parametrize("head", ["crf"])

@@ -44,9 +44,14 @@ def build(request, vocab):
     return build
 
 
+def scores_of(head, emissions):
+    return ChainScores(*(tensor.detach() for tensor in head.chain_scores(emissions)))
+
+
 def chains(head, emissions):
-    scores = ChainScores(*(tensor.detach() for tensor in head.chain_scores(emissions)))
-    return [AllPaths(scores, row, range(length)) for row, length in enumerate(LENGTHS) if length]
+    """The rows that have tokens, and their paths."""
+    scores = scores_of(head, emissions)
+    return {row: AllPaths(scores, row, range(size)) for row, size in enumerate(LENGTHS) if size}
 
 
 def spans_of(path):
@@ -58,8 +63,7 @@ def test_entities_have_the_probability_of_all_paths_that_hold_them(build, emissi
     head = build(decode_bias={"X": 2.0})
     predictions = head.predict(emissions.double(), mask_of(LENGTHS))
     num_entities = 0
-    rows = [row for row, length in enumerate(LENGTHS) if length]
-    for row, chain in zip(rows, chains(head, emissions)):
+    for row, chain in chains(head, emissions).items():
         path = predictions["predicted_tags"][row, : LENGTHS[row]].tolist()
         expected = torch.full((4,), -1.0).double()
         for label, (first, last) in spans_of(path):
@@ -79,8 +83,7 @@ def test_entities_have_the_probability_of_all_paths_that_hold_them(build, emissi
 def test_probabilities_are_those_of_what_may_be_predicted(build, emissions):
     head = build()
     marginals = head.marginals(emissions, mask_of(LENGTHS))
-    rows = [row for row, length in enumerate(LENGTHS) if length]
-    for row, chain in zip(rows, chains(head, emissions)):
+    for row, chain in chains(head, emissions).items():
         torch.testing.assert_close(
             marginals[row, : LENGTHS[row]].double(), chain.tag_marginals(), rtol=1e-5, atol=1e-6
         )
@@ -173,7 +176,7 @@ def test_minimum_risk_has_the_most_tags_expected_to_be_right(build):
     emissions, mask = torch.randn(20, 4, len(TAGS)), torch.ones(20, 4, dtype=torch.bool)
     head = build(decoding="minimum_risk")
     tags = head.decode(emissions, mask)
-    scores = ChainScores(*(tensor.detach() for tensor in head.chain_scores(emissions)))
+    scores = scores_of(head, emissions)
     for row, path in enumerate(tags.tolist()):
         chain = AllPaths(scores, row, range(4))
         # (P, P): in how many tokens two paths agree
@@ -267,7 +270,7 @@ def test_leaks_are_those_of_all_paths(encoding, kind, labels):
     at_tokens = output["expected_missed"].clone()
     readable = head.make_readable(output, lengths)
     assert not output
-    scores = ChainScores(*(tensor.detach() for tensor in head.chain_scores(emissions)))
+    scores = scores_of(head, emissions)
     num_missed = 0.0
     for row, length in enumerate(lengths):
         predicted = {
@@ -315,9 +318,7 @@ def test_candidates_are_all_entities_that_are_probable_enough(build, emissions, 
     readable = head.make_readable(output, LENGTHS)
     assert not output
     candidates, num_found = readable["candidates"], 0
-    for row, chain in zip(
-        [row for row, length in enumerate(LENGTHS) if length], chains(head, emissions)
-    ):
+    for row, chain in chains(head, emissions).items():
         expected = {}
         for path, probability in zip(chain.paths, chain.path_scores.softmax(0).tolist()):
             for first, tag in enumerate(path):

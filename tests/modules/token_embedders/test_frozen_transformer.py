@@ -59,8 +59,16 @@ def batch_of(folder, texts, max_pieces=60):
     return batch.as_tensor_dict()["tokens"]["t"], passages
 
 
-def sentences(document=DOCUMENT):
-    return [DocumentTokens(document, at, at + 1) for at in range(len(document))]
+def sentences():
+    return [DocumentTokens(DOCUMENT, at, at + 1) for at in range(len(DOCUMENT))]
+
+
+@torch.no_grad()
+def predicted(embedder, folder, texts, **options):
+    if embedder.training:
+        # Which forgets what was embedded before.
+        embedder.eval()
+    return embedder(**batch_of(folder, texts, **options)[0])
 
 
 def written(tmp_path):
@@ -98,18 +106,14 @@ def test_sentences_that_begin_inside_a_passage_may_end_in_another(embedder, fold
 
 
 def test_sentences_alone_have_others(embedder, folder):
-    embedder.eval()
-    with torch.no_grad():
-        together = embedder(**batch_of(folder, sentences())[0])
-        alone = embedder(**batch_of(folder, DOCUMENT)[0])
+    together = predicted(embedder, folder, sentences())
+    alone = predicted(embedder, folder, DOCUMENT)
     assert (together[0, :3] - alone[0, :3]).abs().max() > 1e-3
 
 
 def test_short_passages_are_those_of_the_indexer(embedder, folder):
-    embedder.eval()
-    with torch.no_grad():
-        (whole,) = embedder(**batch_of(folder, [DocumentTokens(DOCUMENT, 0, 4)], max_pieces=1)[0])
-        alone = embedder(**batch_of(folder, DOCUMENT)[0])
+    (whole,) = predicted(embedder, folder, [DocumentTokens(DOCUMENT, 0, 4)], max_pieces=1)
+    alone = predicted(embedder, folder, DOCUMENT)
     joined = torch.cat([part[: len(words)] for words, part in zip(WORDS, alone)])
     torch.testing.assert_close(whole, joined, atol=1e-5, rtol=1e-5)
 
@@ -142,8 +146,7 @@ def test_texts_that_were_not_prepared_are_embedded_beside_others(embedder, folde
 
 
 def test_prediction_writes_nothing(embedder, folder, tmp_path):
-    with torch.no_grad():
-        embedder.eval()(**batch_of(folder, sentences())[0])
+    predicted(embedder, folder, sentences())
     assert not written(tmp_path)
     embedder.prepare(batch_of(folder, sentences())[1])
     assert written(tmp_path)
@@ -218,7 +221,6 @@ def test_a_changed_mix_changes_what_was_embedded_before(embedder, folder):
 
 
 def test_passages_of_other_batches_are_not_computed_again(embedder, folder, monkeypatch):
-    embedder.eval()
     computed = []
     compute = embedder._features.compute
 
@@ -227,23 +229,18 @@ def test_passages_of_other_batches_are_not_computed_again(embedder, folder, monk
         return compute(passages, *rest)
 
     monkeypatch.setattr(embedder._features, "compute", count)
-    with torch.no_grad():
-        for sentence in sentences():
-            embedder(**batch_of(folder, [sentence])[0])
+    for sentence in sentences():
+        predicted(embedder, folder, [sentence])
     assert computed == [1, 0, 0, 0]
 
 
 def test_a_batch_equals_its_instances(embedder, folder):
-    embedder.eval()
     texts = [[Token("said")] * number for number in (1, 5, 90)]
-    with torch.no_grad():
-        tensors, _ = batch_of(folder, texts)
-        batched = embedder(**tensors)
-        embedder.train().eval()
-        for row, text in enumerate(texts):
-            (alone,) = embedder(**batch_of(folder, [text])[0])
-            got = batched[row, : len(text)]
-            torch.testing.assert_close(got, alone, atol=1e-5, rtol=1e-5)
+    batched = predicted(embedder, folder, texts)
+    embedder.train()
+    for text, together in zip(texts, batched):
+        (alone,) = predicted(embedder, folder, [text])
+        torch.testing.assert_close(together[: len(text)], alone, atol=1e-5, rtol=1e-5)
 
 
 def test_copies_share_the_transformer(embedder):

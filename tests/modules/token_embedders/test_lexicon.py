@@ -88,24 +88,17 @@ def test_terms_that_are_too_long_are_left_out_with_a_warning(folder, caplog):
     assert marked(embedder, "New York City") == [["BE.", ".S."]]
 
 
-@pytest.mark.parametrize("names", [[], ["places", "places"]])
-def test_wrong_names_are_refused(folder, names):
-    with pytest.raises(ConfigurationError, match="`names` must be the names of lists, each once"):
-        Lexicon(names, str(folder))
-
-
-def test_a_list_without_terms_is_refused(tmp_path):
-    (tmp_path / "empty.txt").write_text("\n")
-    with pytest.raises(ConfigurationError, match="empty.txt: expected a term on each line"):
-        Lexicon(["empty"], str(tmp_path))
-
-
-def test_a_missing_list_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match="drugs.txt"):
-        Lexicon(["drugs"], str(tmp_path))
-
-
-def test_a_list_in_another_encoding_is_refused_with_its_place(tmp_path):
-    (tmp_path / "names.txt").write_bytes("Ada\nJosé\n".encode("latin-1"))
-    with pytest.raises(ValueError, match=r"names.txt:2: expected UTF-8, got byte 0xe9"):
-        Lexicon(["names"], str(tmp_path))
+@pytest.mark.parametrize(
+    ("names", "content", "error", "message"),
+    [
+        ([], b"Ada\n", ConfigurationError, "`names` must be the names of lists, each once"),
+        (["a", "a"], b"Ada\n", ConfigurationError, "`names` must be the names of lists, each once"),
+        (["a"], b"\n", ConfigurationError, "a.txt: expected a term on each line"),
+        (["drugs"], b"Ada\n", FileNotFoundError, "drugs.txt"),
+        (["a"], b"Ada\nJos\xe9\n", ValueError, r"a.txt:2: expected UTF-8, got byte 0xe9"),
+    ],
+)
+def test_lists_that_cannot_be_read_are_refused(names, content, error, message, tmp_path):
+    (tmp_path / "a.txt").write_bytes(content)
+    with pytest.raises(error, match=message):
+        Lexicon(names, str(tmp_path))
