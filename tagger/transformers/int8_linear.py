@@ -27,9 +27,8 @@ _LARGEST_CHANGE = 0.25
 def with_int8_matrices(model: Any) -> Any:
     """Returns a transformer whose linear layers multiply 8-bit integers; it shares all weights.
 
-    Rows with a few very large values lose the others when they are rounded. So the hidden states of a
-    sample of pieces are compared; if they change by more than a quarter of their standard deviation, the
-    model itself is returned. It is in evaluation mode, in float32 on the CPU.
+    The model itself is returned if the hidden states of a sample change by more than a quarter of their
+    standard deviation, since a few very large values in a row hide the others when it is rounded.
     """
     weights = [*model.parameters(), *model.buffers()]
     rounded = copy.deepcopy(model, {id(each): each for each in weights})

@@ -35,11 +35,7 @@ def precision_of_frozen(precision: str, device: torch.device) -> str:
 
 
 def _has_bfloat16_matrices(device: torch.device) -> bool:
-    """Whether a device has units for matrices in bfloat16.
-
-    A processor that has instructions for vectors of bfloat16 alone, AVX-512 without AMX, loses more by
-    converting than it gains: docs/how_to/fine_tuning.md.
-    """
+    # With AVX-512 but without AMX, converting costs more than it gains: docs/how_to/fine_tuning.md.
     if device.type == "cuda":
         return torch.cuda.get_device_capability(device) >= (8, 0)
     return device.type == "cpu" and bool(_capabilities().get("amx_bf16"))

@@ -124,18 +124,10 @@ class WordFeatures:
     ) -> List[Tuple[int, torch.Tensor]]:
         """Computes the features of passages, in batches of equal padded length.
 
-        On a CPU with MKL they do not depend on what else is computed.
-
-        Args:
-            passages: The passages.
-            device: Where to compute.
-            mix: The weight of each layer, (H,) float32, to sum up the layers; None keeps all.
-            batches_at_once: How many batches share PyTorch's threads; 1 on a GPU, and if several threads
-                call this.
-
-        Returns:
-            The index of each passage, and its features, float32 on `device`: (W, D) with `mix`, else
-            (W, H, D). Passages of equal length are adjacent.
+        On a CPU with MKL they do not depend on what else is computed. `mix` are weights of layers, (H,)
+        float32, to sum them up. `batches_at_once` share PyTorch's threads; it is 1 on a GPU, and if
+        several threads call this. Returns the index of each passage, and its features, float32 on
+        `device`: (W, D) with `mix`, else (W, H, D). Passages of equal length are adjacent.
         """
         if not passages:
             return []

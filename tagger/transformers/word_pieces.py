@@ -15,15 +15,8 @@ class WordPieces:
     """Cuts words into pieces, each distinct word once.
 
     Each word is cut by itself, as inside a sentence. A word without a piece, such as one of invisible
-    characters, gets the unknown piece, so that each word has at least one.
-
-    A tokenizer that tells words by the blank before them must have been made with
-    `add_prefix_space=True`.
-
-    Attributes:
-        start_pieces: The special pieces before a text, such as `[CLS]`.
-        end_pieces: The special pieces after a text, such as `[SEP]`.
-        padding: The piece that pads.
+    characters, gets the unknown piece. A tokenizer that tells words by the blank before them must have
+    been made with `add_prefix_space=True`.
     """
 
     def __init__(self, tokenizer: Any) -> None:
@@ -60,11 +53,7 @@ class WordPieces:
     def padded(
         self, windows: Sequence[Sequence[int]], min_length: int = 0
     ) -> Tuple[torch.Tensor, torch.Tensor]:
-        """Makes a batch of windows, with the special pieces around each.
-
-        Returns:
-            The pieces, (N, L) int64, L at least `min_length`, and their mask, (N, L) bool.
-        """
+        """Returns windows with special pieces, (N, L) int64, L at least `min_length`, and their mask."""
         rows = [[*self.start_pieces, *own, *self.end_pieces] for own in windows]
         length = max(min_length, *map(len, rows))
         padded = [row + [self.padding] * (length - len(row)) for row in rows]

@@ -34,13 +34,8 @@ _FEW_LINES = 1_000
 class LabelledSentence:
     """A sentence of a file.
 
-    Attributes:
-        tokens: Its tokens; those of a text have offsets in it.
-        tags: The tag of each as a column file spells it; None if tags are not read.
-        spelling: How they are spelled.
-        place_of: Says for messages where the token of an index stands.
-        text: The text of the sentence; None where the file does not keep it.
-        source: The text of the file that it is from; None for a column file.
+    Its tokens have offsets in its `text`, which column files do not keep, a part of the text `source`.
+    `place_of` says for messages where the token of an index stands.
     """
 
     tokens: List[Token]
@@ -133,18 +128,9 @@ class TextFiles:
     """Reads files of texts with entities, in the formats of `tagger.data.formats`.
 
     A text without tokens is split, and a token is cut where an entity begins or ends inside it. What
-    becomes of the texts is counted and logged.
-
-    Attributes:
-        spelling: How the tags of column files are spelled, which those of texts become.
-        tokenizer: Splits texts without tokens.
-        language: The spaCy code of the language by whose rules sentences end.
-        most_tokens: The most tokens of a text that is not cut into sentences.
-        overlapping: As for `check_overlaps`. Where a token may have several labels, `"refuse"` keeps
-            overlapping entities.
-        options: Options of `read_texts`, of which None is left out.
-        has_tags: Whether tags are read; without them texts need no entities.
-        are_documents: Whether every text is split into sentences, where the file tells none.
+    becomes of the texts is counted and logged. `most_tokens` is the reader's `max_sentence_tokens`, and
+    `options` are those of `read_texts`, of which None is left out. If texts `are_documents`, each is
+    split into sentences, where the file tells none.
     """
 
     spelling: TagSpelling

@@ -70,13 +70,6 @@ def test_shares_of_the_data_have_batches_of_like_length_at_the_same_places(lengt
     assert np.corrcoef(means)[0, 1] > 0.9
 
 
-def test_unshuffled_batches_go_from_long_to_short_or_stay_in_place(lengths):
-    ends = [lengths[[batch[0], batch[-1]]] for batch in ordered_batches(lengths, 100)]
-    assert (np.diff(np.concatenate(ends)) <= 0).all()
-    in_place = np.concatenate(ordered_batches(lengths, 100, sort=False))
-    assert in_place.tolist() == list(range(len(lengths)))
-
-
 def shuffled_within(lengths, max_tokens, seed=0):
     return shuffled_batches_within(lengths, max_tokens, np.random.default_rng(seed))
 

@@ -218,6 +218,9 @@ def test_a_missing_file_is_named_with_the_script_that_prepares_it(
         ({"max_document_tokens": 0}, "`max_document_tokens` must be at least 1; got 0"),
         ({"documents": "docstart", "instances": "words"}, "documents, sentences; got 'words'"),
         ({"instances": "sentences"}, "set `documents` to one of docstart, blank_lines"),
+        ({"max_sentence_tokens": 0}, "`max_sentence_tokens` must be at least 1"),
+        ({"format": "doccanno"}, "`format` must be one of"),
+        ({"overlapping": "longst"}, "`overlapping` must be one of"),
     ],
 )  # fmt: skip
 def test_bad_settings_are_configuration_errors(settings, message):

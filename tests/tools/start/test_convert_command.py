@@ -68,10 +68,6 @@ def test_a_name_that_tells_no_format_is_refused(convert, path, tmp_path):
         SystemExit, match=r"a.jsonl: its name does not tell the format; name one by `--to`: docc"
     ):
         convert(path, tmp_path / "a.jsonl")
-    with pytest.raises(SystemExit, match=r"format doccano has no `label_names`"):
-        convert(path, tmp_path / "a.conll", "--label-names", "O")
-    with pytest.raises(SystemExit, match=r"there is no format 'docano'"):
-        convert(path, tmp_path / "a.jsonl", "--to", "docano")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from tagger.data import ColumnDatasetReader
 from tagger.data.formats import FORMATS, read_texts, write_texts
 from tagger.tools.start.config import sizes_for
 from tagger.tools.start.start import start
-from tagger.tools.start.survey import survey
 from tests.conftest import ROOT
 
 TOY = (ROOT / "data/toy/train.txt").read_text()
@@ -324,12 +323,6 @@ def test_a_file_that_cannot_be_read_is_named_in_one_line(
 def test_a_file_that_is_not_there_is_named(path, got, allennlp):
     with pytest.raises(SystemExit, match=f"^start: .*expected a file, got {got}"):
         allennlp("start", path, "-o", "mine.jsonnet")
-
-
-def test_the_corpus_of_the_toy_is_seen_as_its_config_says(tmp_path):
-    found = survey([ROOT / "data/toy/train.txt", ROOT / "data/toy/dev.txt"])
-    assert found.scheme.source_encoding == "BIO"
-    assert [len(file.sentences) for file in found.files] == [60, 15]
 
 
 @pytest.mark.parametrize("name", ["label_studio", "spacy", "huggingface", "conllu", "brat", "csv"])

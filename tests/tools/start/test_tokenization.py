@@ -1,6 +1,5 @@
 import pytest
 
-from tagger.data.joined_text import join_tokens
 from tagger.tools.start.languages import guess_language
 from tagger.tools.start.tokenization import find_tokenization
 
@@ -34,9 +33,3 @@ def test_a_regular_expression_must_be_worth_it():
 
 def test_few_frequent_words_are_english():
     assert guess_language(["Elm", "St", "Salem"]) == "en"
-
-
-def test_joined_tokens_stand_where_the_spans_say():
-    for tokens in (ENGLISH, FRENCH, ADDRESS, CLINICAL, NOTES, ['"', "So", '"', "?"]):
-        text, spans = join_tokens(tokens)
-        assert [text[start:end] for start, end in spans] == tokens
