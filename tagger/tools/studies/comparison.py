@@ -12,7 +12,7 @@ import numpy as np
 from tagger.metrics.intervals import percentile_intervals
 from tagger.metrics.label_metrics import MEASURES, macro_average_of_draws, precision_recall_f1
 from tagger.tools.runs.results import Column, format_rows, read_table, write_table
-from tagger.tools.runs.sentence_counts import SentenceCounts
+from tagger.tools.runs.work import SentenceCounts
 
 NUM_RESAMPLES = 2_000
 _PREFIX = "test_"

@@ -14,8 +14,7 @@ from tagger.tools.runs.results import (
     tabulate,
     write_results,
 )
-from tagger.tools.runs.sentence_counts import COUNTS_FILE, SentenceCounts
-from tagger.tools.runs.work import tune
+from tagger.tools.runs.work import COUNTS_FILE, SentenceCounts, tune
 from tagger.tools.studies.comparison import (
     Difference,
     compare,

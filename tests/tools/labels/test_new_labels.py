@@ -1,11 +1,20 @@
-"""A tagger of new labels as it starts, and what it may say of the sentences."""
+"""What new sentences may say, how a tagger of new labels starts, and the bias against these."""
 
+import numpy as np
+import pytest
 import torch
-from allennlp.data import Token, Vocabulary
+from allennlp.data import Instance, Token, Vocabulary
 from allennlp.data.fields import TextField
 
 from tagger.data.fields import TagSetsField
 from tagger.spans import possible_tags
+from tagger.tools.labels.new_label_bias import (
+    BIASES,
+    choose_bias,
+    counts_by_bias,
+    f1_by_bias,
+    with_old_entities,
+)
 from tagger.tools.labels.student import open_outside, with_new_rows, with_new_tags
 
 OLD, NEW = ["O", "B-PER", "I-PER"], ["O", "B-PER", "I-PER", "B-ORG", "I-ORG"]
@@ -62,3 +71,78 @@ def test_new_tags_come_after_the_old_ones_and_start_as_outside_with_mean_transit
     }.items():
         mean = sum(weights[transitions][at[a], at[b]] for a, b in analogous) / 2
         torch.testing.assert_close(grown[transitions][at[pair[0]], at[pair[1]]], mean)
+
+
+def instance_of(tags):
+    text = TextField([Token(f"w{t}") for t in range(len(tags))])
+    field = TagSetsField(possible_tags(tags, "BIO", "BIO", "?"), text)
+    return Instance({"tokens": text, "tags": open_outside(field, ["ORG"], "BIO")})
+
+
+class Tagger:
+    """Finds the same tags everywhere."""
+
+    tag_encoding = "BIO"
+
+    def __init__(self, tags):
+        self.tags = tags
+
+    def eval(self):
+        return self
+
+    def forward_on_instances(self, instances):
+        assert all(set(each.fields) == {"tokens"} for each in instances)
+        return [{"tags": self.tags} for _ in instances]
+
+
+@pytest.mark.parametrize(
+    ("labelled", "found", "expected"),
+    [
+        ("O O O", "B-PER I-PER O", "B-PER I-PER O"),
+        # An entity that shares a token with a labelled one is none.
+        ("O B-ORG O O", "B-PER I-PER O B-LOC", "O B-ORG O B-LOC"),
+        # An old label in the new file counts more than what the tagger says.
+        ("B-LOC O O", "B-PER O B-PER", "B-LOC O B-PER"),
+        # Where nobody looked, nothing is known.
+        ("O ? O O", "B-PER I-PER O B-PER", "O ? O B-PER"),
+    ],
+)
+def test_what_the_old_tagger_finds_is_right_where_it_contradicts_no_label(
+    labelled, found, expected
+):
+    instance = instance_of(labelled.split())
+    (completed,) = with_old_entities(Tagger(found.split()), [instance])
+    assert completed["tags"].labels == expected.split()
+    assert completed["tokens"] is instance["tokens"]
+
+
+def test_the_best_bias_among_those_that_keep_the_old_labels_is_chosen():
+    # F1 of new and of old labels under the first four biases; all others find nothing.
+    counts = np.zeros((len(BIASES), 3, 2), np.int64)
+    counts[:, 2] = 100
+    for row, rights in zip(counts, [(80, 90), (82, 96), (70, 97), (60, 98)]):
+        row[0], row[1] = rights, 100
+    assert f1_by_bias(counts)[0] == pytest.approx([0.8, 0.9])
+    assert choose_bias(counts, 0.005) == BIASES[3]
+    assert choose_bias(counts, 0.015) == BIASES[2]
+    assert choose_bias(counts, 0.025) == BIASES[1]
+    # The first of equal ones changes least.
+    counts[0] = counts[1]
+    assert choose_bias(counts, 1) == 0
+    assert choose_bias(np.zeros_like(counts), 0) == 0
+
+
+def test_counts_are_of_new_and_of_old_labels_under_each_bias(archive):
+    path = archive.config["validation_data_path"]
+    instances = list(archive.validation_dataset_reader.read(path))
+    counts = counts_by_bias(archive.model, instances, ["PER"])
+    assert counts.shape == (len(BIASES), 3, 2)
+    gold = [tag for each in instances for tag in each["tags"].labels if tag[:2] in ("B-", "U-")]
+    num_new = sum(tag.endswith("PER") for tag in gold)
+    assert (counts[:, 2] == [num_new, len(gold) - num_new]).all()
+    found = counts[:, 1, 0]
+    assert (np.diff(found) <= 0).all()
+    assert found[-1] < found[0]
+    outputs = archive.model.forward_on_instances(instances)
+    opened = [tag for each in outputs for tag in each["tags"] if tag[:2] in ("B-", "U-")]
+    assert counts[0, 1].sum() == len(opened)

@@ -1,4 +1,4 @@
-"""Texts are ranked by what is in doubt in them, and come with questions."""
+"""Texts are ranked by what is in doubt in them, and come with questions that fit a budget."""
 
 import numpy as np
 import pytest
@@ -7,6 +7,7 @@ from allennlp.common.checks import ConfigurationError
 from tagger.data.formats import ASKED, OPEN, AnnotatedText, Annotation
 from tagger.predictors import SequenceTaggerPredictor
 from tagger.tools.labels.ranking import _joined, _rarity, pool_of, rank_texts, read_pool
+from tagger.tools.labels.selection import select
 from tagger.tools.labels.uncertainty import UncertainSentence
 
 TEXTS = [
@@ -113,3 +114,46 @@ def test_what_cannot_be_ranked_is_named(predictor, tmp_path):
     (tmp_path / "texts.jsonl").write_text('It rained .\n{"words": []}\n', encoding="utf-8")
     with pytest.raises(ConfigurationError, match=r"texts.jsonl:2: .*words"):
         list(read_pool(predictor, str(tmp_path / "texts.jsonl")))
+
+
+WORDS = ["1 - 0", "2 - 5", "a b c", "a b d", "A B C", "e f g h i j"]
+
+
+@pytest.mark.parametrize(
+    ("budget", "most_similar", "expected"),
+    [
+        # Digits are alike, and so are capitals: two of the six are asked before.
+        (100, 0.8, [5, 4, 3, 1]),
+        # `a b c` and `a b d` have a cosine of 3 / 5.
+        (100, 0.5, [5, 4, 1, 3]),
+        # What does not fit is left out, and what does is looked for.
+        (5, 0.8, [4]),
+        (8, 2.0, [5]),
+        (0, 0.8, []),
+    ],
+)
+def test_the_first_that_fit_and_are_new_are_chosen(budget, most_similar, expected):
+    places = [whole(each) for each in WORDS]
+    assert select(np.arange(6.0), places, budget, most_similar) == expected
+
+
+def whole(sentence):
+    words = sentence.split()
+    return words, 0, len(words) - 1
+
+
+def test_the_same_words_wait_until_all_others_are_asked_and_must_stand_elsewhere():
+    texts = ["in Rom today", "in ROM today", "of Rom", "Oslo", "from Rom to Rom"]
+    places = [(text.split(), *at) for text, at in zip(texts, [(1, 1)] * 3 + [(0, 0), (1, 1)])]
+    places.append((texts[4].split(), 3, 3))
+    scores = np.array([6.0, 5, 4, 1, 3, 2])
+    assert select(scores, places, 100) == [0, 3, 2, 4, 5]
+    assert select(scores, places, 3) == [0, 3, 2]
+    assert select(scores, places, 100, 2.0) == [0, 2, 4, 5, 3]
+
+
+def test_a_question_is_compared_with_all_before(monkeypatch):
+    monkeypatch.setattr("tagger.tools.labels.selection._BLOCK", 2)
+    words = [whole(each) for each in WORDS]
+    assert select(np.arange(6.0), words, 100) == [5, 4, 3, 1]
+    assert select(np.zeros(0), [], 100) == []

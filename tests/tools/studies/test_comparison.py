@@ -3,7 +3,7 @@ import pytest
 
 from tagger.metrics.label_metrics import metrics_by_label
 from tagger.tools.runs.results import Column
-from tagger.tools.runs.sentence_counts import SentenceCounts
+from tagger.tools.runs.work import SentenceCounts
 from tagger.tools.studies.comparison import compare, format_differences
 
 LABELS = ["LOC", "PER"]
