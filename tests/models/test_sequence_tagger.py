@@ -22,9 +22,13 @@ def params(at_root):
     return Params.from_file(CONFIGS / "toy_bilstm_crf.jsonnet")
 
 
+def reader_of(params, **changes):
+    return DatasetReader.from_params(Params({**params["dataset_reader"].as_dict(), **changes}))
+
+
 @pytest.fixture
 def reader(params):
-    return DatasetReader.from_params(params["dataset_reader"].duplicate())
+    return reader_of(params)
 
 
 @pytest.fixture
@@ -39,9 +43,7 @@ def instance(reader, words, tags):
 
 
 def build(params, instances, **changes):
-    model_params = params["model"].duplicate()
-    for name, value in changes.items():
-        model_params[name] = value
+    model_params = Params({**params["model"].duplicate().params, **changes})
     return Model.from_params(model_params, vocab=Vocabulary.from_instances(instances))
 
 
@@ -64,8 +66,7 @@ def test_every_parameter_gets_a_gradient(params, instances):
 @pytest.mark.parametrize("head", ["crf", "softmax"])
 def test_tags_that_are_known_in_part_train_and_are_measured(head, params):
     encodings = {"source_encoding": "IOB1", "tag_encoding": "BIOUL"}
-    reader_params = {**params["dataset_reader"].as_dict(), **encodings, "unknown_tag": "?"}
-    reader = DatasetReader.from_params(Params(reader_params))
+    reader = reader_of(params, **encodings, unknown_tag="?")
     partial = [instance(reader, ["Ann", "Lee", "left"], ["I-PER", "?", "O"])]
     model = build(params, partial, head={"type": head})
     batch = tensors(model, partial)
@@ -88,9 +89,7 @@ def test_tags_that_are_known_in_part_train_and_are_measured(head, params):
 
 
 def test_iobes_tags_are_entities(params):
-    reader_params = {**params["dataset_reader"].as_dict(), "tag_encoding": "IOBES"}
-    reader = DatasetReader.from_params(Params(reader_params))
-    sentences = list(reader.read("data/toy/dev.txt"))
+    sentences = list(reader_of(params, tag_encoding="IOBES").read("data/toy/dev.txt"))
     model = build(params, sentences).eval()
     assert model.tag_encoding == "IOBES"
     output = model.forward_on_instances(sentences[:3])
@@ -189,8 +188,7 @@ def test_predicted_tags_keep_to_the_encoding(params, instances):
 
 
 def test_plain_labels_that_spell_no_spans_can_be_tagged(params):
-    params["dataset_reader"].update({"source_encoding": None, "tag_encoding": None})
-    reader = DatasetReader.from_params(params["dataset_reader"])
+    reader = reader_of(params, source_encoding=None, tag_encoding=None)
     tagged = [(["the", "cat"], ["DET", "NOUN"]), (["sleep"], ["VERB"])]
     instances = [instance(reader, *each) for each in tagged]
     model = build(params, instances).eval()

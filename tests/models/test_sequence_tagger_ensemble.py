@@ -165,18 +165,21 @@ def test_thresholds_are_averaged(head, instances):
     )
 
 
+@pytest.mark.parametrize(
+    ("members", "average", "message"),
+    [
+        (["crf"], "mean", "`average` must be one of.*got 'mean'"),
+        ([], "emissions", "`members` must hold at least one"),
+        (["crf", "softmax"], "emissions", "number 1 has a `SoftmaxHead`, which differs"),
+        (["model"], "emissions", "got number 0, a `Model`"),
+    ],
+)
 @pytest.mark.parametrize("head", ["crf"])
-def test_members_that_do_not_go_together_are_refused(head, instances):
-    tagger = build(instances, "crf")
-    with pytest.raises(ConfigurationError, match="`average` must be one of.*got 'mean'"):
-        ensemble([tagger], "mean")
-    with pytest.raises(ConfigurationError, match="`members` must hold at least one"):
-        SequenceTaggerEnsemble(tagger.vocab, [], "emissions")
-    other = build(instances, "softmax")
-    with pytest.raises(ConfigurationError, match="number 1 has a `SoftmaxHead`, which differs"):
-        ensemble([tagger, other], "emissions")
-    with pytest.raises(ConfigurationError, match="got number 0, a `Model`"):
-        SequenceTaggerEnsemble(tagger.vocab, [Model(tagger.vocab)], "emissions")
+def test_members_that_do_not_go_together_are_refused(members, average, message, instances):
+    vocab = Vocabulary.from_instances(instances)
+    models = [Model(vocab) if each == "model" else build(instances, each) for each in members]
+    with pytest.raises(ConfigurationError, match=message):
+        SequenceTaggerEnsemble(vocab, models, average)
 
 
 @pytest.fixture(scope="session")
