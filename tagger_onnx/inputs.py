@@ -17,7 +17,7 @@ class InputError(ValueError, TypeError):
 
 
 def check_text(text: Any, name: str, run_characters: Optional[int] = RUN_CHARACTERS) -> str:
-    """Returns a text as it is; it may be empty.
+    """Returns a text as it is; refuses what no tagger can split by an `InputError` about `name`.
 
     Example:
         >>> check_text(") " * 1000, "sentence") == ") " * 1000
@@ -40,7 +40,7 @@ def check_text(text: Any, name: str, run_characters: Optional[int] = RUN_CHARACT
 
 
 def check_tokens(tokens: Any, name: str = "tokens") -> List[str]:
-    """Returns the tokens of one text as a new list, which may be empty.
+    """Returns the tokens of one text as a new list; refuses what are none by an `InputError`.
 
     Example:
         >>> check_tokens(("New York", "is"))

@@ -155,12 +155,7 @@ class AwaitedCounts:
 class CountedLabels(torch.nn.Module):
     """The counts of C labels among N training items, as buffers that are saved with the model.
 
-    Args:
-        label_counts: The number of training items that have each label, by index.
-        num_items: The number of training items whose labels are known.
-        vocab: Holds the labels, instead of both numbers, which the trainer then supplies when training
-            starts; they are unknown until then.
-        label_namespace: The vocabulary's namespace of the labels.
+    The trainer supplies them when training starts, if they are given by `vocab`, which holds the labels.
     """
 
     label_counts: torch.Tensor

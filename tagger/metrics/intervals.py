@@ -32,21 +32,13 @@ def bootstrap_intervals(
     num_resamples: int = 1_000,
     seed: int = 0,
 ) -> Tuple[np.ndarray, np.ndarray]:
-    """Returns 95 % intervals of measures over a sample of documents, by the percentile bootstrap.
+    """Returns 95 % intervals of measures over S documents, by the percentile bootstrap: bounds, (...) each.
 
     Each resample draws as many documents as there are, with replacement (Efron & Tibshirani 1993,
     chapter 13). Spans of one document are not independent: where only sentences are known, or few
     documents bear on a measure, the intervals are too narrow. They say nothing about the seed's draw.
-
-    Args:
-        counts: (S, ...) counts of each of S documents or sentences, at least one, which add up.
-        measure: Computes measures, (R, ...), from the sums of R resamples, (R, ...); NaN where one is
-            undefined. Such resamples are left out of its interval.
-        num_resamples: The number of resamples.
-        seed: The seed of the draws.
-
-    Returns:
-        The lower and the upper bounds, (...) each; NaN where a measure is undefined in all resamples.
+    `counts`, (S, ...), add up; `measure` computes measures, (R, ...), from sums of R resamples,
+    NaN where one is undefined. Such resamples are left out; without others, the interval is NaN.
     """
     rng = np.random.default_rng(seed)
     shape = counts.shape[1:]

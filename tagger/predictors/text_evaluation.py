@@ -43,15 +43,11 @@ def evaluate_joined_tokens(tagger: SavedTagger, instances: Iterable[Instance]) -
 
     The text is the file's own where the file has one, else it has the likely spacing of
     `join_tokens`. A tagger that splits text in another way than its training data loses here, and
-    only here; a warning says how many of the tokens it reproduces, if there are few.
+    only here; a warning says how many of the tokens it reproduces, if there are few. `instances` are
+    those of the dataset reader `column`, the parts of a document one after another.
 
-    Args:
-        tagger: The tagger.
-        instances: Those of the dataset reader `column`; the sentences of a document follow each other.
-
-    Returns:
-        The metrics of `evaluate_texts`, and as `reproduced-tokens` and `reproduced-borders` the share of
-        the gold tokens, and of the borders of gold entities, that are those of the tagger's tokens.
+    Returns the metrics of `evaluate_texts`, and as `reproduced-tokens` and `reproduced-borders` the
+    share of the gold tokens, and of the borders of gold entities, that are those of the tagger's tokens.
     """
     if not tagger.finds_entities:
         raise ConfigurationError("tags that spell no entities cannot be compared by characters")

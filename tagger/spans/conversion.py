@@ -83,8 +83,7 @@ def tags_of_span(
         one: for each of `tags`, whether the token may have it. The token after must not continue it.
 
     Raises:
-        ValueError: If the span does not fit the sequence, or the encoding is IOB1 or IO, in which the
-            first tag of a span may continue one.
+        ValueError: If the span does not fit the sequence, or the encoding is one of `AMBIGUOUS`.
     """
     label, (start, end) = span
     refuse_ambiguous(encoding)

@@ -139,10 +139,7 @@ def labels_opened(tags: Sequence[str], encoding: Optional[str]) -> List[Optional
     """Returns the label of each tag that always opens a span, `None` for the other tags.
 
     A legal sequence has one such tag for each span. Without an encoding, plain labels are their own.
-
-    Raises:
-        ValueError: If a tag is not one of this encoding, or it is IOB1 or IO, in which the first tag of
-            a span may continue one.
+    A tag of another encoding, and the encodings in `AMBIGUOUS`, are a `ValueError`.
 
     Example:
         >>> labels_opened(["O", "B-PER", "I-PER", "L-PER", "U-PER"], "BIOUL")

@@ -53,10 +53,9 @@ class EntityFinder:
     ) -> torch.Tensor:
         """Returns the exact probability of each entity: that it consists of these tokens and no others.
 
-        This is the sum of the probabilities of all legal sequences that contain the entity, computed as
-        in `tagger.linear_chain.span_log_probabilities` for all entities at once. If the tags spell an
-        entity illegally, such as by an `I-PER` that nothing opened, its probability is that of the
-        legal spelling. The mask is right-padded.
+        This is the sum of the probabilities of all legal sequences that contain the entity. One that the
+        tags spell illegally, such as by an `I-PER` that nothing opened, has the probability of its legal
+        spelling. The mask is right-padded.
         """
         lengths = mask.sum(1).cpu().numpy()
         # The token after the last decides whether the entity ends there.
@@ -87,13 +86,9 @@ class EntityFinder:
     def candidates(
         self, scores: ChainScores, least_probability: float, mask: torch.Tensor
     ) -> Tuple[Entities, torch.Tensor]:
-        """Returns all entities that are probable enough, whether or not a prediction holds them.
+        """Returns all entities that are probable enough, in order, with their probabilities, (N,).
 
         `least_probability` is above 0 and at most 1, the mask right-padded.
-
-        Returns:
-            The entities in the order of rows, first and last tokens; and their probabilities, (N,), as
-            from `probabilities`.
         """
         device = scores.emissions.device
         spellings = Spellings(*(each.to(device) for each in self._spellings))

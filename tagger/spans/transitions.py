@@ -48,13 +48,11 @@ def allowed_transitions(encoding: str, tags: Mapping[int, str]) -> List[Tuple[in
 
 
 def check_tags(tags: Sequence[str], encoding: str, unknown_tag: Optional[str] = None) -> None:
-    """Raises an error unless `tags` are a legal sequence of this encoding.
+    """Raises an `IllegalTagError` unless `tags` are a legal sequence of this encoding.
 
-    In IOB1 a `B-` is legal anywhere. In some places `I-` would mean the same span: the training file of
-    CoNLL-2003 has two such `B-`, and `convert_tags` replaces them.
-
-    Raises:
-        IllegalTagError: A `ValueError` that names the tag and an encoding that would fit.
+    The error names the tag and an encoding that would fit. In IOB1 a `B-` is legal anywhere. In some
+    places `I-` would mean the same span: the training file of CoNLL-2003 has two such `B-`, and
+    `convert_tags` replaces them.
     """
     position = _first_illegal(tags, encoding, unknown_tag)
     if position is None:

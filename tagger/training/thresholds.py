@@ -73,7 +73,7 @@ def tune_thresholds(
     default: float = 0.5,
     least_positives: int = 1,
 ) -> torch.Tensor:
-    """Finds the best thresholds for these items; no other thresholds are better.
+    """Finds the best thresholds, (C,), for these items; no other thresholds are better.
 
     A label is predicted if its probability is at least its threshold. Thresholds lie half way between
     two probabilities that occur, or between one of them and 0 or 1. Among equally good thresholds, the
@@ -88,15 +88,7 @@ def tune_thresholds(
             p, or the highest precision if p is out of reach. `{"recall": r}`: for each label the fewest
             predictions at a recall of at least r.
         default: The threshold of a label with fewer than `least_positives` items.
-        least_positives: How many items must have a label for its threshold to be tuned, at least 1. A
-            threshold that is best for one or two items may predict the label everywhere in other data.
-
-    Returns:
-        (C,), of the type of `probabilities`.
-
-    Raises:
-        ConfigurationError: If `target` is none of these.
-        ValueError: If the shapes differ.
+        least_positives: How many items must have a label for its threshold to be tuned, at least 1.
     """
     check_tuning_target(target)
     _check_shapes(probabilities, gold_labels)
