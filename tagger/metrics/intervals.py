@@ -32,11 +32,11 @@ def bootstrap_intervals(
     num_resamples: int = 1_000,
     seed: int = 0,
 ) -> Tuple[np.ndarray, np.ndarray]:
-    """Returns 95 % intervals of measures over S documents, by the percentile bootstrap: bounds, (...) each.
+    """Returns 95 % intervals of measures over S documents, as lower and upper bounds, (...).
 
-    Each resample draws as many documents as there are, with replacement (Efron & Tibshirani 1993,
-    chapter 13). Spans of one document are not independent: where only sentences are known, or few
-    documents bear on a measure, the intervals are too narrow. They say nothing about the seed's draw.
+    By the percentile bootstrap (Efron & Tibshirani 1993, chapter 13): each resample draws as many
+    documents as there are, with replacement. Spans of one document are not independent: where only
+    sentences are known, or few documents bear on a measure, the intervals are too narrow. They say nothing about the seed's draw.
     `counts`, (S, ...), add up; `measure` computes measures, (R, ...), from sums of R resamples,
     NaN where one is undefined. Such resamples are left out; without others, the interval is NaN.
     """
