@@ -36,7 +36,9 @@ def bootstrap_intervals(
 
     By the percentile bootstrap (Efron & Tibshirani 1993, chapter 13): each resample draws as many
     documents as there are, with replacement. Spans of one document are not independent: where only
-    sentences are known, or few documents bear on a measure, the intervals are too narrow. They say nothing about the seed's draw.
+    sentences are known, or few documents bear on a measure, the intervals are too narrow. They say
+    nothing about the seed's draw.
+
     `counts`, (S, ...), add up; `measure` computes measures, (R, ...), from sums of R resamples,
     NaN where one is undefined. Such resamples are left out; without others, the interval is NaN.
     """

@@ -56,8 +56,8 @@ def import_tagger(
     """Writes an archive whose emissions are a token classifier's logits at the first piece of each word.
 
     The archive has the head `crf`: legal sequences of the tags' encoding, and transition scores of 0
-    unless the model has a CRF itself or `transition_bias` gives others. A `ConfigurationError` refuses what
-    is not a transformer with a single linear layer above it.
+    unless the model has a CRF itself or `transition_bias` gives others. A `ConfigurationError` refuses
+    what is not a transformer with a single linear layer above it.
 
     Args:
         name_or_path: A folder, or a name in the local cache of the Hugging Face hub.
