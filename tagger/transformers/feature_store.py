@@ -57,12 +57,9 @@ class _File:
 class FeatureStore:
     """The features of passages, by key.
 
-    Args:
-        root: The folder of all stores.
-        settings: The name of this store, which tells all that decides the features but the passage.
-        shape: (H, D).
-        max_bytes: The most bytes of all stores. Files that were used least recently make room, but none
-            that this process uses; if that is not enough, nothing is written.
+    `settings` name this store among those below `root`, `shape` is (H, D), and `max_bytes` are those of
+    all stores. Files that were used least recently make room, but none that this process uses; if that
+    is not enough, nothing is written.
     """
 
     def __init__(self, root: Path, settings: str, shape: Tuple[int, int], max_bytes: float) -> None:

@@ -90,7 +90,7 @@ def _outside_archive(name: str) -> Transformer:
     for place in beside:
         # A run may have this name too.
         with archive_guard.suspended():
-            is_transformer = bool(_weights_in(place))
+            is_transformer = bool(weights_in(place))
         if is_transformer:
             return _transformer_in(place)
     looked = ", ".join(dict.fromkeys(str(place.absolute()) for place in [*named, *beside]))
@@ -135,7 +135,7 @@ def _carried_in(folder: Path) -> CarriedTransformer:
 def transformer_files(folder: Union[str, Path]) -> List[Path]:
     """Returns the files of a transformer, sorted by name, or raises a `ConfigurationError`."""
     folder = Path(folder)
-    weights = _weights_in(folder)
+    weights = weights_in(folder)
     if not weights or not (folder / "config.json").is_file():
         raise ConfigurationError(
             f"`model_name`: expected a transformer in {folder.absolute()}, `config.json` and "
@@ -146,7 +146,8 @@ def transformer_files(folder: Union[str, Path]) -> List[Path]:
     return sorted({*weights, *others}, key=lambda file: file.name)
 
 
-def _weights_in(folder: Path) -> List[Path]:
+def weights_in(folder: Path) -> List[Path]:
+    """Returns the files of weights in a folder; none if it holds no transformer."""
     return next(filter(None, (sorted(folder.glob(each)) for each in _WEIGHTS)), [])
 
 

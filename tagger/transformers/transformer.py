@@ -10,12 +10,7 @@ from tagger_compat import outside_transformers
 
 
 class Transformer(NamedTuple):
-    """A transformer's files.
-
-    Attributes:
-        folder: The folder of its weights, its config and its tokenizer, as `save_pretrained` writes it.
-        digest: The SHA-256 of these files, in hexadecimal.
-    """
+    """A folder as `save_pretrained` writes it, and the SHA-256 of its files, in hexadecimal."""
 
     folder: Path
     digest: str

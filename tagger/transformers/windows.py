@@ -40,15 +40,10 @@ _OFFSET_MODELS = (
 
 
 class Passage(NamedTuple):
-    """A run of whole sentences that a transformer reads together.
+    """A run of whole sentences that a transformer reads together."""
 
-    Attributes:
-        pieces: The pieces of all words, (P,) int32.
-        num_pieces: The number of pieces of each word, (W,) int32, at least 1; their sum is P.
-    """
-
-    pieces: np.ndarray
-    num_pieces: np.ndarray
+    pieces: np.ndarray  # (P,) int32
+    num_pieces: np.ndarray  # (W,) int32, at least 1; their sum is P
 
     def key(self) -> bytes:
         """Returns 16 bytes that differ for other passages."""
@@ -133,10 +128,7 @@ def passages_of(
 def overlapping_windows(num_pieces: int, max_pieces: int, overlap: int) -> List[Window]:
     """Returns windows of about the same size; each piece of the text is kept from one of them.
 
-    Args:
-        num_pieces: The number of pieces of the text.
-        max_pieces: The most pieces of a window, without special ones.
-        overlap: At least how many pieces two windows share; below `max_pieces`.
+    Two windows share at least `overlap` pieces, which is below `max_pieces`.
 
     Example:
         >>> overlapping_windows(10, max_pieces=6, overlap=2)
@@ -209,12 +201,9 @@ def kept_states(
 def pool_pieces(
     states: torch.Tensor, num_pieces: torch.Tensor, pooling: str = "mean"
 ) -> torch.Tensor:
-    """Makes one state for each word, (W, ...), of those of its pieces. Gradients flow through.
+    """Makes one state for each word, (W, ...), of those of its pieces, (P, ...), with gradients.
 
-    Args:
-        states: (P, ...) floating-point, the states of the pieces of all words in order.
-        num_pieces: (W,) int64, the number of pieces of each word, at least 1; their sum is P.
-        pooling: `"mean"` of the pieces, or the `"first"` or the `"last"` piece alone.
+    `num_pieces`, (W,) int64, are at least 1, and their sum is P.
     """
     check_is_one_of("pooling", pooling, POOLINGS)
     num_pieces = num_pieces.to(states.device)

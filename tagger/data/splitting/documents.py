@@ -55,17 +55,11 @@ def documents_of_rows(
 ) -> Optional[Documents]:
     """Finds the documents of a column file; None if nothing tells at least two of them.
 
-    Args:
-        sentences: The lines of each sentence.
-        gaps: The lines before each sentence that belong to no sentence: blank lines, comments, and
-            `-DOCSTART-` lines.
-        name: The name of the file, for messages.
-        others: The columns of tokens and tags, which tell no documents; negative ones count from the
-            end.
-        how: What tells them: `docstart`, `comments`, `blank_lines`, the number of a column, or `none`.
-            None for the first of these that does: `-DOCSTART-` lines; comments such as `# newdoc` or
-            `# doc_id = 5`; a column with a name that several sentences in a row share; a column of
-            offsets that start again; two or more blank lines in a row.
+    `gaps` are the lines before each sentence that belong to none, and `others` the columns of tokens and
+    tags. `how` says what tells them: `docstart`, `comments`, `blank_lines`, the number of a column, or
+    `none`; by default the first of these that does: `-DOCSTART-` lines; comments such as `# newdoc` or
+    `# doc_id = 5`; a column with a name that several sentences in a row share; a column of offsets that
+    start again; two or more blank lines in a row.
     """
     num_columns = len(sentences[0][0].columns)
     if how is None:
@@ -103,13 +97,9 @@ def documents_of_texts(
 ) -> Optional[Documents]:
     """Finds the documents of a file of texts; None if nothing tells at least two of them.
 
-    Args:
-        texts: The texts.
-        name: The name of the file, for messages.
-        format: The name of its format.
-        how: What tells them: a key of the texts' properties, such as `doc_id` or `meta.doc`; `texts` if
-            each text is a document; or `none`. None for the first of these that does: `DOCUMENT_KEYS`;
-            the files of brat; texts of several sentences; texts of 500 characters or more on average.
+    `how` says what tells them: a key of the texts' properties, such as `doc_id` or `meta.doc`; `texts`
+    if each text is a document; or `none`; by default the first of these that does: `DOCUMENT_KEYS`; the
+    files of brat; texts of several sentences; texts of 500 characters or more on average.
     """
     if how == NONE or (how is None and len(texts) < 2):
         return None

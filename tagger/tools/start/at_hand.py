@@ -4,10 +4,11 @@ import os
 from pathlib import Path
 from typing import Dict, List, NamedTuple
 
+from tagger.transformers.pretrained import FOLDER_VARIABLE, weights_in
+
 #: Where `fetch-encoder` writes them, below the working directory.
 _TRANSFORMER = Path("data/all-MiniLM-L6-v2")
 _GLOVE = Path("data/glove/glove.6B.50d.txt")
-_WEIGHTS = ("model*.safetensors", "pytorch_model*.bin")
 
 
 class AtHand(NamedTuple):
@@ -27,7 +28,7 @@ def pretrained_at_hand(language: str) -> AtHand:
         return AtHand({}, [f"no pretrained transformer, since the texts are not English; {advice}"])
     settings: Dict[str, str] = {}
     said = []
-    others = os.environ.get("TAGGER_TRANSFORMERS")
+    others = os.environ.get(FOLDER_VARIABLE)
     places = [*([Path(others, _TRANSFORMER.name)] if others else []), _TRANSFORMER]
     transformer = next(filter(_is_transformer, places), None)
     if transformer is not None:
@@ -50,5 +51,4 @@ def pretrained_at_hand(language: str) -> AtHand:
 
 
 def _is_transformer(folder: Path) -> bool:
-    has_weights = any(next(folder.glob(each), None) for each in _WEIGHTS)
-    return has_weights and (folder / "config.json").is_file()
+    return bool(weights_in(folder)) and (folder / "config.json").is_file()

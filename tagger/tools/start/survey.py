@@ -24,11 +24,7 @@ from tagger_onnx.sentences import MOST_TOKENS
 
 
 class TextFile(NamedTuple):
-    """The texts of a file of an annotation tool, without those that have no token.
-
-    Attributes:
-        cut: The texts as the dataset reader sees them: with tokens, and long ones cut into sentences.
-    """
+    """The texts of an annotation tool that have a token, and as the dataset reader cuts them."""
 
     format: str
     texts: List[AnnotatedText]

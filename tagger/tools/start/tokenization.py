@@ -37,15 +37,10 @@ _MOST_SENTENCES = 2_000
 
 
 class Tokenization(NamedTuple):
-    """A tokenizer that makes tokens like those of a corpus.
+    """A tokenizer that makes tokens like those of a corpus in a language, whose script may have blanks.
 
-    Attributes:
-        tokenizer: The tokenizer.
-        language: The spaCy code of the texts' language.
-        shares: For each tokenizer, the F1 of its tokens against those of the corpus; the best
-            first.
-        of: What the shares are of: tokens, or of texts without tokens the borders of entities.
-        has_blanks: Whether the script has blanks between words.
+    `shares` are the F1 of each tokenizer's tokens against those of the corpus, the best first, or of
+    texts without tokens the share `of` borders of entities.
     """
 
     tokenizer: Tokenizer
