@@ -23,16 +23,10 @@ Encoder = Callable[[Iterable[bytes], BinaryIO], None]
 
 
 class Layout(NamedTuple):
-    """What the input and the output look like.
+    """What the input and the output look like: the options of `predict-file` of these names.
 
-    Attributes:
-        text_column: The column of a Parquet input that has texts or lists of tokens.
-        column: The column of predictions of a Parquet output.
-        nested: Whether this column has fields instead of a text in JSON.
-        format: The name of a format of `tagger.data.formats` to write, for texts with the predicted
-            entities; None for predictions.
-        input_format: The name of the input's format; None for lines, or rows of Parquet. The other
-            properties of its texts are kept where `format` has room for them.
+    `input_format` is None for lines, or rows of Parquet. Other properties of its texts are kept where
+    `format`, None for predictions, has room for them.
     """
 
     text_column: str = "text"

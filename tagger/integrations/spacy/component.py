@@ -71,13 +71,7 @@ class AllenNlpTagger(Pipe):
 
     @property
     def tagger(self) -> "SavedTagger":
-        """The tagger, as `tagger.load` gives it, with the biases.
-
-        Raises:
-            FileNotFoundError: If there is no archive.
-            ConfigurationError: If the archive is refused, its tags spell no entities, or a bias does
-                not fit.
-        """
+        """The tagger, as `tagger.load` gives it, with the biases."""
         if self._tagger is None:
             import tagger
             from tagger.common.from_allennlp import ConfigurationError

