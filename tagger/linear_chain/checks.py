@@ -8,6 +8,7 @@ Letters: `B` rows (sequences), `T` tokens, `K` tags.
 
 from typing import Any, NamedTuple, Optional, Tuple
 
+import numpy as np
 import torch
 
 from tagger.linear_chain.chain_scores import ChainScores, allowed_tags
@@ -195,7 +196,7 @@ def checked_mask(
     values = array_on_cpu(is_real)
     # (B, T - 1): a real token after a masked one
     rises = values[:, 1:] > values[:, :-1]
-    lengths = torch.as_tensor(values.sum(1))
+    lengths = values.sum(1) if values is is_real else torch.from_numpy(values.sum(1))
     if is_elsewhere(mask) and is_declared_right_padded(mask):
         torch._assert_async(~rises.any(), "`mask` was declared to be right-padded, but has a hole")
         return lengths, None
@@ -204,13 +205,13 @@ def checked_mask(
 
 def _check_lengths(lengths: torch.Tensor, num_tokens: int) -> None:
     values = array_on_cpu(lengths)
-    is_outside = (values < 0) | (values > num_tokens)
     if is_elsewhere(lengths):
         torch._assert_async(
-            ~is_outside.any(), "`mask` holds lengths outside 0 to the number of tokens"
+            ~_outside(values, num_tokens + 1).any(),
+            "`mask` holds lengths outside 0 to the number of tokens",
         )
-    elif holds_anywhere(is_outside):
-        (row,) = first_place(is_outside)
+    elif not _are_all_inside(values, num_tokens + 1):
+        (row,) = first_place(_outside(values, num_tokens + 1))
         raise ValueError(
             f"`mask` holds a length outside 0 to {num_tokens}: {number_at(lengths, row)} for row {row}"
         )
@@ -263,11 +264,11 @@ def _sets_if_unknown(
     gold_tags: torch.Tensor, lengths: torch.Tensor, num_tags: int, name: str
 ) -> torch.Tensor:
     values = array_on_cpu(gold_tags)
-    is_outside = (values < 0) | (values >= num_tags)
-    if not holds_anywhere(is_outside):
+    if _are_all_inside(values, num_tags):
         return gold_tags
     # Tags in the padding do not matter.
-    is_outside = is_outside & array_on_cpu(_real(lengths, gold_tags.size(1)))
+    is_real = array_on_cpu(_real(lengths, gold_tags.size(1)))
+    is_outside = _outside(values, num_tags) & is_real
     is_wrong = is_outside & (values != -1)
     if holds_anywhere(is_wrong):
         row, token = first_place(is_wrong)
@@ -311,9 +312,21 @@ def array_on_cpu(tensor: torch.Tensor) -> Any:
     PyTorch spreads even small checks over threads. On a busy machine these wait for one another longer
     than the check takes.
     """
-    return tensor if is_elsewhere(tensor) or is_transformed() else tensor.detach().numpy()
+    return tensor if is_elsewhere(tensor) or is_transformed() else tensor.numpy()
+
+
+def _outside(values: Any, end: int) -> Any:
+    return (values < 0) | (values >= end)
+
+
+def _are_all_inside(values: Any, end: int) -> bool:
+    """Whether int64 `values` lie in 0 to `end` - 1."""
+    if isinstance(values, torch.Tensor):
+        return not holds_anywhere(_outside(values, end))
+    # One reduction is faster than four operations; without their signs negative numbers are large.
+    return bool(values.view(np.uint64).max(initial=0) < end)
 
 
 def is_elsewhere(tensor: torch.Tensor) -> bool:
     """Whether the host would wait for the tensor's values."""
-    return tensor.device.type != "cpu"
+    return not tensor.is_cpu

@@ -20,13 +20,14 @@ On a GPU the values of a (B, T) mask and of gold tags are checked too, for which
 not for lengths, nor for tensors whose values `tagger.linear_chain.declared` was told.
 
 Raises:
-    ValueError: If shapes do not fit, a tag is out of range, or a token has no allowed tag.
+    ValueError: If shapes do not fit, a tag is out of range, a token has no allowed tag, or no path is
+        asked for.
     TypeError: If scores are not floating-point numbers, or tags neither integers nor bool.
 
 Letters: `B` rows (sequences), `T` tokens, `K` tags.
 """
 
-from typing import Optional, Tuple
+from typing import Optional, Tuple, cast
 
 import torch
 
@@ -80,11 +81,8 @@ def log_partition(scores: ChainScores, mask: Optional[torch.Tensor] = None) -> t
         (B,), differentiable; its gradients are the marginals. -inf where no path is possible.
     """
     rows = rows_of(scores, mask)
-    values: torch.Tensor
-    values = implementation_for(rows.scores).log_steps(
-        rows.scores, None, rows.lengths, is_total=True
-    )
-    return values
+    log_steps = implementation_for(rows.scores).log_steps
+    return cast(torch.Tensor, log_steps(rows.scores, None, rows.lengths, is_total=True))
 
 
 @not_traced
@@ -253,9 +251,6 @@ def k_best_decode(
     Returns:
         The paths, (B, k, T) int64, 0 at masked tokens; and their scores, (B, k), -inf where there are
         fewer than k possible paths (such a path is meaningless). Not differentiable.
-
-    Raises:
-        ValueError: Also if `k` is not positive.
     """
     if k < 1:
         raise ValueError(f"`k` must be at least 1; got {k}")
@@ -288,9 +283,6 @@ def sample_paths(
     Returns:
         (B, S, T) int64, 0 at masked tokens; independent, exact samples, the same from every
         implementation. Meaningless where no path is possible. Not differentiable.
-
-    Raises:
-        ValueError: Also if `num_samples` is not positive.
     """
     if num_samples < 1:
         raise ValueError(f"`num_samples` must be at least 1; got {num_samples}")
@@ -321,9 +313,6 @@ def compacted(
     Returns:
         The emissions with each row's real tokens first, (B, T, K), which are `emissions` itself if the
         mask has no hole; and the number of real tokens of each row, (B,) int64.
-
-    Raises:
-        ValueError: If `mask` does not fit.
     """
     lengths, holes = checked_mask(mask, emissions)
     return (emissions if holes is None else in_front(emissions, holes)), lengths
