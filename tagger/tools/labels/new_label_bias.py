@@ -6,7 +6,6 @@ old entities there are. Taggers that have not seen a part of the file are measur
 Letters: `G` biases, `C` labels.
 """
 
-import copy
 import itertools
 import json
 from pathlib import Path
@@ -23,7 +22,6 @@ from tagger.common.files import write_atomically
 from tagger.data.fields import TagSetsField
 from tagger.metrics.label_metrics import precision_recall_f1
 from tagger.models import SequenceTagger
-from tagger.modules.heads import ChainHead
 from tagger.spans import TagSet, spans_to_tags, tags_to_spans
 from tagger.tools.labels.student import (
     NewSentences,
@@ -31,8 +29,8 @@ from tagger.tools.labels.student import (
     make_student,
     train_student,
 )
-from tagger.tools.tuning.decoding import DecodingTuner, Settings
-from tagger.tools.tuning.labelled_file import encoded
+from tagger.tools.tuning.decoding import Settings
+from tagger.tools.tuning.labelled_file import decoding_tuner
 
 #: The biases that are tried, in nats.
 BIASES = tuple(-step / 4 if step else 0.0 for step in range(17))
@@ -134,9 +132,7 @@ def counts_by_bias(
 
     The last axis has new labels, then old ones. Each bias is that of all new labels.
     """
-    batches = [batch for batch, _, _ in encoded(tagger, instances, _BATCH_SIZE)]
-    head = copy.deepcopy(cast(ChainHead, tagger.head))
-    tuner = DecodingTuner(head, tagger.tags, cast(str, tagger.tag_encoding), batches)
+    tuner = decoding_tuner(tagger, instances, _BATCH_SIZE, in_order=True)
     is_new = np.isin(tuner.labels, labels)
     by_label = np.stack(
         [tuner.counts(Settings(dict.fromkeys(labels, bias), {})) for bias in BIASES]
