@@ -90,12 +90,7 @@ class Rows(NamedTuple):
 
 
 def rows_of(scores: ChainScores, mask: Optional[torch.Tensor]) -> Rows:
-    """Checks the scores and the mask of a public function.
-
-    Raises:
-        ValueError: As `checked_scores` and `checked_mask` do.
-        TypeError: As `checked_scores` does.
-    """
+    """Checks the scores and the mask of a public function."""
     scores = checked_scores(scores)
     lengths, holes = checked_mask(mask, scores.emissions)
     if holes is None:
@@ -120,12 +115,7 @@ def _at(values: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
 
 
 def checked_scores(scores: ChainScores) -> ChainScores:
-    """Returns `scores` in one floating-point type, at least float32.
-
-    Raises:
-        ValueError: If a shape does not fit the emissions'.
-        TypeError: If a tensor does not hold floating-point numbers.
-    """
+    """Returns `scores` in one floating-point type, at least float32."""
     emissions, transitions, start, end = scores
     dtype, shape = emissions.dtype, emissions.shape[-1:]
     if (
@@ -168,18 +158,9 @@ def _shape(emissions: torch.Tensor) -> torch.Size:
 def checked_mask(
     mask: Optional[torch.Tensor], emissions: torch.Tensor
 ) -> Tuple[torch.Tensor, Optional[torch.Tensor]]:
-    """Returns the number of real tokens of each row, (B,) int64, and the mask if it has a hole.
+    """Returns the lengths of rows, (B,) int64; and the mask, (B, T) bool, if it has a hole, else `None`.
 
-    Args:
-        mask: (B, T), true at real tokens; or (B,) int64 lengths; or `None` where all tokens are real.
-        emissions: (B, T, K).
-
-    Returns:
-        The lengths; and (B, T) bool if a row has a real token after a masked one, else `None`.
-
-    Raises:
-        ValueError: If a shape does not fit, or a length is out of range; on a GPU, a length out of range
-            fails later, without a message of ours, as the module `declared` describes.
+    On a GPU, a length out of range fails later, as the module `declared` describes.
     """
     batch_size, num_tokens, _ = _shape(emissions)
     if mask is None:
@@ -220,22 +201,9 @@ def _check_lengths(lengths: torch.Tensor, num_tokens: int) -> None:
 def checked_gold_tags(
     gold_tags: torch.Tensor, lengths: torch.Tensor, emissions: torch.Tensor, name: str = "gold_tags"
 ) -> torch.Tensor:
-    """Returns the gold tags in the form that the implementations take.
+    """Returns the gold tags as (B, T) int64 if every real token's tag is known; else as (B, T, K) bool.
 
-    Args:
-        gold_tags: (B, T) integers, -1 where the tag is unknown; or (B, T, K) bool, true for the tags
-            that a token may have.
-        lengths: (B,) int64; or (B, T) bool, true at real tokens.
-        emissions: (B, T, K).
-        name: The argument that errors name.
-
-    Returns:
-        (B, T) int64 if every real token's tag is known; else (B, T, K) bool.
-
-    Raises:
-        ValueError: If the shape does not fit the emissions', a real token's tag is out of range, or a
-            real token may have no tag.
-        TypeError: If the tags are neither integers nor bool.
+    `lengths` are (B,) int64, or (B, T) bool, true at real tokens. Errors call the tags `name`.
     """
     batch_size, num_tokens, num_tags = emissions.shape
     gold_tags = tags_as_int64(gold_tags, name)
@@ -282,11 +250,7 @@ def _sets_if_unknown(
 
 
 def tags_as_int64(tags: torch.Tensor, name: str = "gold_tags") -> torch.Tensor:
-    """Returns integer tags as int64, and sets of tags, which are bool, as they are.
-
-    Raises:
-        TypeError: If the tags are of another type.
-    """
+    """Returns integer tags as int64, and sets of tags, which are bool, as they are."""
     if tags.dtype in (torch.int64, torch.bool):
         return tags
     if tags.is_floating_point() or tags.is_complex():

@@ -41,12 +41,7 @@ def declared_range(tags: torch.Tensor) -> Optional[Tuple[int, int]]:
 
 
 def has_unknown_tags(gold_tags: torch.Tensor, mask: torch.Tensor) -> bool:
-    """Whether a real token's tag is -1; the host waits for a GPU only if no range was declared.
-
-    Args:
-        gold_tags: (B, T) int64.
-        mask: (B, T) bool, true at real tokens.
-    """
+    """Whether a real token's tag is -1; the host waits for a GPU only if no range was declared."""
     declared = declared_range(gold_tags)
     if declared is not None and declared[0] >= 0:
         return False

@@ -1,18 +1,10 @@
-"""Which tokens of a right-padded batch are real.
-
-Letters: `B` rows, `T` tokens.
-"""
+"""Which of the T tokens of B right-padded rows are real."""
 
 import torch
 
 
 def real_tokens(lengths: torch.Tensor, num_tokens: int) -> torch.Tensor:
-    """Which tokens of each row are real, (B, T) bool.
-
-    Args:
-        lengths: (B,), the number of real tokens of each row.
-        num_tokens: T.
-    """
+    """Which tokens of each row are real, (B, T) bool, by their number in each row, (B,)."""
     return torch.arange(num_tokens, device=lengths.device) < lengths.unsqueeze(1)
 
 

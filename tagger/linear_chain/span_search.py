@@ -106,15 +106,7 @@ def _behind(
     tags: torch.Tensor,
     is_real: torch.Tensor,
 ) -> torch.Tensor:
-    """The log-sum of what may follow a span of each label that ends at a token, (B, T, C).
-
-    Args:
-        scores: Of the batch.
-        backward: (B, T, K).
-        spellings: Of the labels.
-        tags: (C,), the tag of the span's last token.
-        is_real: (B, T) bool.
-    """
+    """The log-sum of what may follow spans that end with each label's tag of `tags`, (C,), (B, T, C)."""
     # (C, K)
     leaving = scores.transitions[tags.clamp(min=0)].masked_fill(spellings.continuing, -torch.inf)
     following = scores.emissions + backward

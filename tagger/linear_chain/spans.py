@@ -154,11 +154,7 @@ def _without_holes(
 def _check_spans(
     spans: torch.Tensor, allowed: torch.Tensor, is_real: torch.Tensor, emissions: torch.Tensor
 ) -> None:
-    """Checks the arguments of `span_log_probabilities`; `is_real` is (B, T) bool.
-
-    Raises:
-        ValueError: If a shape or type does not fit, or a span does not begin and end at real tokens.
-    """
+    """Checks the arguments of `span_log_probabilities`; `is_real` is (B, T) bool."""
     batch_size, _, num_tags = emissions.shape
     if spans.dim() != 2 or spans.size(1) != 3 or spans.dtype != torch.int64:
         raise ValueError(

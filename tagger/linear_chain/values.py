@@ -18,11 +18,11 @@ def check_is_right_padded(mask: torch.Tensor, emissions: torch.Tensor) -> None:
     """For functions outside the chain that read rows as sequences.
 
     Args:
-        mask: As for `checked_mask`.
+        mask: As for every function of the chain (see `tagger.linear_chain.functions`).
         emissions: (B, T, K).
 
     Raises:
-        ValueError: As `checked_mask` does, and if a row has a real token after a masked one.
+        ValueError: If the mask does not fit, or a row has a real token after a masked one.
     """
     _, holes = checks.checked_mask(mask, emissions)
     if holes is not None:

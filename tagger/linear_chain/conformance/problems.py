@@ -34,18 +34,14 @@ class Problem(NamedTuple):
         return f"{len(self.scores.start)} tags, mask {rows or 'empty'}"
 
 
-def all_paths(num_tokens: int, num_tags: int) -> torch.Tensor:
-    """All paths, (K ** T, T) int64."""
-    paths = list(itertools.product(range(num_tags), repeat=num_tokens))
-    return torch.tensor(paths, dtype=torch.int64).view(len(paths), num_tokens)
-
-
 def path_scores(problem: Problem) -> Tuple[torch.Tensor, torch.Tensor]:
     """All paths through the real tokens of the first row, and their scores, (K ** N,) float64."""
     emissions, transitions, start, end = (each.detach().double() for each in problem.scores)
     emissions = emissions[0][problem.mask[0]]
     num_tokens = len(emissions)
-    paths = all_paths(num_tokens, len(start))
+    every_path = list(itertools.product(range(len(start)), repeat=num_tokens))
+    # (K ** N, N)
+    paths = torch.tensor(every_path, dtype=torch.int64).view(len(every_path), num_tokens)
     scores = emissions[torch.arange(num_tokens), paths].sum(1)
     if num_tokens:
         scores = scores + start[paths[:, 0]] + end[paths[:, -1]]
@@ -78,24 +74,16 @@ def mask_of(*rows: str) -> torch.Tensor:
     return torch.tensor([[real == "1" for real in row] for row in rows])
 
 
-def random_problem(
-    generator: torch.Generator, mask: torch.Tensor, num_tags: int, scale: float
-) -> Problem:
-    """A batch with normally distributed scores."""
-    shapes = ((*mask.shape, num_tags), (num_tags, num_tags), (num_tags,), (num_tags,))
-    return Problem(
-        ChainScores(*(scale * torch.randn(shape, generator=generator) for shape in shapes)), mask
-    )
-
-
 def random_problems(
     masks: Sequence[torch.Tensor], num_tags: Sequence[int] = (2, 3), scale: float = 1.0
 ) -> Callable[[torch.Generator], Iterator[Problem]]:
-    """Endless random problems with these masks and numbers of tags, by turns."""
+    """Endless normally distributed scores with these masks and numbers of tags, by turns."""
 
     def draw(generator: torch.Generator) -> Iterator[Problem]:
         for mask, number in itertools.cycle(itertools.product(masks, num_tags)):
-            yield random_problem(generator, mask, number, scale)
+            shapes = ((*mask.shape, number), (number, number), (number,), (number,))
+            scores = (scale * torch.randn(shape, generator=generator) for shape in shapes)
+            yield Problem(ChainScores(*scores), mask)
 
     return draw
 
