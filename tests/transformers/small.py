@@ -27,20 +27,25 @@ def save_word_pieces(folder, seed=0):
     return _with_large_weights(folder)
 
 
-def save_bpe(folder, seed=0):
-    """Writes a RoBERTa, whose pieces keep case and tell words by the blank before them."""
-    torch.manual_seed(seed)
+def save_pairs(folder, texts, most_pieces):
+    """Writes the rules of byte-level BPE, and returns the number of pieces."""
     folder.mkdir(exist_ok=True)
     tokenizer = ByteLevelBPETokenizer()
     special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
-    text = (ROOT / "data/toy/train.txt").read_text()
-    tokenizer.train_from_iterator([text], vocab_size=320, special_tokens=special)
+    tokenizer.train_from_iterator(texts, vocab_size=most_pieces, special_tokens=special)
     tokenizer.save_model(str(folder))
+    return tokenizer.get_vocab_size()
+
+
+def save_bpe(folder, seed=0):
+    """Writes a RoBERTa, whose pieces keep case and tell words by the blank before them."""
+    torch.manual_seed(seed)
+    num_pieces = save_pairs(folder, [(ROOT / "data/toy/train.txt").read_text()], 320)
     RobertaTokenizerFast(str(folder / "vocab.json"), str(folder / "merges.txt")).save_pretrained(
         folder
     )
     config = RobertaConfig(
-        vocab_size=tokenizer.get_vocab_size(),
+        vocab_size=num_pieces,
         hidden_size=8,
         intermediate_size=8,
         num_hidden_layers=2,

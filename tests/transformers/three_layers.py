@@ -1,8 +1,9 @@
 """Transformers of three layers, with random weights so large that each of them matters."""
 
 import torch
-from tokenizers import ByteLevelBPETokenizer
 from transformers import BertConfig, BertModel, BertTokenizerFast, RobertaConfig, RobertaModel
+
+from tests.transformers.small import save_pairs
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 SIZES = {
@@ -29,15 +30,8 @@ def save_bert(folder, max_positions=64):
 
 def save_roberta(folder, max_positions=64):
     """Writes a transformer over pairs of bytes, for which a blank belongs to the word behind it."""
-    folder.mkdir(exist_ok=True)
-    tokenizer = ByteLevelBPETokenizer()
-    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
-    text = "the cat said that the hat is on the mat"
-    tokenizer.train_from_iterator([text] * 3, vocab_size=290, special_tokens=special)
-    tokenizer.save_model(str(folder))
+    num_pieces = save_pairs(folder, ["the cat said that the hat is on the mat"] * 3, 290)
     torch.manual_seed(0)
-    config = RobertaConfig(
-        vocab_size=tokenizer.get_vocab_size(), max_position_embeddings=max_positions, **SIZES
-    )
+    config = RobertaConfig(vocab_size=num_pieces, max_position_embeddings=max_positions, **SIZES)
     RobertaModel(config).save_pretrained(folder)
     return str(folder)
