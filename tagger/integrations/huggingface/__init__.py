@@ -37,26 +37,14 @@ __all__ = [
 #: The module of each, which is imported at its first use: commands of AllenNLP come by here, too.
 _MODULES = {
     **dict.fromkeys(__all__, "word_pieces"),
-    "CrfConfig": "crf_config",
+    "CrfConfig": "crf_for_token_classification",
     "CrfForTokenClassification": "crf_for_token_classification",
     "WordPieceTagger": "word_piece_tagger",
 }
 
 
-def _register() -> None:
-    from transformers import AutoConfig, AutoModelForTokenClassification
-
-    from tagger.integrations.huggingface.crf_config import CrfConfig
-    from tagger.integrations.huggingface.crf_for_token_classification import (
-        CrfForTokenClassification,
-    )
-
-    AutoConfig.register(CrfConfig.model_type, CrfConfig, exist_ok=True)
-    AutoModelForTokenClassification.register(CrfConfig, CrfForTokenClassification, exist_ok=True)
-
-
-after_import("transformers", _register)
-# Each registers what it holds. Both modules of transformers take seconds to import.
+# Each registers what it holds. The two modules inside of transformers take seconds to import.
+after_import("transformers", lambda: import_module(f"{__name__}.crf_for_token_classification"))
 after_import("transformers.pipelines", lambda: import_module(f"{__name__}.crf_pipeline"))
 after_import("transformers.trainer", lambda: import_module(f"{__name__}.trainer_check"))
 

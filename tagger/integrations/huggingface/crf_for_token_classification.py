@@ -3,7 +3,7 @@
 from typing import Any, Mapping, Optional, Sequence, Union
 
 import torch
-from transformers import AutoModelForTokenClassification, PreTrainedModel
+from transformers import AutoConfig, AutoModelForTokenClassification, PreTrainedModel
 from transformers.modeling_outputs import TokenClassifierOutput
 
 from tagger.common.from_allennlp import ConfigurationError
@@ -179,3 +179,7 @@ class CrfForTokenClassification(PreTrainedModel):
 def crf_model_in(model: torch.nn.Module) -> Optional[CrfForTokenClassification]:
     """Returns a model with a CRF, out of what wraps it, such as adapters; `None` for other models."""
     return next((m for m in model.modules() if isinstance(m, CrfForTokenClassification)), None)
+
+
+AutoConfig.register(CrfConfig.model_type, CrfConfig, exist_ok=True)
+AutoModelForTokenClassification.register(CrfConfig, CrfForTokenClassification, exist_ok=True)
