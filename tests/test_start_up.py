@@ -77,9 +77,9 @@ def test_the_crf_of_transformers_works_without_allennlp(run_fresh, tmp_path):
     outcome = run_fresh(
         WITHOUT_ALLENNLP
         + """
+from tagger.integrations.huggingface import CrfForTokenClassification
 import torch
 from transformers import BertConfig, BertModel
-from tagger.integrations.huggingface import CrfForTokenClassification
 
 sizes = {"num_hidden_layers": 1, "num_attention_heads": 1}
 BertModel(BertConfig(vocab_size=9, hidden_size=4, intermediate_size=4, **sizes)).save_pretrained("bert")

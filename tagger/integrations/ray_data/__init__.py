@@ -1,1 +1,1 @@
-"""`allennlp predict-file --ray`: a file tagged by many machines."""
+"""A file tagged by many machines, `allennlp predict-file --ray`; page in `docs/how_to`: `any_size`."""

@@ -1,1 +1,4 @@
-"""HTML reports with figures: one on a training run, one on a study of class weights."""
+"""HTML reports with figures on training runs, and what other pages share.
+
+Page in `docs/how_to`: `reports`.
+"""

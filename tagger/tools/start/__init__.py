@@ -4,4 +4,6 @@
 - `tokenization`: how their tokens were made;
 - `config`: the config, with settings that suit the size of the data;
 - `start`: looks, splits, converts and writes.
+
+Pages in `docs/how_to`: `data`, `formats`.
 """

@@ -1,1 +1,4 @@
-"""Studies: training runs that differ in a setting, and pages about them."""
+"""Studies: training runs that differ in a setting, with paired differences.
+
+Page in `docs/how_to`: `studies`.
+"""
