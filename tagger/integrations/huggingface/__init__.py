@@ -1,8 +1,9 @@
 """A weighted CRF on any token-classification model of the `transformers` library, without AllenNLP.
 
 Once this is imported, `AutoModelForTokenClassification.from_pretrained` reads such a model,
-`pipeline("ner", ...)` decodes with its CRF, and `Trainer` refuses label smoothing for it. Pages in `docs/how_to`:
-`huggingface`, `import_hf`.
+`pipeline("ner", ...)` decodes with its CRF, and `Trainer` refuses label smoothing for it.
+
+Pages in `docs/how_to`: `huggingface`, `import_hf`.
 """
 
 from importlib import import_module
