@@ -31,7 +31,7 @@ DOCUMENTS = {
     "background/mathematics.md": "tagger/linear_chain/README.md",
     "reference/corpora.md": "data/README.md",
 }
-#: The packages whose public names are on a page each.
+#: The packages, and modules of tools, whose public names are on a page each.
 PACKAGES = (
     "tagger",
     "tagger.data",
@@ -42,11 +42,12 @@ PACKAGES = (
     "tagger.models",
     "tagger.modules",
     "tagger.predictors",
-    "tagger.tools.reports",
     "tagger.spans",
-    "tagger.tools.studies",
+    "tagger.tools.labels.addition",
+    "tagger.tools.labels.ranking",
+    "tagger.tools.reports.run_report",
+    "tagger.tools.tuning.decoding",
     "tagger.training",
-    "tagger.tools.tuning",
     "tagger_onnx",
 )
 LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")
@@ -164,7 +165,8 @@ def python_page(package: str) -> str:
     module = importlib.import_module(package)
     description = (module.__doc__ or "").replace("Example:\n", "")
     lines = [f"# {package}", "", _prose(description)]
-    for name in module.__all__:
+    own = [n for n, each in vars(module).items() if getattr(each, "__module__", "") == package]
+    for name in getattr(module, "__all__", [n for n in own if not n.startswith("_")]):
         if not inspect.ismodule(getattr(module, name)):
             lines += ["", f"::: {package}.{name}"]
     return "\n".join(lines)
