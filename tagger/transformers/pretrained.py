@@ -5,6 +5,7 @@ import hashlib
 import json
 import logging
 import os
+import shutil
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
@@ -169,6 +170,10 @@ def carry_transformer(
     is_loaded = archive_guard.archive_file() is not None
     if is_loaded or target.resolve() == transformer.folder.resolve():
         return
+    if target.is_dir():  # The run goes on.
+        if CarriedTransformer(target, "").source == transformer.source:
+            return
+        shutil.rmtree(target)
     files = transformer_files(transformer.folder)
     num_bytes = sum(file.stat().st_size for file in files)
     if num_bytes <= max_megabytes * 1e6 or _carries_all(run_folder):

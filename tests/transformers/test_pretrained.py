@@ -1,5 +1,6 @@
 """Transformers are found, named by their content, and missed with a clear error."""
 
+import json
 import shutil
 
 import pytest
@@ -69,3 +70,16 @@ def test_a_large_transformer_is_not_carried_and_a_warning_says_so(
         shutil.rmtree(folder)
         assert find_transformer(folder, str(tmp_path / "run")).folder == carried
     assert ("`max_carried_mb` (0.001)" in caplog.text) == (max_megabytes == 0.001)
+
+
+def test_a_run_that_goes_on_keeps_what_it_carries_and_replaces_another(folder, tmp_path):
+    run, carried = str(tmp_path / "run"), tmp_path / "run/transformers/small"
+    transformer = find_transformer(folder)
+    carry_transformer(transformer, "small", run, 400)
+    times = {path.name: path.stat().st_mtime_ns for path in carried.iterdir()}
+    carry_transformer(transformer, "small", run, 400)
+    assert {path.name: path.stat().st_mtime_ns for path in carried.iterdir()} == times
+    config = json.loads((carried / "config.json").read_text())
+    (carried / "config.json").write_text(json.dumps({**config, "source": "another"}))
+    carry_transformer(transformer, "small", run, 400)
+    assert json.loads((carried / "config.json").read_text()) == config
