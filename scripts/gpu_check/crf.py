@@ -16,8 +16,6 @@ from tagger.modules import ConditionalRandomField
 
 # Libraries that decode sentence by sentence take minutes for more tokens.
 MOST_TOKENS_TO_DECODE = 2**18
-
-
 #: Numbers of tags about the borders of the kernels' tiles.
 _NUMBERS_OF_TAGS = (1, 2, 3, 8, 9, 16, 17, 32, 33, 40, 48, 49, 64, 65, 80, 96, 97, 128)
 
