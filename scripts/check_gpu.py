@@ -2,13 +2,13 @@
 
 Run: scripts/check_gpu.sh [PART ...] [--again] [--output FOLDER] [--device cuda] [--sizes tiny]
 
-Without PART all parts run, each in a process of its own that is stopped after its limit. `crf` stands
-for all parts whose names begin so. `first` and `second` are the two halves of a check on a machine that
-is there for minutes only; by estimate they take seven and four. The results of each part are kept as FOLDER/PART.json (FOLDER
-is $OUT, or `gpu`); a part that is done there is not run again, unless `--again` is given. Each call
-writes FOLDER/report.md and FOLDER/report.json anew from all results. Corpora are looked for in `data`;
-parts whose corpus is missing say so. `--device cpu --sizes tiny` shows that the parts run, and measures
-nothing.
+Without PART all parts run, each in its own process, which is stopped when it takes too long. `crf`
+stands for all parts whose names begin so. `first` and `second` are the two halves of a check on a
+machine that is there for minutes only; by estimate they take seven and four. The results of each part
+are kept as FOLDER/PART.json (FOLDER is $OUT, or `gpu`); a part that is done there is not run again,
+unless `--again` is given. Each call writes FOLDER/report.md and FOLDER/report.json again, from all
+results. Corpora are looked for in `data`; parts whose corpus is missing say so. `--device cpu --sizes
+tiny` shows that the parts run, and measures nothing.
 """
 
 import argparse

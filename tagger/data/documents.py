@@ -34,7 +34,7 @@ class DocumentTokens(List[Token]):
 def cut_document(sentences: Sequence[S], max_tokens: int) -> List[List[S]]:
     """Cuts a document at the borders of sentences into as few pieces of similar length as possible.
 
-    A sentence of more than `max_tokens` tokens makes a piece of its own.
+    A sentence of more than `max_tokens` tokens is a piece by itself.
 
     Example:
         >>> cut_document(["aaa", "bb", "ccc", "dd"], max_tokens=6)

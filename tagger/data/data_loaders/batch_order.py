@@ -52,7 +52,7 @@ def ordered_batches(lengths: np.ndarray, num_batches: int, sort: bool = True) ->
 def batches_within(lengths: np.ndarray, max_tokens: int) -> List[np.ndarray]:
     """Returns the indices of the instances of each batch: the longest first, as many as fit.
 
-    A batch has at most `max_tokens` tokens, padding included; a longer instance is one of its own.
+    A batch has at most `max_tokens` tokens, padding included; a longer instance is a batch by itself.
 
     Example:
         >>> [batch.tolist() for batch in batches_within(np.array([1, 5, 2, 4, 3]), 8)]

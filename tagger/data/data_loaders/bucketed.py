@@ -56,7 +56,7 @@ class BucketedDataLoader(DataLoader):
             `shuffle`, the longest come first. Without either, instances keep the order of the file; use
             this where predictions are written.
         max_tokens: In place of `batch_size`, the most tokens in a batch, its padding included. Where a
-            transformer's indexer makes word pieces, they count. A longer instance is a batch of its own.
+            transformer's indexer makes word pieces, they count. A longer instance is a batch by itself.
         batch_sampler: Chooses the batches in place of the arguments above. It keeps all instances in
             memory. In distributed training it samples from each worker's instances separately.
         seed: The seed of the shuffling; by default drawn from numpy's generator, which the config's

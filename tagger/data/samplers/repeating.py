@@ -29,9 +29,9 @@ class LabelledSentence(NamedTuple):
 class RepeatingBatchSampler(BucketBatchSampler):
     """AllenNLP's bucket sampler, with some sentences repeated and others left out.
 
-    A subclass implements `factors`, how often an epoch shows each sentence on average. Each epoch draws
-    the fractional parts anew, together, by systematic sampling: all epochs have the same number of
-    sentences, rounded down, which learning rate schedules need. AllenNLP seeds the draws, which are
+    A subclass implements `factors`, how often an epoch shows each sentence on average. Each epoch
+    draws the fractional parts again, by systematic sampling, so that all epochs have the same number of
+    sentences, rounded down. Learning rate schedules need that. AllenNLP seeds the draws, which are
     numpy's and Python's.
 
     The counts are of the instances that the data loader passes: with `max_instances_in_memory`, or on

@@ -14,7 +14,7 @@ from tagger.transformers.precision import has_int8_matrices
 class BiLstmEncoder(Seq2SeqEncoder):
     """A stack of bidirectional LSTM layers over right-padded sequences.
 
-    Padding changes nothing. Each direction is an LSTM of its own; `tagger.modules.lstm` runs both.
+    Padding changes nothing. Each direction is a separate LSTM; `tagger.modules.lstm` runs both.
 
     Args:
         input_size: The features of each input token. A config of `sequence_tagger` may leave it out.
