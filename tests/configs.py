@@ -40,10 +40,10 @@ def build_model(params, folder):
 WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a")
 
 
-def save_small_transformer(folder, words=WORDS, size=2, num_layers=2):
+def save_small_transformer(folder, words=WORDS, size=2, num_layers=2, **settings):
     """Writes a transformer with random weights, and its tokenizer."""
     (folder / "vocab.txt").write_text("\n".join(words))
     BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
-    sizes = {"num_attention_heads": 2, "num_hidden_layers": num_layers}
-    config = BertConfig(vocab_size=len(words), hidden_size=size, **sizes)
+    sizes = {"hidden_size": size, "num_attention_heads": 2, "num_hidden_layers": num_layers}
+    config = BertConfig(vocab_size=len(words), **sizes, **settings)
     BertModel(config).save_pretrained(folder)

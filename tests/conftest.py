@@ -28,7 +28,7 @@ SYSTEM_TESTS = ROOT / "tests" / "system"
 WARM = "TAGGER_TESTS_WARM_PYTHON"
 
 
-def _has_gpu():
+def has_gpu():
     # PyTorch knows, but takes seconds to import.
     if not any(Path(driver).exists() for driver in ("/proc/driver/nvidia", "/dev/dxg")):
         return False
@@ -41,7 +41,7 @@ def _has_gpu():
 # `pytest_configure` is called. A thread that waits must not spin.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-if not _has_gpu():
+if not has_gpu():
     # Triton kernels are interpreted.
     os.environ.setdefault("TRITON_INTERPRET", "1")
 

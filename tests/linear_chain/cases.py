@@ -1,7 +1,7 @@
 """Cases for the contract of the implementations, and what the reference makes of them, computed once."""
 
 import functools
-from typing import Callable, Dict, List, NamedTuple, Tuple
+from typing import NamedTuple, Tuple
 
 import torch
 
@@ -23,10 +23,8 @@ from tagger.linear_chain import (
 )
 from tests.linear_chain.chains import mask_of, random_chains, random_tags
 
-Batch = Tuple[ChainScores, torch.Tensor, torch.Tensor]
 
-
-def pairs_of_tags(scores: ChainScores, tags: torch.Tensor) -> torch.Tensor:
+def pairs_of_tags(scores, tags):
     """(B, T, K) bool, true at each token's tag and at the one before it."""
     every_tag = torch.arange(len(scores.start), device=tags.device)
     return ((tags.unsqueeze(2) - every_tag) % len(every_tag)) < 2
@@ -39,59 +37,64 @@ KINDS = {
     "wide": (300.0, 0.0),
     "both": (300.0, 0.3),
 }
+
+
+def of_chain(function):
+    return lambda scores, tags, mask: function(scores, mask)
+
+
+def of_messages(function):
+    """With zeros in the padding, where messages are undefined."""
+
+    def real(scores, tags, mask):
+        rows = function(scores, mask)
+        return torch.where(mask.unsqueeze(2), rows, torch.zeros_like(rows))
+
+    return real
+
+
+def of_sets(function):
+    return lambda scores, tags, *rest: function(scores, pairs_of_tags(scores, tags), *rest)
+
+
+def weighted(function):
+    return lambda scores, tags, mask: function(scores, tags, mask, distinct_weights(mask))
+
+
+OF_STEPS = (step_log_likelihoods, step_log_conditionals, step_log_marginals)
+OF_CHAINS = (log_partition, step_log_normalizers, tag_marginals, transition_marginals)
+#: Functions that plain PyTorch differentiates in every implementation, in the type of the scores.
+DIFFERENTIATED_BY_REFERENCE = ("forward_scores", "backward_scores")
 #: Differentiable functions of the scores, the tags and the mask, by name.
-FUNCTIONS: Dict[str, Callable[[ChainScores, torch.Tensor, torch.Tensor], torch.Tensor]] = {
-    "log_partition": lambda scores, tags, mask: log_partition(scores, mask),
-    "step_log_normalizers": lambda scores, tags, mask: step_log_normalizers(scores, mask),
+FUNCTIONS = {
     "log_likelihood": log_likelihood,
-    "step_log_likelihoods": step_log_likelihoods,
-    "step_log_likelihoods of sets": lambda scores, tags, mask: step_log_likelihoods(
-        scores, pairs_of_tags(scores, tags), mask
-    ),
-    "step_log_conditionals": step_log_conditionals,
-    "step_log_conditionals of sets": lambda scores, tags, mask: step_log_conditionals(
-        scores, pairs_of_tags(scores, tags), mask
-    ),
-    "step_log_marginals": step_log_marginals,
-    "step_log_marginals of sets": lambda scores, tags, mask: step_log_marginals(
-        scores, pairs_of_tags(scores, tags), mask
-    ),
-    "tag_marginals": lambda scores, tags, mask: tag_marginals(scores, mask),
-    "transition_marginals": lambda scores, tags, mask: transition_marginals(scores, mask),
-    "forward_scores": lambda scores, tags, mask: or_zero(forward_scores(scores, mask), mask),
+    **{function.__name__: of_chain(function) for function in OF_CHAINS},
+    **{function.__name__: of_messages(function) for function in (forward_scores, backward_scores)},
+    **{function.__name__: function for function in OF_STEPS},
+    **{f"{function.__name__} of sets": of_sets(function) for function in OF_STEPS},
     "chain_cross_entropy": lambda scores, tags, mask: chain_cross_entropy(
         teacher_of(scores), scores, mask
     ),
-    "backward_scores": lambda scores, tags, mask: or_zero(backward_scores(scores, mask), mask),
 }
 #: Weighted sums, called like `FUNCTIONS`; the weights are distinct, and NaN in the padding.
-WEIGHTED: Dict[str, Callable[[ChainScores, torch.Tensor, torch.Tensor], torch.Tensor]] = {
-    f"weighted {function.__name__}{suffix}": functools.partial(
-        lambda function, gold_tags, scores, tags, mask: function(
-            scores, gold_tags(scores, tags), mask, distinct_weights(mask)
-        ),
-        function,
-        gold_tags,
-    )
-    for function in (step_log_likelihoods, step_log_conditionals, step_log_marginals)
-    for suffix, gold_tags in (("", lambda scores, tags: tags), (" of sets", pairs_of_tags))
+WEIGHTED = {
+    **{f"weighted {function.__name__}": weighted(function) for function in OF_STEPS},
+    **{
+        f"weighted {function.__name__} of sets": weighted(of_sets(function))
+        for function in OF_STEPS
+    },
 }
 
 
 class Implementation(NamedTuple):
-    """An implementation under test.
-
-    Args:
-        name: as `use_implementation` knows it.
-        device: where its tensors live.
-        rounding: the error that float32 may have where plain PyTorch hits the exact value by chance,
-            as a share of the largest value.
-        smallest_scale: what stands for the largest value where that is smaller.
-    """
+    """An implementation under test, and where its tensors live."""
 
     name: str
     device: torch.device
+    #: The error that float32 may have where plain PyTorch hits the exact value by chance, as a share of
+    #: the largest value.
     rounding: float
+    #: What stands for the largest value where that is smaller.
     smallest_scale: float
 
 
@@ -110,30 +113,19 @@ IMPLEMENTATIONS = {
 }
 
 
-#: Functions that plain PyTorch differentiates in every implementation, in the type of the scores.
-DIFFERENTIATED_BY_REFERENCE = ("forward_scores", "backward_scores")
-
-
 class Case(NamedTuple):
-    """Random chains.
-
-    Args:
-        lengths: the length of each row.
-        num_tags: K.
-        kind: a key of `KINDS`.
-        dtype: the type of the scores.
-    """
+    """Random chains of these lengths, of K tags and of one of the `KINDS`."""
 
     lengths: Tuple[int, ...]
     num_tags: int
     kind: str = "plain"
     dtype: torch.dtype = torch.float64
 
-    def __str__(self) -> str:
+    def __str__(self):
         lengths = ",".join(map(str, self.lengths[:3])) + ",..." * (len(self.lengths) > 3)
         return f"{self.kind} {lengths} x {self.num_tags}"
 
-    def batch(self, device: torch.device) -> Batch:
+    def batch(self, device):
         """Scores, tags and a mask."""
         size = (len(self.lengths), max(self.lengths), self.num_tags)
         scale, share = KINDS[self.kind]
@@ -144,18 +136,18 @@ class Case(NamedTuple):
         return moved((scores, random_tags(*size), mask_of(list(self.lengths))), device)
 
 
-def moved(batch: Batch, device: torch.device) -> Batch:
+def moved(batch, device):
     """`batch` on a device."""
     scores, tags, mask = batch
     return ChainScores(*(s.to(device) for s in scores)), tags.to(device), mask.to(device)
 
 
-def converted(scores: ChainScores, dtype: torch.dtype) -> ChainScores:
+def converted(scores, dtype):
     """`scores` in a type."""
     return ChainScores(*(tensor.to(dtype) for tensor in scores))
 
 
-def outcome(name: str, batch: Batch) -> List[torch.Tensor]:
+def outcome(name, batch):
     """The function's value and its gradients, float64 on the CPU.
 
     The gradients are those of a sum with random weights. Where there is one value for each row, those
@@ -173,13 +165,13 @@ def outcome(name: str, batch: Batch) -> List[torch.Tensor]:
 
 
 @functools.cache
-def reference_outcome(name: str, case: Case) -> List[torch.Tensor]:
+def reference_outcome(name, case):
     """What `outcome` is by the reference."""
     with use_implementation("reference"):
         return outcome(name, case.batch(CPU))
 
 
-def assert_equals_reference(name: str, implementation: Implementation, case: Case) -> None:
+def assert_equals_reference(name, implementation, case):
     """Compares value and gradients with those of the reference."""
     with use_implementation(implementation.name):
         actual = outcome(name, case.batch(implementation.device))
@@ -188,9 +180,7 @@ def assert_equals_reference(name: str, implementation: Implementation, case: Cas
         torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-9)
 
 
-def assert_best_paths_equal_reference(
-    implementation: Implementation, scores: ChainScores, mask: torch.Tensor, k: int = 1
-) -> None:
+def assert_best_paths_equal_reference(implementation, scores, mask, k=1):
     """Compares the k best paths, and their scores, with those of the reference."""
     with use_implementation(implementation.name):
         paths, path_scores = k_best_decode(scores, mask, k)
@@ -202,15 +192,10 @@ def assert_best_paths_equal_reference(
     assert torch.equal(paths[is_possible], expected[is_possible])
 
 
-def assert_error_at_most_twice_plain_pytorch(
-    name: str, implementation: Implementation, batch: Batch
-) -> None:
+def assert_error_at_most_twice_plain_pytorch(name, implementation, batch):
     """Compares the errors that value and gradients have in float32 with those of the reference.
 
-    Args:
-        name: a key of `FUNCTIONS` or `WEIGHTED`.
-        implementation: what is compared with the reference.
-        batch: scores in float32, tags and a mask, on the CPU.
+    The batch is on the CPU, with scores in float32.
     """
     scores, tags, mask = batch
     with use_implementation("reference"):
@@ -229,27 +214,20 @@ def assert_error_at_most_twice_plain_pytorch(
         assert (actual - target).abs().max() <= allowed
 
 
-def teacher_of(scores: ChainScores) -> ChainScores:
+def teacher_of(scores):
     """Other chains of which the same paths are possible."""
     emissions, transitions, start, end = (tensor.detach() for tensor in scores)
     return ChainScores(emissions / 2, transitions / 3, -start.nan_to_num(neginf=torch.inf), end)
 
 
-def distinct_weights(mask: torch.Tensor) -> torch.Tensor:
+def distinct_weights(mask):
     """(B, T), NaN in the padding."""
     numbers = torch.arange(mask.numel(), device=mask.device).view_as(mask)
     weights = 0.25 + (7 * numbers % 13) / 4
     return torch.where(mask, weights, torch.full_like(weights, torch.nan))
 
 
-def or_zero(rows: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """`rows`, (B, T, K), with zeros in the padding."""
-    return torch.where(mask.unsqueeze(2), rows, torch.zeros_like(rows))
-
-
-def _gradients(
-    value: torch.Tensor, inputs: ChainScores, weights: torch.Tensor
-) -> List[torch.Tensor]:
+def _gradients(value, inputs, weights):
     gradients = torch.autograd.grad(
         value, inputs, weights.to(value), retain_graph=True, allow_unused=True
     )

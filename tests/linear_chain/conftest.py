@@ -5,12 +5,21 @@ import sys
 
 import pytest
 
+from tests.conftest import has_gpu
+
 HAS_TRITON = importlib.util.find_spec("triton") is not None
 # On Linux a missing Triton is a failure.
 needs_triton = pytest.mark.skipif(
     not HAS_TRITON and sys.platform != "linux", reason="Triton exists for Linux only"
 )
 
+#: What a test of an implementation needs.
+MARKS = {
+    "cpu": (),
+    "cuda": needs_triton,
+    "scan": needs_triton,
+    "gpu": [pytest.mark.gpu, pytest.mark.skipif(not has_gpu(), reason="needs a CUDA device")],
+}
 in_triton = pytest.mark.parametrize(
     "implementation", [pytest.param("cuda", marks=needs_triton)], indirect=True
 )
@@ -25,18 +34,23 @@ def pytest_itemcollected(item):
     import torch
 
     arguments = item.callspec.params if hasattr(item, "callspec") else {}
-    if arguments.get("implementation") == "cuda" and torch.cuda.is_available():
+    if arguments.get("implementation") in ("cuda", "scan") and torch.cuda.is_available():
         item.add_marker(pytest.mark.gpu)
 
 
 @pytest.fixture(params=["cpu", pytest.param("cuda", marks=needs_triton)])
-def implementation(request):
-    """Makes all functions use the implementation."""
+def implementation(request, monkeypatch):
+    """Makes all functions use the implementation; `scan` is `cuda` with scans alone."""
     from tagger.linear_chain import use_implementation
     from tests.linear_chain.cases import IMPLEMENTATIONS
 
-    with use_implementation(request.param):
-        yield IMPLEMENTATIONS[request.param]
+    if request.param == "scan":
+        monkeypatch.setattr("tagger.linear_chain.cuda.scan._FEWEST_TOKENS", 0)
+        for kernel in ("launches.forward_kernel", "functions.best_path_kernel"):
+            monkeypatch.setattr(f"tagger.linear_chain.cuda.{kernel}", None)
+    name = {"gpu": "cuda", "scan": "cuda"}.get(request.param, request.param)
+    with use_implementation(name):
+        yield IMPLEMENTATIONS[name]
 
 
 @pytest.fixture(params=["reference", "cpu", pytest.param("cuda", marks=needs_triton)])

@@ -1,48 +1,47 @@
 """What the fuzzer asks: each public function and weighting, and the answer by enumeration."""
 
-import random
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from functools import partial
+from typing import Callable, NamedTuple
 
 import torch
 
 from tagger import linear_chain
 from tagger.linear_chain import ChainScores
 from tagger.modules import ConditionalRandomField, TagWeighting
-from tests.linear_chain.fuzzed_problems import Problem, random_labels
+from tests.linear_chain.fuzzed_problems import random_labels
 from tests.oracles.all_paths import INF, AllPaths, log_sum
 
-Function = Callable[[ChainScores], torch.Tensor]
+OF_CHAINS = ("log_partition", "step_log_normalizers", "forward_scores", "backward_scores")
+OF_CHAINS += ("tag_marginals", "transition_marginals")
+OF_LABELS = (
+    "log_likelihood",
+    "step_log_likelihoods",
+    "step_log_conditionals",
+    "step_log_marginals",
+)
 
 
 class Question(NamedTuple):
-    """A differentiable function of the scores, and what it should return.
+    """A differentiable function of the scores, and what it should return."""
 
-    Args:
-        call: The function under test.
-        answer: The same in float64, by enumeration.
-        magnification: How much it may enlarge rounding errors of scores.
-        is_exact: Whether kernels in float64 compute all of it.
-    """
-
-    call: Function
-    answer: Function
+    call: Callable
+    #: The same in float64, by enumeration.
+    answer: Callable
+    #: How much it may enlarge rounding errors of scores.
     magnification: float = 1.0
+    #: Whether kernels in float64 compute all of it.
     is_exact: bool = True
 
 
-def of_rows(
-    problem: Problem, shape: Tuple[int, ...], answer: Callable[[AllPaths, int], torch.Tensor]
-) -> Function:
+def of_rows(problem, shape, answer):
     """A function that answers each row by enumeration, 0 wherever there is no real token.
 
-    Args:
-        problem: The batch.
-        shape: What follows B: `()` for one value a row, `(T, ...)` for one a token.
-        answer: Gives the answer of a row, (N, ...) for its N real tokens. Of transitions, which are one
-            fewer, each belongs to the token before the one that it leads to.
+    `shape` is what follows B: `()` for one value a row, `(T, ...)` for one a token. `answer` gives the
+    answer of a row, (N, ...) for its N real tokens. Of transitions, which are one fewer, each belongs to
+    the token before the one that it leads to.
     """
 
-    def whole(scores: ChainScores) -> torch.Tensor:
+    def whole(scores):
         result = torch.zeros(problem.size[0], *shape, dtype=torch.float64)
         for row in range(problem.size[0]):
             tokens = problem.tokens(row)
@@ -60,7 +59,7 @@ def of_rows(
     return whole
 
 
-def sets_of(problem: Problem, labels: torch.Tensor, row: int) -> torch.Tensor:
+def sets_of(problem, labels, row):
     """The tags that each real token of a row may have, (N, K) bool."""
     labels = labels[row, problem.tokens(row)]
     if labels.dim() == 2:
@@ -68,18 +67,18 @@ def sets_of(problem: Problem, labels: torch.Tensor, row: int) -> torch.Tensor:
     return (labels.unsqueeze(1) == torch.arange(problem.size[2])) | (labels == -1).unsqueeze(1)
 
 
-def is_partial(problem: Problem, labels: torch.Tensor) -> bool:
+def is_partial(problem, labels):
     """Whether a batch's labels are sets, or leave a real token's tag open."""
     return labels.dim() == 3 or bool((labels[problem.mask_tensor()] == -1).any())
 
 
-def _of_path(name: str, problem: Problem, rng: random.Random) -> Question:
+def _of_path(name, problem, rng):
     tags, mask = random_labels(rng, problem, is_path=True), problem.any_mask(rng)
 
-    def steps(paths: AllPaths, row: int) -> torch.Tensor:
+    def steps(paths, row):
         return paths.step_scores(tags[row, problem.tokens(row)].tolist())
 
-    def total(paths: AllPaths, row: int) -> torch.Tensor:
+    def total(paths, row):
         scores = steps(paths, row)
         return scores.sum() if (scores != -INF).all() else scores.detach().sum()
 
@@ -90,7 +89,7 @@ def _of_path(name: str, problem: Problem, rng: random.Random) -> Question:
     )
 
 
-def _of_chain(name: str, problem: Problem, rng: random.Random) -> Question:
+def _of_chain(name, problem, rng):
     _, num_tokens, num_tags = problem.size
     shapes = {
         "log_partition": (),
@@ -100,7 +99,7 @@ def _of_chain(name: str, problem: Problem, rng: random.Random) -> Question:
     method = {"log_partition": AllPaths.log_mass}.get(name) or getattr(AllPaths, name)
     function, mask = getattr(linear_chain, name), problem.any_mask(rng)
 
-    def call(scores: ChainScores) -> torch.Tensor:
+    def call(scores):
         values = function(scores, mask)
         if name in ("forward_scores", "backward_scores"):
             # These are undefined in the padding.
@@ -112,10 +111,10 @@ def _of_chain(name: str, problem: Problem, rng: random.Random) -> Question:
     return Question(call, of_rows(problem, shape, lambda paths, row: method(paths)))
 
 
-def _of_labels(name: str, problem: Problem, rng: random.Random) -> Question:
+def _of_labels(name, problem, rng):
     labels, mask = random_labels(rng, problem), problem.any_mask(rng)
 
-    def answer(paths: AllPaths, row: int) -> torch.Tensor:
+    def answer(paths, row):
         allowed = sets_of(problem, labels, row)
         if name == "log_likelihood":
             return paths.log_probability(allowed)
@@ -128,7 +127,7 @@ def _of_labels(name: str, problem: Problem, rng: random.Random) -> Question:
     return Question(lambda scores: function(scores, labels, mask), of_rows(problem, shape, answer))
 
 
-def _step_log_likelihoods(paths: AllPaths, allowed: torch.Tensor, is_partial: bool) -> torch.Tensor:
+def _step_log_likelihoods(paths, allowed, is_partial):
     """Of a path, step scores less log z_t; of partial labels, the difference of two log z_t."""
     whole = paths.step_log_normalizers()
     if not is_partial:
@@ -139,7 +138,7 @@ def _step_log_likelihoods(paths: AllPaths, allowed: torch.Tensor, is_partial: bo
     return torch.where(is_possible, part - whole, torch.full_like(part, -INF))
 
 
-def _spans(problem: Problem, rng: random.Random) -> Question:
+def _spans(problem, rng):
     rows = [row for row in range(problem.size[0]) if problem.tokens(row)]
     spans = []
     for row in rng.choices(rows, k=rng.randint(0, 3)) if rows else []:
@@ -154,7 +153,7 @@ def _spans(problem: Problem, rng: random.Random) -> Question:
     allowed = torch.tensor(sets, dtype=torch.bool).view(len(spans), longest, problem.size[2])
     mask = problem.any_mask(rng)
 
-    def answer(scores: ChainScores) -> torch.Tensor:
+    def answer(scores):
         values = [torch.zeros(0, dtype=torch.float64)]
         for (row, first, last), span_sets in zip(spans, allowed):
             tokens = problem.tokens(row)
@@ -171,10 +170,9 @@ def _spans(problem: Problem, rng: random.Random) -> Question:
     )
 
 
-def _weighting(name: str, problem: Problem, rng: random.Random) -> Question:
-    num_tags = problem.size[2]
-    weights = [rng.choice([0.25, 0.5, 1.0, 2.0, 4.0]) for _ in range(num_tags)]
-    options: Dict[str, Any] = {}
+def random_weights(rng, name, num_tags):
+    """The weights and the options of a weighting."""
+    options = {}
     if name == "emission_transition":
         options["transition_weight"] = rng.choice(["to", "from"])
     if name == "marginal":
@@ -184,6 +182,12 @@ def _weighting(name: str, problem: Problem, rng: random.Random) -> Question:
             [0.0 if i == j else rng.choice([0.0, 0.5, 3.0]) for j in range(num_tags)]
             for i in range(num_tags)
         ]
+    return [rng.choice([0.25, 0.5, 1.0, 2.0, 4.0]) for _ in range(num_tags)], options
+
+
+def _weighting(name, problem, rng):
+    num_tags = problem.size[2]
+    weights, options = random_weights(rng, name, num_tags)
     weighting = TagWeighting.by_name(name)(tag_weights=weights, **options)
     if problem.dtype == "float64":
         weighting = weighting.double()
@@ -194,17 +198,17 @@ def _weighting(name: str, problem: Problem, rng: random.Random) -> Question:
     if mask.all():
         mask = rng.choice([mask, None])
 
-    def call(scores: ChainScores) -> torch.Tensor:
+    def call(scores):
         crf = crf_of(scores, has_ends, weighting=weighting)
         return crf.log_likelihood(scores.emissions, labels, mask)
 
     c = torch.tensor(weights, dtype=torch.float64)
 
-    def answer(scores: ChainScores) -> torch.Tensor:
+    def answer(scores):
         scores = scores if has_ends else without_ends(scores)
         return of_rows(problem, (), objective)(scores)
 
-    def objective(paths: AllPaths, row: int) -> torch.Tensor:
+    def objective(paths, row):
         allowed = sets_of(problem, labels, row)
         if name == "softmax_margin":
             return _margin_objective(paths, allowed, c, options["cost"])
@@ -225,9 +229,7 @@ def _weighting(name: str, problem: Problem, rng: random.Random) -> Question:
     return Question(call, answer, magnification=16.0, is_exact=False)
 
 
-def _margin_objective(
-    paths: AllPaths, allowed: torch.Tensor, c: torch.Tensor, cost: Sequence[Sequence[float]]
-) -> torch.Tensor:
+def _margin_objective(paths, allowed, c, cost):
     costs = torch.tensor(cost, dtype=torch.float64) + c.log().unsqueeze(1)
     costs.fill_diagonal_(0.0)
     margins = torch.zeros(allowed.shape, dtype=torch.float64)
@@ -239,16 +241,14 @@ def _margin_objective(
     return part - whole if part > -INF else part.detach()
 
 
-def _scaled_objective(
-    paths: AllPaths, allowed: torch.Tensor, c: torch.Tensor, transition_weight: Optional[str]
-) -> torch.Tensor:
+def _scaled_objective(paths, allowed, c, transition_weight):
     scale = {None: torch.ones_like(c), "to": c, "from": c.unsqueeze(1)}[transition_weight]
     emissions = (paths.emissions * c).unsqueeze(0)
     scaled = ChainScores(emissions, paths.transitions * scale, paths.start, paths.end)
     return AllPaths(scaled, 0, range(paths.num_tokens)).log_probability(allowed)
 
 
-def crf_of(scores: ChainScores, has_ends: bool = True, **kwargs: Any) -> ConditionalRandomField:
+def crf_of(scores, has_ends=True, **kwargs):
     """A module with these scores as its parameters."""
     crf = ConditionalRandomField(
         len(scores.start), include_start_end_transitions=has_ends, **kwargs
@@ -263,55 +263,28 @@ def crf_of(scores: ChainScores, has_ends: bool = True, **kwargs: Any) -> Conditi
     return crf
 
 
-def without_ends(scores: ChainScores) -> ChainScores:
+def without_ends(scores):
     """`scores` with zeros for start and end."""
     zeros = torch.zeros_like(scores.start)
     return scores._replace(start=zeros, end=zeros)
 
 
-def _asker(ask: Any, name: str) -> Callable[[Problem, random.Random], Question]:
-    return lambda problem, rng: ask(name, problem, rng)
-
-
-#: By name, what makes a question of a problem.
-QUESTIONS: Dict[str, Callable[[Problem, random.Random], Question]] = {
-    **{name: _asker(_of_path, name) for name in ("sequence_score", "step_scores")},
-    **{
-        name: _asker(_of_chain, name)
-        for name in (
-            "log_partition",
-            "step_log_normalizers",
-            "forward_scores",
-            "backward_scores",
-            "tag_marginals",
-            "transition_marginals",
-        )
-    },
-    **{
-        name: _asker(_of_labels, name)
-        for name in (
-            "log_likelihood",
-            "step_log_likelihoods",
-            "step_log_conditionals",
-            "step_log_marginals",
-        )
-    },
+#: By name, what makes a question of a problem and a generator.
+QUESTIONS = {
+    **{name: partial(_of_path, name) for name in ("sequence_score", "step_scores")},
+    **{name: partial(_of_chain, name) for name in OF_CHAINS},
+    **{name: partial(_of_labels, name) for name in OF_LABELS},
     "span_log_probabilities": _spans,
-    **{
-        f"weighting {name}": _asker(_weighting, name)
-        for name in sorted(TagWeighting.list_available())
-    },
+    **{f"weighting {name}": partial(_weighting, name) for name in TagWeighting.list_available()},
 }
 
 
-def wrong_best_paths(problem: Problem, rng: random.Random, tolerance: float) -> List[str]:
+def wrong_best_paths(problem, rng, tolerance):
     """What is wrong with `k_best_decode` and `viterbi_decode`."""
     scores, k = problem.scores(), rng.choice([1, 1, 2, 3, 5])
     mask = problem.any_mask(rng)
     if k == 1:
-        paths, path_scores = (
-            each.unsqueeze(1) for each in linear_chain.viterbi_decode(scores, mask)
-        )
+        paths, path_scores = (x.unsqueeze(1) for x in linear_chain.viterbi_decode(scores, mask))
     else:
         paths, path_scores = linear_chain.k_best_decode(scores, mask, k)
     num_rows, num_tokens, _ = problem.size
@@ -323,28 +296,19 @@ def wrong_best_paths(problem: Problem, rng: random.Random, tolerance: float) -> 
         is_masked = ~problem.mask_tensor()[row]
         if paths[row][:, is_masked].any():
             wrong.append("tags in the padding")
-        wrong += _wrong_ranking(
-            AllPaths(scores, row, tokens),
-            paths[row][:, tokens].tolist(),
-            path_scores[row].tolist(),
-            k,
-            tolerance,
-        )
+        table, found = AllPaths(scores, row, tokens), paths[row][:, tokens].tolist()
+        wrong += _wrong_ranking(table, found, path_scores[row].tolist(), k, tolerance)
     return wrong
 
 
-def _wrong_ranking(
-    table: AllPaths, paths: List[List[int]], path_scores: List[float], k: int, tolerance: float
-) -> List[str]:
+def _wrong_ranking(table, paths, path_scores, k, tolerance):
     """What is wrong with the `k` best paths, those that are not possible given with -inf."""
     scores = {path: score for score, path in table.k_best(len(table.tags))}
     expected = [score for score, _ in table.k_best(k)] + [-INF] * (k - len(scores))
     wrong, seen = [], set()
     for path, actual, best in zip(map(tuple, paths), path_scores, expected):
         if (actual == -INF) != (best == -INF):
-            wrong.append(
-                "-inf instead of a score" if actual == -INF else "more paths than there are"
-            )
+            wrong.append("-inf instead of a score" if actual == -INF else "more paths than exist")
         elif best != -INF and not abs(actual - best) <= tolerance:
             wrong.append("score")
         elif best != -INF and not abs(scores[path] - actual) <= tolerance:
@@ -356,7 +320,7 @@ def _wrong_ranking(
     return wrong
 
 
-def wrong_viterbi_tags(problem: Problem, rng: random.Random, tolerance: float) -> List[str]:
+def wrong_viterbi_tags(problem, rng, tolerance):
     """What is wrong with `ConditionalRandomField.viterbi_tags`."""
     num_tags, top_k = problem.size[2], rng.choice([None, 1, 3])
     has_ends, scores = rng.random() < 0.7, problem.scores()
@@ -387,7 +351,7 @@ def wrong_viterbi_tags(problem: Problem, rng: random.Random, tolerance: float) -
     return wrong
 
 
-def wrong_samples(problem: Problem, rng: random.Random, tolerance: float) -> List[str]:
+def wrong_samples(problem, rng, tolerance):
     """What is wrong with `sample_paths`."""
     scores, num_samples = problem.scores(), rng.choice([1, 4])
     generator = torch.Generator().manual_seed(rng.randrange(99))
@@ -411,7 +375,7 @@ def wrong_samples(problem: Problem, rng: random.Random, tolerance: float) -> Lis
 
 
 #: By name, what is wrong with answers that are no differentiable numbers.
-CHOICES: Dict[str, Callable[[Problem, random.Random, float], List[str]]] = {
+CHOICES = {
     "k_best_decode": wrong_best_paths,
     "viterbi_tags": wrong_viterbi_tags,
     "sample_paths": wrong_samples,

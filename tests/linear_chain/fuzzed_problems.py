@@ -1,8 +1,7 @@
 """Random small problems for the fuzzer: chains, masks and labels at the edges of what is allowed."""
 
 import math
-import random
-from typing import Any, List, NamedTuple, Optional, Sequence
+from typing import NamedTuple, Sequence
 
 import torch
 
@@ -20,65 +19,54 @@ MOST_PATHS = 256
 
 
 class Problem(NamedTuple):
-    """A batch of chains.
-
-    Args:
-        dtype: A key of `DTYPES`.
-        size: B, T and K.
-        emissions: (B, T, K), nested lists, as are the next four.
-        transitions: (K, K).
-        start: (K,).
-        end: (K,).
-        mask: (B, T), true at real tokens.
-        differentiated: Which of the scores require gradients.
-    """
+    """A batch of chains, as lists."""
 
     dtype: str
+    #: B, T and K.
     size: Sequence[int]
-    emissions: List[List[List[float]]]
-    transitions: List[List[float]]
-    start: List[float]
-    end: List[float]
-    mask: List[List[bool]]
+    emissions: list
+    transitions: list
+    start: list
+    end: list
+    #: (B, T), true at real tokens.
+    mask: list
+    #: Which of the scores require gradients.
     differentiated: Sequence[str] = ROLES
 
-    def tokens(self, row: int) -> List[int]:
+    def tokens(self, row):
         """The real tokens of a row."""
         return [t for t, is_real in enumerate(self.mask[row]) if is_real]
 
-    def scores(self) -> ChainScores:
+    def scores(self):
         """New tensors."""
         num_rows, num_tokens, num_tags = self.size
         shapes = (num_rows, num_tokens, num_tags), (num_tags, num_tags), (num_tags,), (num_tags,)
-        return ChainScores(
-            *(
-                torch.tensor(getattr(self, role), dtype=torch.float64)
-                .view(shape)
-                .to(DTYPES[self.dtype])
-                .requires_grad_(role in self.differentiated)
-                for role, shape in zip(ROLES, shapes)
-            )
-        )
+        tensors = []
+        for role, shape in zip(ROLES, shapes):
+            exact = torch.tensor(getattr(self, role), dtype=torch.float64).view(shape)
+            tensor = exact.to(DTYPES[self.dtype])
+            tensors.append(tensor.requires_grad_(role in self.differentiated))
+        return ChainScores(*tensors)
 
-    def mask_tensor(self) -> torch.Tensor:
+    def mask_tensor(self):
         """(B, T) bool."""
         return torch.tensor(self.mask, dtype=torch.bool).view(*self.size[:2])
 
-    def any_mask(self, rng: random.Random) -> Optional[torch.Tensor]:
+    def any_mask(self, rng):
         """The mask in one of the forms in which functions take it."""
         mask = self.mask_tensor()
-        forms: List[Optional[torch.Tensor]] = [mask, mask, mask.to(torch.uint8)]
+        forms = [mask, mask, mask.to(torch.uint8)]
         if self.is_right_padded():
             forms.append(mask.sum(1))
         if mask.all():
             forms.append(None)
         return rng.choice(forms)
 
-    def is_right_padded(self) -> bool:
+    def is_right_padded(self):
         """Whether no mask has a hole."""
         return all(sorted(row, reverse=True) == row for row in self.mask)
 
-    def largest(self) -> float:
+    def largest(self):
         """The largest finite size of a real token's score."""
         scores = self.scores()
         real = scores.emissions[self.mask_tensor()]
@@ -86,7 +74,7 @@ class Problem(NamedTuple):
         return float(values[values.isfinite()].abs().max()) if values.isfinite().any() else 0.0
 
 
-def random_problem(rng: random.Random) -> Problem:
+def random_problem(rng):
     """Draws a problem."""
     num_tags = rng.choice([1, 2, 2, 3, 3, 4, 5])
     longest = int(math.log(MOST_PATHS) / math.log(num_tags)) if num_tags > 1 else 6
@@ -95,7 +83,7 @@ def random_problem(rng: random.Random) -> Problem:
     score = _random_score(rng)
     shares = {role: rng.choice([0, 0, 0, 0, 0.2, 0.6]) for role in ROLES}
 
-    def scores(role: str, *shape: int) -> Any:
+    def scores(role, *shape):
         if shape:
             return [scores(role, *shape[1:]) for _ in range(shape[0])]
         return -math.inf if shares[role] and rng.random() < shares[role] else score()
@@ -119,7 +107,7 @@ def random_problem(rng: random.Random) -> Problem:
     )
 
 
-def random_labels(rng: random.Random, problem: Problem, is_path: bool = False) -> torch.Tensor:
+def random_labels(rng, problem, is_path=False):
     """Gold tags: a path, a path with unknown tags, or sets; anything in the padding."""
     num_rows, num_tokens, num_tags = problem.size
     kind = "path" if is_path else rng.choice(["path", "path", "unknown", "sets"])
@@ -133,38 +121,35 @@ def random_labels(rng: random.Random, problem: Problem, is_path: bool = False) -
                     sets[row, t, rng.randrange(num_tags)] = True
         return sets
     unknown_share = 0.4 if kind == "unknown" else 0.0
-    tags = [
-        [
-            rng.choice([-7, -1, 0, 99])
-            if not is_real
-            else -1
-            if rng.random() < unknown_share
-            else rng.randrange(num_tags)
-            for is_real in row
-        ]
-        for row in problem.mask
-    ]
+
+    def tag(is_real):
+        if not is_real:
+            return rng.choice([-7, -1, 0, 99])
+        return -1 if rng.random() < unknown_share else rng.randrange(num_tags)
+
+    tags = [[tag(is_real) for is_real in row] for row in problem.mask]
     dtype = rng.choice([torch.int64, torch.int64, torch.int64, torch.int32, torch.int8])
     return torch.tensor(tags, dtype=dtype).view(num_rows, num_tokens)
 
 
-def _random_score(rng: random.Random) -> Any:
+def _random_score(rng):
     """Draws scores of one kind."""
     scale = rng.choice([1.0, 1.0, 1.0, 100.0, 1e4])
-    return rng.choice(
-        [
-            lambda: rng.uniform(-2 * scale, 2 * scale),
-            lambda: rng.uniform(-2 * scale, 2 * scale),
-            # ties
-            lambda: float(rng.randint(-1, 1)) * scale,
-            lambda: 0.0,
-            # an outlier among ordinary scores
-            lambda: rng.choice([-700.0, 800.0]) if rng.random() < 0.1 else rng.uniform(-2, 2),
-        ]
-    )
+
+    def uniform():
+        return rng.uniform(-2 * scale, 2 * scale)
+
+    def tie():
+        return float(rng.randint(-1, 1)) * scale
+
+    def outlier():
+        """Rarely one among ordinary scores."""
+        return rng.choice([-700.0, 800.0]) if rng.random() < 0.1 else rng.uniform(-2, 2)
+
+    return rng.choice([uniform, uniform, tie, lambda: 0.0, outlier])
 
 
-def _random_mask(rng: random.Random, num_tokens: int) -> List[bool]:
+def _random_mask(rng, num_tokens):
     if rng.random() < 0.4:
         return [rng.random() < 0.6 for _ in range(num_tokens)]
     length = rng.choice([num_tokens, rng.randint(0, num_tokens)])

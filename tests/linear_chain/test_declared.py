@@ -12,7 +12,6 @@ from tests.linear_chain.chains import mask_of
 from tests.linear_chain.conftest import needs_triton
 
 WAITING = ("_local_scalar_dense", "is_nonzero", "nonzero", "equal")
-WEIGHTINGS = ("emission", "emission_transition", "lannoy", "chain", "marginal", "softmax_margin")
 
 
 class Waits(TorchDispatchMode):
@@ -63,7 +62,7 @@ def test_declared_batches_make_nobody_wait(batch):
     assert waits_of(lambda: log_likelihood(scores, tags, mask.sum(1))) == 0
 
 
-@pytest.mark.parametrize("name", WEIGHTINGS)
+@pytest.mark.parametrize("name", TagWeighting.list_available())
 def test_no_weighting_makes_the_host_wait(name, batch):
     scores, tags, mask = batch
     weighting = TagWeighting.by_name(name)(tag_weights=[0.5, 1.0, 2.0])

@@ -1,5 +1,6 @@
 """That kernels for GPUs are compared with plain PyTorch before they are used."""
 
+import importlib
 import logging
 
 import pytest
@@ -11,7 +12,6 @@ from tests.linear_chain.cases import IMPLEMENTATIONS, Case
 from tests.linear_chain.conftest import needs_triton
 
 pytestmark = needs_triton
-LAUNCHED = "tagger.linear_chain.cuda.launches.adjoint_kernel"
 
 
 @pytest.fixture(autouse=True)
@@ -40,8 +40,8 @@ class Spoilt:
 
 
 def spoil(monkeypatch, name, change):
-    module, _, kernel = name.rpartition(".")
-    module = __import__(module, fromlist=[kernel])
+    module, kernel = name.split(".")
+    module = importlib.import_module(f"tagger.linear_chain.cuda.{module}")
     monkeypatch.setattr(module, kernel, Spoilt(getattr(module, kernel), change))
 
 
@@ -71,30 +71,18 @@ def test_kernels_that_agree_are_used_and_remembered(monkeypatch, tmp_path):
                 implementations.implementation_for(scores)
 
 
+def run_out(args):
+    raise RuntimeError("out of registers")
+
+
 @pytest.mark.parametrize(
     ("kernel", "change", "named"),
     [
-        (LAUNCHED, lambda args: args[7].mul_(1.001), "log_likelihood"),
-        (
-            "tagger.linear_chain.cuda.launches.forward_kernel",
-            lambda args: args[6].add_(1e-6),
-            "log_partition",
-        ),
-        (
-            "tagger.linear_chain.cuda.functions.best_path_kernel",
-            lambda args: args[6].zero_(),
-            "k_best_decode",
-        ),
-        (
-            "tagger.linear_chain.cuda.functions.sample_kernel",
-            lambda args: args[5].zero_(),
-            "sample_paths",
-        ),
-        (
-            LAUNCHED,
-            lambda args: (_ for _ in ()).throw(RuntimeError("out of registers")),
-            "RuntimeError: out of registers",
-        ),
+        ("launches.adjoint_kernel", lambda args: args[7].mul_(1.001), "log_likelihood"),
+        ("launches.forward_kernel", lambda args: args[6].add_(1e-6), "log_partition"),
+        ("functions.best_path_kernel", lambda args: args[6].zero_(), "k_best_decode"),
+        ("functions.sample_kernel", lambda args: args[5].zero_(), "sample_paths"),
+        ("launches.adjoint_kernel", run_out, "RuntimeError: out of registers"),
     ],
 )
 def test_broken_kernels_give_way_to_plain_pytorch(
@@ -113,24 +101,17 @@ def test_broken_kernels_give_way_to_plain_pytorch(
 
 
 def test_each_number_of_tags_and_type_is_checked_for_itself(monkeypatch):
-    asked = []
-    monkeypatch.setattr(
-        kernel_check, "differences", lambda kernels, *asked_now: asked.append(asked_now) or []
-    )
-    for num_tags, dtype in ((3, torch.float64), (4, torch.float64), (3, torch.float32)) * 2:
-        emission_gradient(num_tags, dtype)
-    device = str(IMPLEMENTATIONS["cuda"].device)
-    assert asked == [
-        (device, 3, torch.float64),
-        (device, 4, torch.float64),
-        (device, 3, torch.float32),
-    ]
+    asked, kinds = [], [(3, torch.float64), (4, torch.float64), (3, torch.float32)]
+    monkeypatch.setattr(kernel_check, "differences", lambda _, *args: asked.append(args) or [])
+    for kind in kinds * 2:
+        emission_gradient(*kind)
+    assert asked == [(str(IMPLEMENTATIONS["cuda"].device), *kind) for kind in kinds]
 
 
 def test_the_variable_decides_by_hand(monkeypatch):
     with use_implementation("reference"):
         expected = emission_gradient()
-    spoil(monkeypatch, LAUNCHED, lambda args: args[7].mul_(2))
+    spoil(monkeypatch, "launches.adjoint_kernel", lambda args: args[7].mul_(2))
     monkeypatch.setattr(kernel_check, "differences", None)
     monkeypatch.setenv("TAGGER_KERNELS", "reference")
     assert torch.equal(emission_gradient(), expected)

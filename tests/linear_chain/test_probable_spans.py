@@ -1,16 +1,9 @@
 """The search for probable spans finds those that enumeration finds, and no others."""
 
-import math
-
 import pytest
 import torch
 
-from tagger.linear_chain import (
-    ChainScores,
-    Spellings,
-    probable_spans,
-    span_log_probabilities,
-)
+from tagger.linear_chain import ChainScores, Spellings, probable_spans, span_log_probabilities
 from tests.linear_chain.chains import mask_of, random_chains
 from tests.oracles.all_paths import AllPaths
 
@@ -98,23 +91,3 @@ def test_where_there_is_no_distribution_there_are_no_spans(scores, num_spans):
     found = probable_spans(scores, SPELLINGS, 1e-6)
     assert found.spans.shape == (num_spans, 4)
     assert found.log_probabilities.dtype == scores.emissions.dtype
-
-
-@pytest.mark.parametrize(
-    ("spellings", "least", "message"),
-    [
-        (SPELLINGS, 0.0, "`least_probability` must be above 0 and at most 1; got 0.0"),
-        (SPELLINGS, math.nan, "`least_probability` must be above 0"),
-        (SPELLINGS._replace(tags=SPELLINGS.tags + 1), 0.5, r"shape \(C, 4\), tags below 4; got"),
-        (SPELLINGS._replace(tags=SPELLINGS.tags[:, :3]), 0.5, r"shape \(C, 4\)"),
-        (
-            SPELLINGS._replace(continuing=SPELLINGS.continuing[:2]),
-            0.5,
-            r"`spellings.continuing` must be bool of shape \(3, 4\); got torch.bool",
-        ),
-        (SPELLINGS._replace(continuing=SPELLINGS.tags), 0.5, r"got torch.int64 of shape \(3, 4\)"),
-    ],
-)
-def test_what_does_not_fit_is_refused(spellings, least, message):
-    with pytest.raises(ValueError, match=message):
-        probable_spans(random_chains(1, 2, 4), spellings, least)

@@ -1,9 +1,20 @@
-"""Instances as the tensors that a model takes."""
+"""Small models, and instances as the tensors that they take."""
 
 import torch
 from allennlp.common import Params
 from allennlp.data import Batch, DataLoader, DatasetReader, Vocabulary
 from allennlp.models import Model
+
+
+def small_tagger(head, embedding_dim=8):
+    """The config of a tagger that looks at each word by itself."""
+    embedder = {"type": "embedding", "embedding_dim": embedding_dim}
+    return {
+        "type": "sequence_tagger",
+        "text_field_embedder": {"token_embedders": {"tokens": embedder}},
+        "encoder": {"type": "pass_through"},
+        "head": head,
+    }
 
 
 def tensors(model, instances):

@@ -13,7 +13,7 @@ from allennlp.training.optimizers import Optimizer
 import tagger
 from tests.conftest import ROOT
 from tests.models.batches import model_and_batch
-from tests.transformers.three_layers import save_bert
+from tests.transformers.small import save_bert
 
 TOY = ROOT / "data/toy"
 
@@ -99,12 +99,6 @@ def test_an_archive_needs_no_other_file(run):
         assert len(text.tags) == len(sentence)
         for of_token in text.probabilities:
             assert sum(of_token.values()) == pytest.approx(1, abs=1e-4)
-
-
-def test_a_text_of_10000_words_is_tagged_to_its_end(run):
-    saved = tagger.load(run[0] / "model.tar.gz")
-    text = saved.tag(tokens=["word"] * 10_000)
-    assert len(text.tags) == 10_000
 
 
 def test_decoding_is_tuned_and_a_report_written(run, allennlp, tmp_path, capsys):

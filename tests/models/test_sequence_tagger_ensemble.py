@@ -17,7 +17,7 @@ from tagger.models import SequenceTaggerEnsemble
 from tagger.models.sequence_tagger_ensemble import AVERAGES, MixtureHead
 from tagger.tools.tuning.commands.ensemble import Ensemble
 from tests.conftest import ROOT
-from tests.models.batches import tensors
+from tests.models.batches import small_tagger, tensors
 from tests.oracles.all_paths import AllPaths
 
 HEADS = {
@@ -49,15 +49,8 @@ def instances(head):
 def build(instances, head_type, seed=0, **head_changes):
     """A tagger whose scores are so large that members differ."""
     torch.manual_seed(seed)
-    params = {
-        "type": "sequence_tagger",
-        "text_field_embedder": {
-            "token_embedders": {"tokens": {"type": "embedding", "embedding_dim": 4}}
-        },
-        "encoder": {"type": "pass_through"},
-        "head": {**HEADS[head_type], **head_changes},
-        "initializer": {"regexes": [["projection.weight", {"type": "normal", "std": 3.0}]]},
-    }
+    params = small_tagger({**HEADS[head_type], **head_changes}, embedding_dim=4)
+    params["initializer"] = {"regexes": [["projection.weight", {"type": "normal", "std": 3.0}]]}
     vocab = Vocabulary.from_instances(instances)
     return Model.from_params(Params(params), vocab=vocab).eval()
 
@@ -86,7 +79,7 @@ def test_copies_of_one_tagger_predict_as_it_does(head, instances):
 
 
 @pytest.mark.parametrize("head", ["softmax", "sigmoid"])
-@pytest.mark.parametrize("average", ["emissions", "marginals"])
+@pytest.mark.parametrize("average", AVERAGES)
 def test_scores_of_different_taggers_are_averaged(average, head, instances):
     members = [build(instances, head, seed) for seed in (1, 2)]
     both = ensemble(members, average)
@@ -104,33 +97,26 @@ def test_scores_of_different_taggers_are_averaged(average, head, instances):
 
 
 @pytest.mark.parametrize("head", ["crf"])
+@pytest.mark.parametrize("average", AVERAGES)
 @pytest.mark.parametrize("seed", range(5))
-def test_averaged_emissions_rank_sequences_by_the_geometric_mean(seed, head, instances):
+def test_the_geometric_mean_ranks_sequences_and_averaged_marginals_give_the_least_risk(
+    seed, average, head, instances
+):
     members = [build(instances, head, 2 * seed + each) for each in (1, 2)]
-    both = ensemble(members, "emissions")
+    both = ensemble(members, average)
     batch = tensors(both, instances)
     predicted = both(**batch)["predicted_tags"].tolist()
-    for tags, *of_members in zip(predicted, *(chains(member, batch) for member in members)):
-        log_probabilities = sum(chain.path_scores.log_softmax(0) for chain in of_members) / 2
-        best = of_members[0].paths[int(log_probabilities.argmax())]
-        assert tags[: len(best)] == list(best)
-
-
-@pytest.mark.parametrize("head", ["crf"])
-@pytest.mark.parametrize("seed", range(5))
-def test_averaged_marginals_predict_the_legal_tags_of_least_risk(seed, head, instances):
-    members = [build(instances, head, 2 * seed + each) for each in (1, 2)]
-    both = ensemble(members, "marginals")
-    batch = tensors(both, instances)
-    predicted = both(**batch)["predicted_tags"].tolist()
-    for row, of_members in enumerate(zip(*(chains(member, batch) for member in members))):
-        mixture = sum(chain.path_scores.softmax(0) for chain in of_members) / 2
-        tags = of_members[0].tags
-        # (P, P): in how many tokens two paths agree
-        num_right = (tags.unsqueeze(0) == tags.unsqueeze(1)).double().sum(2)
-        gains = torch.where(of_members[0].path_scores > -torch.inf, num_right @ mixture, -1.0)
-        best = of_members[0].paths[int(gains.argmax())]
-        assert predicted[row][: len(best)] == list(best)
+    for row, *of_members in zip(predicted, *(chains(member, batch) for member in members)):
+        first = of_members[0]
+        if average == "emissions":
+            values = sum(chain.path_scores.log_softmax(0) for chain in of_members) / 2
+        else:
+            mixture = sum(chain.path_scores.softmax(0) for chain in of_members) / 2
+            # (P, P): in how many tokens two paths agree
+            num_right = (first.tags.unsqueeze(0) == first.tags.unsqueeze(1)).double().sum(2)
+            values = torch.where(first.path_scores > -torch.inf, num_right @ mixture, -1.0)
+        best = first.paths[int(values.argmax())]
+        assert row[: len(best)] == list(best)
 
 
 def test_least_risk_is_not_the_most_probable_sequence():
@@ -143,7 +129,7 @@ def test_least_risk_is_not_the_most_probable_sequence():
 
 
 @pytest.mark.parametrize("head", ["crf", "softmax"])
-@pytest.mark.parametrize("average", ["emissions", "marginals"])
+@pytest.mark.parametrize("average", AVERAGES)
 def test_members_decoding_settings_hold_for_the_ensemble(average, head, instances):
     for settings, expected in (
         ({"decode_bias": {"PER": 200.0}}, {"B-PER"}),
@@ -190,7 +176,7 @@ def trained_otherwise(train_once):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("average", ["emissions", "marginals"])
+@pytest.mark.parametrize("average", AVERAGES)
 def test_an_archive_of_archives_is_evaluated_and_predicts(
     average, trained, trained_otherwise, allennlp, tmp_path, monkeypatch
 ):

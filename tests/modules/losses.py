@@ -208,3 +208,22 @@ def are_counted(base, gold, mask):
     """Which scores, (..., 3) bool, count."""
     known = (gold >= 0) & (mask if gold.dim() == mask.dim() else mask.unsqueeze(-1))
     return known.unsqueeze(-1).expand(*known.shape, 3) if base is TokenLoss else known
+
+
+def learnt_share(loss):
+    """How probable tag 1 becomes if tokens look alike, and a third of them has it.
+
+    The loss is of scores, (1, 9, 2), and gold tags, (1, 9).
+    """
+    gold_tags = torch.tensor([[0, 0, 1, 0, 1, 0, 0, 0, 1]])
+    scores = torch.zeros(2, dtype=torch.float64, requires_grad=True)
+    optimizer = torch.optim.LBFGS([scores], max_iter=50)
+
+    def step():
+        optimizer.zero_grad()
+        value = loss(scores.expand(1, 9, 2), gold_tags).sum()
+        value.backward()
+        return value
+
+    optimizer.step(step)
+    return float(scores.softmax(0)[1].detach())

@@ -1,10 +1,13 @@
 from unittest.mock import Mock
 
+import numpy as np
 import pytest
 import torch
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from tagger.modules import BiLstmEncoder
+from tagger.modules.encoders import bilstm
+from tagger.modules.int8_lstm import int8_states
 from tagger.modules.lstm import bidirectional_lstm, reversal_of
 from tests.linear_chain.chains import mask_of
 
@@ -45,6 +48,7 @@ def test_states_and_gradients_are_those_of_pytorch(num_threads, dtype, lengths, 
     states = bidirectional_lstm(*directions, inputs, mask)
     expected = by_pytorch(both, inputs, torch.tensor(lengths))
     torch.testing.assert_close(states, expected)
+    assert torch.get_num_threads() == num_threads
     found = gradients(states, [inputs, *directions[0].parameters(), *directions[1].parameters()])
     torch.testing.assert_close(found, gradients(expected, [inputs, *both.parameters()]))
 
@@ -58,6 +62,7 @@ def test_states_are_the_same_without_gradients(num_threads, mode):
         states = bidirectional_lstm(*directions, inputs.clone(), mask)
         assert not states.requires_grad
         assert torch.equal(states, expected)
+    assert expected[1].eq(0).all()
 
 
 def test_mixed_precision_changes_nothing(num_threads):
@@ -68,20 +73,6 @@ def test_mixed_precision_changes_nothing(num_threads):
         states = bidirectional_lstm(*directions, inputs, mask)
     torch.testing.assert_close(states, expected)
     torch.testing.assert_close(gradients(states, [inputs]), gradients(expected, [inputs]))
-
-
-def test_directions_side_by_side_give_what_they_give_in_turn(monkeypatch):
-    _, directions = lstms(7, 4)
-    inputs, mask = batch()
-    found = []
-    for is_side_by_side in (False, True):
-        monkeypatch.setattr(
-            "tagger.modules.lstm._leaves_threads_idle",
-            lambda _, is_side_by_side=is_side_by_side: is_side_by_side,
-        )
-        found.append(bidirectional_lstm(*directions, inputs, mask))
-    assert torch.equal(*found)
-    assert found[0][1].eq(0).all()
 
 
 def test_recurrent_dropout_leaves_weights_between_states_out(num_threads):
@@ -164,12 +155,6 @@ def test_large_numbers_saturate_and_nan_is_not_hidden():
     assert states[1, :3, 4:].isnan().all()
 
 
-def test_leaves_the_number_of_threads_as_it_was(num_threads):
-    _, directions = lstms(3, 2)
-    bidirectional_lstm(*directions, torch.randn(2, 4, 3, dtype=torch.float64), mask_of([4, 2]))
-    assert torch.get_num_threads() == num_threads
-
-
 def test_works_in_a_forked_process(num_threads, in_forked_process):
     _, directions = lstms(3, 2)
     inputs, mask = torch.ones(2, 4, 3, dtype=torch.float64), mask_of([4, 2])
@@ -185,6 +170,10 @@ def test_works_in_a_forked_process(num_threads, in_forked_process):
         assert in_forked_process(states) == expected
 
 
+def lstm_of(*sizes, **options):
+    return torch.nn.LSTM(*sizes, **{"batch_first": True, **options})
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -192,28 +181,20 @@ def test_works_in_a_forked_process(num_threads, in_forked_process):
             {"inputs": torch.zeros(2, 4, 5)},
             "from 5 features, which `inputs` has, to 2; got LSTM.3, 2",
         ),
-        (
-            {"to_left": torch.nn.LSTM(3, 4, batch_first=True)},
-            "`to_left` must .* to 2; got LSTM.3, 4",
-        ),
-        ({"to_left": torch.nn.LSTM(3, 2)}, "`to_left` must be a `batch_first` LSTM"),
-        ({"to_right": torch.nn.LSTM(3, 2, 2, batch_first=True)}, "`to_right` must .* one layer"),
-        ({"to_right": torch.nn.LSTM(3, 2, batch_first=True, bias=False)}, "with biases"),
+        ({"to_left": lstm_of(3, 4)}, "`to_left` must .* to 2; got LSTM.3, 4"),
+        ({"to_left": lstm_of(3, 2, batch_first=False)}, "`to_left` must be a `batch_first` LSTM"),
+        ({"to_right": lstm_of(3, 2, 2)}, "`to_right` must .* one layer"),
+        ({"to_right": lstm_of(3, 2, bias=False)}, "with biases"),
         ({"mask": mask_of([5, 3])}, r"got shapes \(2, 4, 3\) and \(2, 5\)"),
         ({"mask": mask_of([4, 3, 1])}, r"got shapes \(2, 4, 3\) and \(3, 4\)"),
         ({"inputs": torch.zeros(4, 3), "mask": mask_of([3])}, r"`inputs` must be \(B, T, D\)"),
     ],
 )
 def test_what_does_not_fit_is_refused(change, message):
-    _, (to_right, to_left) = lstms(3, 2, torch.float32)
-    arguments = {
-        "to_right": to_right,
-        "to_left": to_left,
-        "inputs": torch.zeros(2, 4, 3),
-        "mask": mask_of([4, 3]),
-    }
+    names = ("to_right", "to_left", "inputs", "mask")
+    given = dict(zip(names, (lstm_of(3, 2), lstm_of(3, 2), torch.zeros(2, 4, 3), mask_of([4, 3]))))
     with pytest.raises(ValueError, match=message):
-        bidirectional_lstm(**{**arguments, **change})
+        bidirectional_lstm(**{**given, **change})
 
 
 @torch.no_grad()
@@ -275,3 +256,76 @@ def test_the_index_of_reversed_tokens_is_computed_once_for_all_layers(monkeypatc
     monkeypatch.setattr("tagger.modules.encoders.bilstm.reversal_of", reversal)
     BiLstmEncoder(7, 4, num_layers=3)(torch.randn(3, 5, 7), MASK)
     reversal.assert_called_once()
+
+
+@pytest.fixture
+def lstm():
+    torch.manual_seed(0)
+    return torch.nn.LSTM(48, 40, batch_first=True).requires_grad_(False)
+
+
+def levels(rows):
+    """Rows rounded to 255 levels, by NumPy."""
+    scales = np.abs(rows).max(-1, keepdims=True) / 127
+    return np.rint(rows / scales) * scales
+
+
+def test_the_states_are_those_of_rounded_numbers(lstm):
+    inputs = 3 * torch.randn(3, 7, 48)
+    of_inputs, of_states = (
+        levels(each.numpy().astype(float)) for each in (lstm.weight_ih_l0, lstm.weight_hh_l0)
+    )
+    offsets = (lstm.bias_ih_l0 + lstm.bias_hh_l0).numpy()
+    states, cells = np.zeros((2, 3, 40))
+    got = int8_states(lstm, inputs)
+    for token in range(7):
+        rounded = np.rint(states * 127) / 127
+        gates = (
+            levels(inputs[:, token].numpy().astype(float)) @ of_inputs.T
+            + rounded @ of_states.T
+            + offsets
+        )
+        admits, keeps, new, shows = np.split(gates, 4, axis=1)
+        admits, keeps, shows = (1 / (1 + np.exp(-each)) for each in (admits, keeps, shows))
+        cells = keeps * cells + admits * np.tanh(new)
+        states = shows * np.tanh(cells)
+        # A state between two levels may be rounded to either.
+        np.testing.assert_allclose(got[:, token], states, atol=2e-3)
+        states = got[:, token].double().numpy()
+    exact = lstm(inputs)[0]
+    assert (got - exact).norm() < 0.02 * exact.norm()
+
+
+def test_a_sequence_does_not_depend_on_the_others(lstm):
+    inputs = torch.randn(4, 7, 48)
+    inputs[2] *= 1000
+    for row in range(4):
+        assert torch.equal(
+            int8_states(lstm, inputs)[row], int8_states(lstm, inputs[row : row + 1])[0]
+        )
+
+
+def test_what_is_no_number_stays_so(lstm):
+    inputs = torch.randn(2, 7, 48)
+    inputs[1, 3] = torch.nan
+    states = int8_states(lstm, inputs)
+    assert states[1, 3:].isnan().all()
+    assert states[0].isfinite().all()
+    assert states[1, :3].isfinite().all()
+
+
+@pytest.mark.parametrize("precision", ["float32", "auto"])
+@pytest.mark.parametrize("mode", ["prediction", "gradients", "training"])
+def test_an_encoder_takes_integers_on_demand_to_predict(precision, mode, monkeypatch):
+    monkeypatch.setattr(bilstm, "has_int8_matrices", lambda: True)
+    torch.manual_seed(0)
+    exact, encoder = BiLstmEncoder(7, 4, 2), BiLstmEncoder(7, 4, 2, precision=precision)
+    encoder.load_state_dict(exact.state_dict())
+    inputs = torch.randn(3, 5, 7)
+    for each in (exact, encoder):
+        each.train(mode == "training")
+    with torch.set_grad_enabled(mode != "prediction"):
+        got, wanted = encoder(inputs, MASK), exact(inputs, MASK)
+    assert torch.equal(got, wanted) != (precision == "auto" and mode == "prediction")
+    torch.testing.assert_close(got, wanted, atol=0.03, rtol=0.03)
+    assert got[~MASK].eq(0).all()

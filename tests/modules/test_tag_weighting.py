@@ -1,9 +1,13 @@
-"""What holds of weightings besides that they equal enumeration, which the fuzzer tests.
+"""What holds of every weighting, and then of some.
 
-It is `tests/linear_chain/test_fuzz.py`.
+That they equal enumeration, the fuzzer tests, `tests/linear_chain/test_fuzz.py`. `--problems 3000` tries
+twenty times as many problems.
 """
 
-import allennlp.modules as allennlp_modules
+import random
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
 import pytest
 import torch
 from allennlp.common import Params
@@ -16,7 +20,216 @@ from tagger.common.training_counts import LabelCounts
 from tagger.linear_chain import ChainScores, log_likelihood
 from tagger.modules import ConditionalRandomField, TagWeighting
 from tests.linear_chain.chains import mask_of, random_chains, random_tags
+from tests.linear_chain.fuzzed_functions import random_weights
+from tests.modules.losses import learnt_share
 from tests.spans.tagged import vocabulary_of
+
+#: The names of all weightings, and none.
+WEIGHTINGS = ["none", *sorted(TagWeighting.list_available())]
+
+
+def close(actual, expected, tolerance=1e-9):
+    torch.testing.assert_close(actual, expected, rtol=tolerance, atol=tolerance)
+
+
+class WeightedProblem(NamedTuple):
+    """A batch and the CRF that takes it, all float64; mostly with holes in the mask."""
+
+    crf: ConditionalRandomField
+    emissions: torch.Tensor
+    tags: torch.Tensor
+    mask: torch.Tensor
+
+    def loss(self, emissions=None):
+        """The log-likelihood of the batch, a scalar; by default with its own emissions."""
+        return self.crf(self.emissions if emissions is None else emissions, self.tags, self.mask)
+
+    def outcome(self):
+        """The loss, its gradients, the marginals, and the best paths."""
+        emissions = self.emissions.detach().requires_grad_()
+        loss = self.loss(emissions)
+        inputs = [emissions, self.crf.transitions]
+        gradients = torch.autograd.grad(loss, inputs, materialize_grads=True)
+        with torch.no_grad():
+            marginals = self.crf.marginals(self.emissions, self.mask)
+            paths, _ = self.crf.viterbi_decode(self.emissions, self.mask)
+        return [loss.detach(), *gradients, marginals, paths]
+
+    def to(self, dtype):
+        """The same in another type; the CRF is changed in place."""
+        return self._replace(crf=self.crf.to(dtype), emissions=self.emissions.to(dtype))
+
+
+def weighted_problem(weighting, seed):
+    rng, generator = random.Random(f"{weighting} {seed}"), torch.Generator().manual_seed(seed)
+    size = batch_size, num_tokens, num_tags = (
+        rng.randint(1, 3),
+        rng.randint(1, 5),
+        rng.randint(1, 4),
+    )
+    strategy = None
+    if weighting != "none":
+        weights, options = random_weights(rng, weighting, num_tags)
+        strategy = TagWeighting.by_name(weighting)(tag_weights=weights, **options)
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        crf = ConditionalRandomField(
+            num_tags, include_start_end_transitions=rng.random() < 0.7, weighting=strategy
+        ).double()
+    tags = torch.randint(num_tags, (batch_size, num_tokens), generator=generator)
+    kind = rng.choice(["path", "some unknown", "sets"])
+    if kind == "some unknown":
+        tags[torch.rand(tags.shape, generator=generator) < 0.3] = -1
+    if kind == "sets":
+        others = torch.rand(size, generator=generator) < 0.4
+        tags = others | torch.nn.functional.one_hot(tags, num_tags).bool()
+    # Eighths below 4, which every half type holds
+    eighths = (torch.randn(size, generator=generator, dtype=torch.float64) * 8).round()
+    mask = torch.rand(batch_size, num_tokens, generator=generator) < 0.7
+    return WeightedProblem(crf, eighths.clamp(-31, 31) / 8, tags, mask)
+
+
+def check_gradients(problem):
+    """Gradients agree with finite differences, first and second ones."""
+    inputs = problem.emissions.clone().requires_grad_()
+    assert torch.autograd.gradcheck(problem.loss, inputs)
+    if inputs.numel() <= 12:
+        assert torch.autograd.gradgradcheck(problem.loss, inputs)
+
+
+def check_torch_func(problem):
+    """`grad`, `jvp`, `vmap` and gradients for each row agree with ordinary calls."""
+    emissions, direction = problem.emissions, torch.ones_like(problem.emissions).cumsum(1)
+    inputs = emissions.clone().requires_grad_()
+    (gradient,) = torch.autograd.grad(problem.loss(inputs), inputs)
+    close(torch.func.grad(problem.loss)(emissions), gradient)
+    value, slope = torch.func.jvp(problem.loss, (emissions,), (direction,))
+    close(value, problem.loss())
+    close(slope, (gradient * direction).sum())
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(emissions, direction)
+        close(torch.autograd.forward_ad.unpack_dual(problem.loss(dual)).tangent, slope)
+    both = torch.stack([emissions, emissions / 2])
+    close(torch.func.vmap(problem.loss)(both), torch.stack([problem.loss(each) for each in both]))
+
+    def loss_of_row(*row):
+        return problem.crf(*(each.unsqueeze(0) for each in row))
+
+    by_row = torch.func.vmap(torch.func.grad(loss_of_row))(emissions, problem.tags, problem.mask)
+    close(by_row, gradient)
+
+
+def check_half_types(problem):
+    """In half types the numbers are those of the same scores in float32."""
+    for dtype in (torch.bfloat16, torch.float16):
+        half = problem.to(dtype)
+        actual = half.outcome()
+        expected = half.to(torch.float32).outcome()
+        assert [each.dtype for each in actual[:2]] == [torch.float32, dtype]
+        for ours, theirs in zip(actual, expected):
+            # Gradients have the type of the scores.
+            close(ours.float(), theirs.float(), 1e-2 if ours.dtype == dtype else 1e-5)
+
+
+def check_autocast(problem):
+    """Autocast changes nothing: its types are those of matrix products."""
+    problem = problem.to(torch.float32)
+    expected = problem.outcome()
+    with torch.autocast("cpu", torch.bfloat16):
+        for ours, theirs in zip(problem.outcome(), expected):
+            assert torch.equal(ours, theirs)
+
+
+def check_threads(problem):
+    """Callers in threads get what one caller gets."""
+    expected = problem.outcome()
+    with ThreadPoolExecutor(4) as pool:
+        for outcome in pool.map(lambda _: problem.outcome(), range(8)):
+            for ours, theirs in zip(outcome, expected):
+                assert torch.equal(ours, theirs)
+
+
+def check_padding(problem):
+    """Neither garbage nor NaN in the padding changes anything, or reaches a gradient."""
+    crf, emissions, tags, mask = problem
+    is_padding = ~mask if tags.dim() == 2 else ~mask.unsqueeze(2)
+    for garbage in (1e6, torch.nan):
+        dirty = emissions.masked_fill(~mask.unsqueeze(2), garbage)
+        again = WeightedProblem(crf, dirty, tags.masked_fill(is_padding, -7), mask)
+        for ours, theirs in zip(again.outcome(), problem.outcome()):
+            close(ours, theirs)
+
+
+def path_of(problem):
+    return problem.tags if problem.tags.dim() == 2 else problem.tags.int().argmax(2)
+
+
+def check_unknown_tags(problem):
+    """Unknown tags everywhere teach nothing."""
+    unknown = problem._replace(tags=torch.full_like(path_of(problem), -1))
+    loss, gradient, *_ = unknown.outcome()
+    close(loss, torch.zeros_like(loss))
+    assert gradient.abs().max() < 1e-12
+
+
+def check_sets(problem):
+    """A known tag is a set of one, and an unknown tag the set of all."""
+    path = path_of(problem)
+    sets = torch.nn.functional.one_hot(path.clamp(min=0), problem.crf.num_tags).bool()
+    sets |= (path == -1).unsqueeze(2)
+    close(problem._replace(tags=sets).loss(), problem._replace(tags=path).loss())
+
+
+#: What must hold of each problem, by name.
+CHECKS = {
+    "gradients": check_gradients,
+    "torch.func": check_torch_func,
+    "half types": check_half_types,
+    "autocast": check_autocast,
+    "threads": check_threads,
+    "padding": check_padding,
+    "unknown tags": check_unknown_tags,
+    "sets": check_sets,
+}
+
+
+# Of `torch.func.jvp`.
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
+@pytest.mark.parametrize("weighting", WEIGHTINGS)
+@pytest.mark.parametrize("check", CHECKS)
+def test_it_holds(check, weighting, pytestconfig):
+    for seed in range(pytestconfig.getoption("problems") // 75):
+        CHECKS[check](weighted_problem(weighting, seed))
+
+
+def test_a_forked_process_computes_the_same(in_forked_process):
+    def outcomes():
+        return [
+            [each.tolist() for each in weighted_problem(weighting, seed).outcome()]
+            for weighting in WEIGHTINGS
+            for seed in range(3)
+        ]
+
+    assert in_forked_process(outcomes) == outcomes()
+
+
+@pytest.mark.parametrize("weighting", WEIGHTINGS)
+def test_scores_at_the_end_of_float32_give_no_nan(weighting):
+    crf = weighted_problem(weighting, 0).crf.float()
+    num_tags = crf.num_tags
+    for largest in (1e38, 3e38):
+        for place in range(num_tags):
+            emissions = torch.ones(num_tags, 3, num_tags)
+            emissions[:, :, place] = largest
+            emissions[:, 1, (place + 1) % num_tags] = -largest
+            emissions.requires_grad_()
+            gold_tags = torch.arange(num_tags).unsqueeze(1).expand(-1, 3)
+            value = crf.log_likelihood(emissions, gold_tags)
+            value.sum().backward()
+            assert value.dtype == torch.float32
+            assert not value.isnan().any()
+            assert not emissions.grad.isnan().any()
+
 
 STRATEGIES = sorted(TagWeighting.list_available())
 WEIGHTS = [0.5, 2.0, 3.0]
@@ -44,19 +257,6 @@ def vocab():
 @pytest.mark.parametrize("name", sorted({*STRATEGIES} - {"marginal"}))
 def test_unit_weights_give_the_plain_log_likelihood(name, chains):
     torch.testing.assert_close(objective(name, chains, [1.0, 1.0, 1.0]), log_likelihood(*chains))
-
-
-@pytest.mark.parametrize("name", STRATEGIES)
-@pytest.mark.parametrize("garbage", [1e6, torch.nan])
-def test_padding_changes_nothing(name, garbage, chains):
-    scores, gold_tags, mask = chains
-    dirty = scores._replace(emissions=scores.emissions.masked_fill(~mask.unsqueeze(2), garbage))
-    dirty_tags = gold_tags.masked_fill(~mask, -7)
-    strategy = weighting(name)
-    actual = strategy.objective(dirty, dirty_tags, mask)
-    torch.testing.assert_close(actual, strategy.objective(scores, gold_tags, mask))
-    actual.sum().backward()
-    assert all(tensor.grad.isfinite().all() for tensor in scores)
 
 
 def test_marginal_takes_a_gamma_without_weights(chains):
@@ -99,27 +299,6 @@ def test_softmax_margin_costs_by_kind_of_error(vocab):
     assert cost[3] == [0, 1, 1, 0, 0]
 
 
-@pytest.mark.parametrize("name", STRATEGIES)
-def test_unknown_tags_everywhere_teach_nothing(name, chains):
-    scores, gold_tags, mask = chains
-    actual = objective(name, (scores, torch.full_like(gold_tags, -1), mask))
-    torch.testing.assert_close(actual, torch.zeros_like(actual))
-    assert torch.autograd.grad(actual.sum(), scores.emissions)[0].abs().max() < 1e-12
-
-
-@pytest.mark.parametrize("name", STRATEGIES)
-def test_a_known_tag_is_a_set_of_one_and_an_unknown_tag_the_set_of_all(name, chains):
-    scores, gold_tags, mask = chains
-    for unknown in ([], [(0, 1), (2, 0)]):
-        for place in unknown:
-            gold_tags[place] = -1
-        sets = torch.nn.functional.one_hot(gold_tags.clamp(min=0), 3).bool()
-        sets |= (gold_tags == -1).unsqueeze(2)
-        values = objective(name, chains)
-        torch.testing.assert_close(values, objective(name, (scores, sets, mask)))
-        assert values.requires_grad
-
-
 def test_a_set_weighs_the_mean_of_its_tags(chains):
     sets = torch.tensor([[[True, True, False], [False, False, True], [True, True, True]]])
     expected = torch.tensor([[1.25, 3.0, 5.5 / 3]], dtype=torch.float64)
@@ -130,27 +309,18 @@ def test_a_set_weighs_the_mean_of_its_tags(chains):
     torch.testing.assert_close(weighting("chain").token_weights(path, mask), expected)
 
 
-def learnt_share(strategy):
-    """How probable tag 1 becomes if tokens look alike, and a third of them has it."""
-    gold_tags = torch.tensor([[0, 0, 1, 0, 1, 0, 0, 0, 1]])
-    emissions = torch.zeros(2, dtype=torch.float64, requires_grad=True)
-    zeros = emissions.new_zeros(2, 2)
-    optimizer = torch.optim.LBFGS([emissions], max_iter=50)
+def share_learnt(name, weights):
+    def loss(scores, gold_tags):
+        zeros = scores.new_zeros(2, 2)
+        chains = ChainScores(scores, zeros, zeros[0], zeros[0])
+        return -objective(name, (chains, gold_tags, gold_tags >= 0), weights)
 
-    def loss():
-        optimizer.zero_grad()
-        scores = ChainScores(emissions.expand(1, 9, 2), zeros, zeros[0], zeros[0])
-        value = -strategy.objective(scores, gold_tags, gold_tags >= 0).sum()
-        value.backward()
-        return value
-
-    optimizer.step(loss)
-    return float(emissions.softmax(0)[1].detach())
+    return learnt_share(loss)
 
 
 @pytest.mark.parametrize("name", ["chain", "marginal", "softmax_margin"])
 def test_a_heavier_tag_becomes_more_probable(name):
-    light, unit, heavy = (learnt_share(weighting(name, [1.0, c])) for c in (0.25, 1.0, 4.0))
+    light, unit, heavy = (share_learnt(name, [1.0, c]) for c in (0.25, 1.0, 4.0))
     assert light < unit < heavy
     assert unit == pytest.approx(1 / 3, rel=1e-4)
     if name != "softmax_margin":
@@ -171,14 +341,6 @@ def test_lannoy_warns_that_unequal_weights_have_no_bound(caplog):
     assert "no upper bound" in caplog.text
 
 
-@pytest.mark.parametrize("name", ["emission", "emission_transition"])
-def test_scaled_scores_define_a_distribution(name):
-    scores, mask = random_chains(1, 3, 3), torch.ones(1, 3, dtype=torch.bool)
-    paths = torch.cartesian_prod(*[torch.arange(3)] * 3)
-    total = sum(objective(name, (scores, path.unsqueeze(0), mask)).exp() for path in paths)
-    assert total.item() == pytest.approx(1)
-
-
 @pytest.mark.parametrize(
     ("name", "arguments", "allennlp_class"),
     [
@@ -189,7 +351,6 @@ def test_scaled_scores_define_a_distribution(name):
 def test_sound_strategies_equal_allennlps_weighted_classes(name, arguments, allennlp_class):
     ours = ConditionalRandomField(3, weighting=weighting(name, **arguments)).double()
     theirs = allennlp_class(3, WEIGHTS).double()
-    assert isinstance(theirs, allennlp_modules.ConditionalRandomField)
     plain = {key: value for key, value in ours.state_dict().items() if "weighting" not in key}
     theirs.load_state_dict({**plain, "label_weights": ours.weighting.tag_weights})
     batch = random_chains(3, 4, 3).emissions, random_tags(3, 4, 3), mask_of(LENGTHS)
@@ -202,6 +363,9 @@ def test_decoding_uses_plain_scores_unless_asked_otherwise(name):
     assert weighting(name).decoding_scores(scores) is scores
     scaled = weighting(name, weighted_decoding=True).decoding_scores(scores)
     torch.testing.assert_close(scaled.emissions, scores.emissions * torch.tensor(WEIGHTS))
+    # Of a transition, the tag moved to has the weight.
+    factor = torch.tensor(WEIGHTS) if name == "emission_transition" else 1
+    torch.testing.assert_close(scaled.transitions, scores.transitions * factor)
 
 
 @pytest.mark.parametrize("name", STRATEGIES)

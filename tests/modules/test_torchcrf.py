@@ -81,37 +81,39 @@ def test_every_parameter_gets_a_gradient():
         assert each.grad.abs().sum() > 0
 
 
+CRF_OF_5 = CRF(5)
+EMISSIONS, TAGS = batch()
+NO_TOKEN = (
+    "`mask` has a sequence without a real token; drop such rows, or make at least one token real "
+    "(pytorch-crf: mask of the first timestep must all be on)"
+)
+SIZES = "the first two dimensions of emissions and tags must match, got (3, 4) and (4, 3)"
+
+
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("call", "arguments", "message"),
     [
-        (lambda: CRF(0), "invalid number of tags: 0; `num_tags` must be at least 1"),
+        (CRF, {"num_tags": 0}, "invalid number of tags: 0; `num_tags` must be at least 1"),
         (
-            lambda: CRF(3, weighting=chain_weighting()),
+            CRF,
+            {"num_tags": 3, "weighting": chain_weighting()},
             "`weighting` must have one weight for each of the 3 tags; got 5",
         ),
         (
-            lambda: CRF(5)(*batch(), reduction="max"),
+            CRF_OF_5,
+            {"emissions": EMISSIONS, "tags": TAGS, "reduction": "max"},
             "invalid reduction: max; expected none, sum, mean, token_mean",
         ),
+        (CRF_OF_5, {"emissions": EMISSIONS, "tags": TAGS.T}, SIZES),
+        (CRF_OF_5.decode, {"emissions": EMISSIONS[0]}, "emissions must have dimension of 3, got 2"),
         (
-            lambda: CRF(5).decode(torch.zeros(2, 5)),
-            "emissions must have dimension of 3, got 2",
-        ),
-        (
-            lambda: CRF(4).decode(batch()[0]),
+            CRF(4).decode,
+            {"emissions": EMISSIONS},
             "expected last dimension of emissions is 4, got 5",
         ),
-        (
-            lambda: CRF(5)(batch()[0], batch()[1].T),
-            "the first two dimensions of emissions and tags must match, got (3, 4) and (4, 3)",
-        ),
-        (
-            lambda: CRF(5, batch_first=True).decode(batch()[0], torch.zeros(3, 4)),
-            "`mask` has a sequence without a real token; drop such rows, or make at least one token "
-            "real (pytorch-crf: mask of the first timestep must all be on)",
-        ),
+        (CRF_OF_5.decode, {"emissions": EMISSIONS, "mask": torch.zeros(3, 4)}, NO_TOKEN),
     ],
 )
-def test_messages(call, message):
+def test_messages(call, arguments, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        call()
+        call(**arguments)

@@ -5,11 +5,8 @@ The answers are differentiable. Nothing is shared with the code under test.
 
 import functools
 import itertools
-from typing import List, Optional, Sequence, Tuple
 
 import torch
-
-from tagger.linear_chain import ChainScores
 
 INF = float("inf")
 
@@ -25,7 +22,7 @@ class AllPaths:
         tokens: Its real tokens, in order; the others are absent.
     """
 
-    def __init__(self, scores: ChainScores, row: int, tokens: Sequence[int]) -> None:
+    def __init__(self, scores, row, tokens):
         emissions, self.transitions, self.start, self.end = (tensor.double() for tensor in scores)
         # (N, K)
         self.emissions = emissions[row, list(tokens)]
@@ -46,11 +43,11 @@ class AllPaths:
             self.path_scores = self.path_scores + self.end[self.tags[:, -1]]
 
     @property
-    def paths(self) -> List[Tuple[int, ...]]:
+    def paths(self):
         """All paths, in lexical order."""
         return [tuple(path) for path in self.tags.tolist()]
 
-    def step_scores(self, path: Sequence[int]) -> torch.Tensor:
+    def step_scores(self, path):
         """What each token adds to the score of a path, (N,)."""
         steps = []
         for t, k in enumerate(path):
@@ -58,15 +55,15 @@ class AllPaths:
             steps.append(step + self.end[k] if t + 1 == self.num_tokens else step)
         return torch.stack(steps) if steps else self.emissions.new_zeros(0)
 
-    def log_mass(self, allowed: Optional[torch.Tensor] = None) -> torch.Tensor:
+    def log_mass(self, allowed=None):
         """The log-sum of all paths that `allowed`, (N, K) bool, allows; `None` for log Z."""
         return log_sum(self._within(self.path_scores, self.num_tokens, allowed))
 
-    def log_probability(self, allowed: torch.Tensor) -> torch.Tensor:
+    def log_probability(self, allowed):
         """log p(each token t has a tag of the set `allowed[t]`)."""
         return log_ratio(self.log_mass(allowed), self.log_mass())
 
-    def step_log_normalizers(self, allowed: Optional[torch.Tensor] = None) -> torch.Tensor:
+    def step_log_normalizers(self, allowed=None):
         """log z_t of the chain that `allowed` restricts, (N,)."""
         log_sums = [
             log_sum(self._within(prefixes, length, allowed))
@@ -75,37 +72,34 @@ class AllPaths:
         log_sums[-1] = self.log_mass(allowed)
         return self._rows([log_ratio(now, before) for before, now in itertools.pairwise(log_sums)])
 
-    def step_log_conditionals(self, allowed: torch.Tensor) -> torch.Tensor:
+    def step_log_conditionals(self, allowed):
         """log p(label of t | labels before t), (N,)."""
         masses = [self.log_mass(self._up_to(t, allowed)) for t in range(self.num_tokens + 1)]
         return self._rows([log_ratio(now, before) for before, now in itertools.pairwise(masses)])
 
-    def step_log_marginals(self, allowed: torch.Tensor) -> torch.Tensor:
+    def step_log_marginals(self, allowed):
         """log p(label of t), (N,)."""
-        return self._rows(
-            [self.log_probability(self._only(t, allowed)) for t in range(self.num_tokens)]
-        )
+        sets = [self._only(t, allowed) for t in range(self.num_tokens)]
+        return self._rows([self.log_probability(each) for each in sets])
 
-    def tag_marginals(self) -> torch.Tensor:
+    def tag_marginals(self):
         """(N, K)."""
         one_hot = torch.nn.functional.one_hot(self.tags, self.num_tags).double()
         return torch.einsum("p,ptk->tk", self.probabilities(), one_hot)
 
-    def transition_marginals(self) -> torch.Tensor:
+    def transition_marginals(self):
         """(N - 1, K, K), or (0, K, K)."""
         one_hot = torch.nn.functional.one_hot(self.tags, self.num_tags).double()
         before, after = one_hot[:, : self.transition_count], one_hot[:, 1:]
         return torch.einsum("p,pti,ptj->tij", self.probabilities(), before, after)
 
-    def forward_scores(self) -> torch.Tensor:
+    def forward_scores(self):
         """The log-sum of all prefixes that end in each tag, (N, K)."""
-        return self._rows(
-            [log_sum(prefixes.view(-1, self.num_tags), 0) for prefixes in self.prefix_scores[1:]]
-        )
+        return self._rows([log_sum(x.view(-1, self.num_tags), 0) for x in self.prefix_scores[1:]])
 
-    def backward_scores(self) -> torch.Tensor:
+    def backward_scores(self):
         """The log-sum of all suffixes that follow each tag, (N, K)."""
-        rows: List[torch.Tensor] = []
+        rows = []
         # (K, suffixes): what may follow each tag
         suffixes = self.end.unsqueeze(1)
         for t in reversed(range(self.num_tokens)):
@@ -114,29 +108,27 @@ class AllPaths:
             suffixes = (self.transitions.unsqueeze(2) + following).flatten(1)
         return self._rows(rows)
 
-    def probabilities(self) -> torch.Tensor:
+    def probabilities(self):
         """The probability of each path, (P,); 0 where no path is possible."""
         if bool((self.path_scores == -INF).all()):
             return torch.zeros_like(self.path_scores)
         return self.path_scores.softmax(0)
 
-    def cross_entropy(self, student: "AllPaths") -> torch.Tensor:
+    def cross_entropy(self, student):
         """Minus the expectation of the student's log-likelihood under these paths' probabilities."""
         probabilities = self.probabilities()
         log_likelihoods = student.path_scores - student.log_mass()
         counted = torch.where(probabilities > 0, log_likelihoods, torch.zeros_like(probabilities))
         return -(probabilities * counted).sum()
 
-    def k_best(self, k: int) -> List[Tuple[float, Tuple[int, ...]]]:
+    def k_best(self, k):
         """The k best `(score, path)`, best first."""
         return sorted(zip(self.path_scores.tolist(), self.paths), reverse=True)[:k]
 
-    def _last_tags(self, length: int) -> torch.Tensor:
+    def _last_tags(self, length):
         return torch.arange(self.num_tags).repeat(self.num_tags ** (length - 1))
 
-    def _within(
-        self, scores: torch.Tensor, length: int, allowed: Optional[torch.Tensor]
-    ) -> torch.Tensor:
+    def _within(self, scores, length, allowed):
         """The scores of prefixes, -inf for those with another than an allowed tag."""
         if allowed is None or length == 0:
             return scores
@@ -144,20 +136,20 @@ class AllPaths:
         is_inside = allowed[torch.arange(length), prefixes].all(1)
         return torch.where(is_inside, scores, torch.full_like(scores, -INF))
 
-    def _up_to(self, t: int, allowed: torch.Tensor) -> torch.Tensor:
+    def _up_to(self, t, allowed):
         return allowed | (torch.arange(self.num_tokens) >= t).unsqueeze(1)
 
-    def _only(self, t: int, allowed: torch.Tensor) -> torch.Tensor:
+    def _only(self, t, allowed):
         return allowed | (torch.arange(self.num_tokens) != t).unsqueeze(1)
 
-    def _rows(self, rows: List[torch.Tensor]) -> torch.Tensor:
+    def _rows(self, rows):
         if rows:
             return torch.stack(rows)
         return self.emissions.new_zeros(0)
 
 
 @functools.lru_cache(maxsize=256)
-def _sequences(num_tokens: int, num_tags: int) -> torch.Tensor:
+def _sequences(num_tokens, num_tags):
     """All sequences of tags in lexical order, (P, N) int64; not to be written to."""
     index = torch.arange(num_tags**num_tokens)
     places = [num_tags ** (num_tokens - 1 - t) for t in range(num_tokens)]
@@ -165,14 +157,14 @@ def _sequences(num_tokens: int, num_tags: int) -> torch.Tensor:
     return torch.stack(columns, 1) if columns else index.new_zeros(1, 0)
 
 
-def log_sum(scores: torch.Tensor, dim: int = -1) -> torch.Tensor:
+def log_sum(scores, dim=-1):
     """The log-sum-exp over `dim`, -inf without a gradient where all are."""
     is_possible = (scores.detach() != -INF).any(dim)
     sums = torch.where(is_possible.unsqueeze(dim), scores, torch.zeros_like(scores)).logsumexp(dim)
     return torch.where(is_possible, sums, torch.full_like(sums, -INF))
 
 
-def log_ratio(part: torch.Tensor, whole: torch.Tensor) -> torch.Tensor:
+def log_ratio(part, whole):
     """The difference of two logarithms, -inf without a gradient where one is."""
     is_possible = (part != -INF) & (whole != -INF)
     return torch.where(is_possible, part - whole, torch.full_like(part, -INF))

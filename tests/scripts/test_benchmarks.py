@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from tests.conftest import CONFIGS, ROOT
-from tests.transformers.three_layers import save_bert
+from tests.transformers.small import save_bert
 
 COLUMNS = "Anna NNP I-NP I-PER\nwent VBD I-VP O\n\nKeller NNP I-NP I-PER\nleft VBD I-VP O\n"
 

@@ -19,12 +19,20 @@ WORD_PIECES = [
 ]
 
 
-def save_word_pieces(folder, seed=0):
+#: Of those that are fine-tuned.
+THREE_LAYERS = {"num_layers": 3, "max_position_embeddings": 64}
+
+
+def save_word_pieces(folder, seed=0, **sizes):
     """Writes a BERT that knows lowercase words."""
     torch.manual_seed(seed)
     folder.mkdir(exist_ok=True)
-    save_small_transformer(folder, WORD_PIECES, size=8)
+    save_small_transformer(folder, WORD_PIECES, size=8, **sizes)
     return _with_large_weights(folder)
+
+
+def save_bert(folder):
+    return save_word_pieces(folder, **THREE_LAYERS)
 
 
 def save_pairs(folder, texts, most_pieces):
@@ -37,23 +45,20 @@ def save_pairs(folder, texts, most_pieces):
     return tokenizer.get_vocab_size()
 
 
-def save_bpe(folder, seed=0):
+def save_bpe(folder, seed=0, num_layers=2, max_position_embeddings=514):
     """Writes a RoBERTa, whose pieces keep case and tell words by the blank before them."""
     torch.manual_seed(seed)
     num_pieces = save_pairs(folder, [(ROOT / "data/toy/train.txt").read_text()], 320)
-    RobertaTokenizerFast(str(folder / "vocab.json"), str(folder / "merges.txt")).save_pretrained(
-        folder
-    )
-    config = RobertaConfig(
-        vocab_size=num_pieces,
-        hidden_size=8,
-        intermediate_size=8,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        max_position_embeddings=514,
-    )
-    RobertaModel(config).save_pretrained(folder)
+    rules = (str(folder / name) for name in ("vocab.json", "merges.txt"))
+    RobertaTokenizerFast(*rules).save_pretrained(folder)
+    sizes = {"hidden_size": 8, "intermediate_size": 8, "num_attention_heads": 2}
+    sizes |= {"num_hidden_layers": num_layers, "max_position_embeddings": max_position_embeddings}
+    RobertaModel(RobertaConfig(vocab_size=num_pieces, **sizes)).save_pretrained(folder)
     return _with_large_weights(folder)
+
+
+def save_roberta(folder):
+    return save_bpe(folder, **THREE_LAYERS)
 
 
 def _with_large_weights(folder):

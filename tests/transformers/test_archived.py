@@ -8,7 +8,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from tagger.transformers.archived import fine_tuned_model, fine_tuned_tokenizer
-from tests.transformers.three_layers import save_bert, save_roberta
+from tests.transformers.small import save_bert, save_roberta
 
 
 @pytest.fixture(params=[save_bert, save_roberta])
@@ -48,11 +48,13 @@ def test_a_run_that_goes_on_starts_from_the_pretrained_weights(run_folder, name)
 
 def test_an_archive_does_not_take_another_transformer_of_this_name(run_folder, name, tmp_path):
     path = tmp_path / "tiny/config.json"
-    other = {**json.loads(path.read_text()), "intermediate_size": 9}
+    config = json.loads(path.read_text())
+    other = {**config, "intermediate_size": 9}
     shutil.rmtree(name)
     save_bert(tmp_path / "tiny")
     path.write_text(json.dumps({**json.loads(path.read_text()), **other}))
-    assert fine_tuned_model(name, run_folder).config.intermediate_size == 8
+    found = fine_tuned_model(name, run_folder).config
+    assert found.intermediate_size == config["intermediate_size"]
 
 
 def test_weights_in_half_precision_are_trained_in_single(name):

@@ -7,12 +7,7 @@ from allennlp.common.checks import ConfigurationError
 
 from tagger.transformers import word_features
 from tagger.transformers.pretrained import find_transformer
-from tagger.transformers.windows import (
-    POOLINGS,
-    Passage,
-    overlapping_windows,
-    passages_of,
-)
+from tagger.transformers.windows import POOLINGS, Passage, overlapping_windows, passages_of
 from tagger.transformers.word_features import WordFeatures
 from tagger.transformers.word_pieces import WordPieces
 from tests.transformers.small import save_bpe, save_word_pieces

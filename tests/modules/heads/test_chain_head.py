@@ -1,5 +1,7 @@
 """What CRF and softmax share: decoding, and the probabilities of tags and of entities."""
 
+import itertools
+from collections import Counter
 from functools import partial
 
 import pytest
@@ -7,7 +9,7 @@ import torch
 
 from tagger.linear_chain import ChainScores, sample_paths
 from tagger.modules import CrfHead, SoftmaxHead
-from tagger.spans import tags_to_spans
+from tagger.spans import allowed_transitions, tags_to_spans
 from tagger_onnx.tagged_text import Extras
 from tests.linear_chain.chains import mask_of
 from tests.oracles.all_paths import AllPaths
@@ -15,6 +17,7 @@ from tests.spans.tagged import tag_set, vocabulary_of
 
 TAGS = ["O", "B-X", "I-X", "B-Y", "I-Y"]
 LENGTHS = [4, 1, 0, 3]
+LEGAL = set(allowed_transitions("BIO", dict(enumerate(TAGS))))
 HEADS = {
     "crf": CrfHead,
     "crf, unconstrained": partial(CrfHead, constrain_decoding=False),
@@ -34,12 +37,17 @@ def emissions():
 
 
 @pytest.fixture(params=HEADS)
-def build(request, vocab):
+def kind(request):
+    return request.param
+
+
+@pytest.fixture
+def build(kind, vocab):
     """Makes a head with given settings; each has the same scores."""
 
     def build(**settings):
         torch.manual_seed(1)
-        return HEADS[request.param](vocab, tag_encoding="BIO", **settings).double()
+        return HEADS[kind](vocab, tag_encoding="BIO", **settings).double()
 
     return build
 
@@ -54,8 +62,41 @@ def chains(head, emissions):
     return {row: AllPaths(scores, row, range(size)) for row, size in enumerate(LENGTHS) if size}
 
 
+def key_of(entity):
+    return entity["label"], (entity["first"], entity["last"])
+
+
 def spans_of(path):
     return tags_to_spans([TAGS[k] for k in path], "BIO")
+
+
+def is_legal(path):
+    return all(step in LEGAL for step in itertools.pairwise([len(TAGS), *path, len(TAGS) + 1]))
+
+
+def test_the_most_probable_path_or_legal_path_is_decoded(kind, build, emissions):
+    head, mask = build(), mask_of(LENGTHS)
+    tags = head.decode(emissions, mask)
+    for row, chain in chains(head, emissions).items():
+        is_possible = (chain.path_scores > -torch.inf).tolist()
+        is_constrained = kind in ("crf", "softmax, constrained")
+        assert is_possible == [is_legal(path) or not is_constrained for path in chain.paths]
+        ((_, best),) = chain.k_best(1)
+        assert tags[row, : LENGTHS[row]].tolist() == list(best)
+    assert not tags[~mask].any()
+
+
+def span_probabilities(chain):
+    """The probability of each span, by all paths; only those that are spelt legally count."""
+    found = Counter()
+    for path, probability in zip(chain.paths, chain.probabilities().tolist()):
+        for first, tag in enumerate(path):
+            if TAGS[tag].startswith("B-"):
+                last = first
+                while last + 1 < len(path) and path[last + 1] == tag + 1:
+                    last += 1
+                found[TAGS[tag][2:], (first, last)] += probability
+    return found
 
 
 def test_entities_have_the_probability_of_all_paths_that_hold_them(build, emissions):
@@ -64,17 +105,10 @@ def test_entities_have_the_probability_of_all_paths_that_hold_them(build, emissi
     predictions = head.predict(emissions.double(), mask_of(LENGTHS))
     num_entities = 0
     for row, chain in chains(head, emissions).items():
-        path = predictions["predicted_tags"][row, : LENGTHS[row]].tolist()
-        expected = torch.full((4,), -1.0).double()
-        for label, (first, last) in spans_of(path):
+        spans, expected = span_probabilities(chain), torch.full((4,), -1.0).double()
+        for label, bounds in spans_of(predictions["predicted_tags"][row, : LENGTHS[row]].tolist()):
             # Spelt legally, whatever comes before and behind.
-            tags = [f"B-{label}", *[f"I-{label}"] * (last - first)]
-            expected[first] = sum(
-                probability
-                for other, probability in zip(chain.paths, chain.path_scores.softmax(0).tolist())
-                if [TAGS[k] for k in other[first : last + 1]] == tags
-                and TAGS[[*other, 0][last + 1]] != f"I-{label}"
-            )
+            expected[bounds[0]] = spans[label, bounds]
             num_entities += 1
         torch.testing.assert_close(predictions["entity_probabilities"][row], expected)
     assert num_entities >= 3
@@ -129,6 +163,8 @@ def test_the_bias_counts_once_for_each_entity(vocab):
     head = CrfHead(vocabulary_of(bioul), tag_encoding="BIOUL", decode_bias={"X": 1.0})
     assert head.decoder.bias.tolist() == [0, 1, 0, 0, 1]
     assert "decoder.bias" not in head.state_dict()
+    # Nor are constraints saved.
+    assert not SoftmaxHead(vocab, tag_encoding="BIO", constrain_decoding=True).state_dict()
 
 
 def test_spans_without_a_label_go_by_an_underscore():
@@ -228,8 +264,7 @@ def test_marginals_are_put_out_on_request(build, emissions):
     assert sum(readable["probabilities"][0][3].values()) == pytest.approx(1, abs=1e-5)
     assert list(readable["probabilities"][0][3]) == TAGS
     for tags, entities in zip(readable["tags"], readable["entities"]):
-        found = [(each["label"], (each["first"], each["last"])) for each in entities]
-        assert found == tags_to_spans(tags, "BIO")
+        assert [key_of(each) for each in entities] == tags_to_spans(tags, "BIO")
         assert all(0 <= each["probability"] <= 1 for each in entities)
 
 
@@ -242,18 +277,11 @@ def test_entities_are_the_spans_that_tags_spell(tag_encoding):
     output = head.predict(torch.randn(50, 7, len(tags)) * 9, torch.ones(50, 7, dtype=torch.bool))
     readable = head.make_readable(output, [7] * 50)
     for sentence, entities in zip(readable["tags"], readable["entities"]):
-        found = [(each["label"], (each["first"], each["last"])) for each in entities]
-        assert found == tags_to_spans(sentence, tag_encoding)
+        assert [key_of(each) for each in entities] == tags_to_spans(sentence, tag_encoding)
         assert all(("probability" in each) == (tag_encoding == "BIO") for each in entities)
 
 
-def test_iob1_is_decoded_without_probabilities_of_entities(vocab, emissions):
-    head = CrfHead(vocab, tag_encoding="IOB1")
-    assert list(head.predict(emissions, mask_of(LENGTHS))) == ["predicted_tags", "entity_lengths"]
-
-
 @pytest.mark.parametrize("encoding", ["BIO", "IOB1", "BIOUL", "BMES"])
-@pytest.mark.parametrize("kind", HEADS)
 @pytest.mark.parametrize("labels", [("X",), ("X", "Y")])
 def test_leaks_are_those_of_all_paths(encoding, kind, labels):
     tags = tag_set(encoding, ("X", "Y"))
@@ -273,11 +301,7 @@ def test_leaks_are_those_of_all_paths(encoding, kind, labels):
     scores = scores_of(head, emissions)
     num_missed = 0.0
     for row, length in enumerate(lengths):
-        predicted = {
-            (each["label"], (each["first"], each["last"]))
-            for each in readable["entities"][row]
-            if each["label"] in labels
-        }
+        predicted = {key_of(each) for each in readable["entities"][row]}
         paths, expected, leak = AllPaths(scores, row, range(length)), torch.zeros(4).double(), 0.0
         for path, probability in zip(paths.paths, paths.probabilities().tolist()):
             true = set(tags_to_spans([tags[k] for k in path], encoding))
@@ -319,26 +343,13 @@ def test_candidates_are_all_entities_that_are_probable_enough(build, emissions, 
     assert not output
     candidates, num_found = readable["candidates"], 0
     for row, chain in chains(head, emissions).items():
-        expected = {}
-        for path, probability in zip(chain.paths, chain.path_scores.softmax(0).tolist()):
-            for first, tag in enumerate(path):
-                if tag in (1, 3):
-                    last = first
-                    while last + 1 < len(path) and path[last + 1] == tag + 1:
-                        last += 1
-                    span = (first, last, TAGS[tag][2:])
-                    expected[span] = expected.get(span, 0.0) + probability
-        probable = sorted(span for span, each in expected.items() if each >= least)
-        found = {
-            (each["first"], each["last"], each["label"]): each["probability"]
-            for each in candidates[row]
-        }
-        assert list(found) == probable
-        assert found == pytest.approx({span: expected[span] for span in probable})
+        expected = span_probabilities(chain)
+        found = {key_of(each): each["probability"] for each in candidates[row]}
+        assert found == pytest.approx({span: p for span, p in expected.items() if p >= least})
+        assert list(found) == sorted(found, key=lambda span: (span[1], span[0]))
         for entity in readable["entities"][row]:
-            span = (entity["first"], entity["last"], entity["label"])
             if entity["probability"] >= least:
-                assert found[span] == pytest.approx(entity["probability"])
+                assert found[key_of(entity)] == pytest.approx(entity["probability"])
         num_found += len(found)
     assert candidates[LENGTHS.index(0)] == []
     assert num_found >= (10 if least < 0.1 else 3)

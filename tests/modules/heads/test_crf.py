@@ -1,4 +1,4 @@
-"""What the CRF's head learns of a teacher."""
+"""What the CRF's head learns of a teacher, and how it corrects probabilities."""
 
 import pytest
 import torch
@@ -6,6 +6,8 @@ from allennlp.common.checks import ConfigurationError
 
 from tagger.linear_chain import chain_cross_entropy, chain_marginals, log_likelihood
 from tagger.modules import CrfHead, SoftmaxHead
+from tagger.modules.recalibration import Recalibration
+from tagger_onnx.tagged_text import Extras
 from tests.linear_chain.chains import mask_of, random_chains
 from tests.spans.tagged import vocabulary_of
 
@@ -58,3 +60,42 @@ def test_mistakes_are_named(vocab):
     head = make(vocab, distillation_weight=0.5, constrain_training=True)
     with pytest.raises(ConfigurationError, match="holds tags possible that `constrain_training`"):
         head.distillation_loss(chains.emissions, GOLD * 0, MASK, teacher)
+
+
+SPANS = ["O", "B-X", "I-X", "B-Y", "I-Y"]
+COEFFICIENTS = {"X": [0.5, 0.3, -1.0]}
+
+
+def test_the_order_of_probabilities_stays_up_to_the_last_that_float32_tells_apart():
+    correct = Recalibration(["X", "Y"], COEFFICIENTS)
+    near_one = 1 - 2.0 ** -torch.arange(2.0, 25)
+    probabilities = torch.cat([torch.logspace(-7, -0.5, 50), near_one, torch.ones(1)]).double()
+    labels = torch.zeros(len(probabilities), dtype=torch.int64)
+    corrected = correct(probabilities, labels)
+    assert (corrected.diff()[:-1] > 0).all()
+    assert 0 < corrected[0] < corrected[-1] < 1
+    # By hand: 0.5 log 0.9 - 0.3 log 0.1 - 1
+    one = correct(torch.tensor([0.9, 0.9]), torch.tensor([0, 1]))
+    assert one.tolist() == pytest.approx([1 / (1 + 2.718281828 ** (0.36190)), 0.9], abs=1e-4)
+
+
+def test_only_reported_probabilities_change_and_thresholds_decide_by_the_others():
+    emissions, mask = torch.randn(8, 6, 5) * 2, torch.ones(8, 6, dtype=torch.bool)
+    plain, corrected = (
+        make(vocabulary_of(SPANS), entity_thresholds={"X": 0.4}, recalibration=numbers).float()
+        for numbers in (None, COEFFICIENTS)
+    )
+    for head in (plain, corrected):
+        head.give(Extras(candidates=0.05))
+    before, after = (head.predict(emissions, mask) for head in (plain, corrected))
+    assert torch.equal(before["predicted_tags"], after["predicted_tags"])
+    assert torch.equal(before["candidate_labels"], after["candidate_labels"])
+    is_x = before["predicted_tags"] == SPANS.index("B-X")
+    old, new = (each["entity_probabilities"] for each in (before, after))
+    assert is_x.sum() > 3
+    assert (new[is_x] < 0.4).any()
+    wanted = corrected.recalibration(old[is_x], torch.zeros(int(is_x.sum()), dtype=torch.int64))
+    torch.testing.assert_close(new[is_x], wanted)
+    assert torch.equal(new[~is_x], old[~is_x])
+    is_x = (before["candidate_labels"] == 0) & (before["candidate_lengths"] > 0)
+    assert (after["candidate_probabilities"] != before["candidate_probabilities"])[is_x].all()

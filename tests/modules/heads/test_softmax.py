@@ -1,4 +1,3 @@
-import itertools
 import json
 
 import pytest
@@ -8,7 +7,6 @@ from allennlp.common import Params
 from allennlp.models import load_archive
 
 from tagger.modules import SoftmaxHead, TaggingHead, TokenLoss
-from tagger.spans import allowed_transitions
 from tests.conftest import CONFIGS
 from tests.linear_chain.chains import mask_of, random_tags
 from tests.spans.tagged import vocabulary_of
@@ -27,16 +25,6 @@ def emissions():
     return torch.randn(4, 4, len(TAGS)) * 2
 
 
-def constrained(vocab):
-    return SoftmaxHead(vocab, tag_encoding="BIOUL", constrain_decoding=True)
-
-
-def is_legal(path):
-    start, end = len(TAGS), len(TAGS) + 1
-    steps = set(allowed_transitions("BIOUL", dict(enumerate(TAGS))))
-    return not path or all(step in steps for step in itertools.pairwise([start, *path, end]))
-
-
 def test_a_sequences_loss_is_the_sum_over_its_known_tokens(vocab, emissions):
     tags, mask = random_tags(4, 4, 5), mask_of(LENGTHS)
     tags[0, 2] = -1
@@ -47,42 +35,6 @@ def test_a_sequences_loss_is_the_sum_over_its_known_tokens(vocab, emissions):
     ]
     actual = SoftmaxHead(vocab).sequence_loss(emissions, tags, mask)
     torch.testing.assert_close(actual, torch.tensor(expected, dtype=torch.float32))
-
-
-@pytest.mark.parametrize("garbage", [100.0, torch.nan])
-@pytest.mark.parametrize("is_constrained", [False, True])
-def test_decoding_finds_the_most_probable_path_or_legal_path(
-    is_constrained, garbage, vocab, emissions
-):
-    mask = mask_of(LENGTHS)
-    dirty = torch.where(mask.unsqueeze(2), emissions, torch.tensor([0, 0, 0, 0, garbage]))
-    head = SoftmaxHead(vocab, tag_encoding="BIOUL", constrain_decoding=is_constrained)
-    tags = head.decode(dirty, mask)
-    log_probabilities = emissions.log_softmax(2)
-    for row, length in enumerate(LENGTHS):
-        paths = itertools.product(range(len(TAGS)), repeat=length)
-        best = max(
-            filter(is_legal, paths) if is_constrained else paths,
-            key=lambda path: sum(log_probabilities[row, t, k] for t, k in enumerate(path)),
-        )
-        assert tags[row].tolist() == [*best] + [0] * (4 - length)
-
-
-def test_constrained_decoding_is_always_legal_and_changes_no_legal_sequence(vocab):
-    # like those of a model that has learnt something: some sequences are legal as they are
-    emissions = torch.randn(200, 3, len(TAGS)) + torch.tensor([2.0, 0, 0, 0, 1])
-    mask = torch.ones(200, 3, dtype=torch.bool)
-    plain = SoftmaxHead(vocab).decode(emissions, mask).tolist()
-    legal = constrained(vocab).decode(emissions, mask).tolist()
-    assert all(map(is_legal, legal))
-    is_legal_as_it_is = [is_legal(path) for path in plain]
-    assert 20 < sum(is_legal_as_it_is) < 180
-    for before, after, is_kept in zip(plain, legal, is_legal_as_it_is):
-        assert (before == after) == is_kept
-
-
-def test_the_constraints_are_no_part_of_a_saved_model(vocab):
-    assert not constrained(vocab).state_dict()
 
 
 def test_a_config_hands_the_vocabulary_on_to_the_loss(vocab):
