@@ -69,7 +69,7 @@ def sets_of(problem, labels, row):
 
 def is_partial(problem, labels):
     """Whether a batch's labels are sets, or leave a real token's tag open."""
-    return labels.dim() == 3 or bool((labels[problem.mask_tensor()] == -1).any())
+    return labels.dim() == 3 or bool((labels[problem.mask] == -1).any())
 
 
 def _of_path(name, problem, rng):
@@ -103,7 +103,7 @@ def _of_chain(name, problem, rng):
         values = function(scores, mask)
         if name in ("forward_scores", "backward_scores"):
             # These are undefined in the padding.
-            is_real = problem.mask_tensor().unsqueeze(2)
+            is_real = problem.mask.unsqueeze(2)
             return torch.where(is_real, values, torch.zeros_like(values))
         return values
 
@@ -194,7 +194,7 @@ def _weighting(name, problem, rng):
     # Without ends a loss cannot depend on them alone.
     has_ends = rng.random() < 0.7 or not {"emissions", "transitions"} & {*problem.differentiated}
     labels = random_labels(rng, problem)
-    mask = rng.choice([problem.mask_tensor(), problem.mask_tensor().int()])
+    mask = rng.choice([problem.mask, problem.mask.int()])
     if mask.all():
         mask = rng.choice([mask, None])
 
@@ -293,7 +293,7 @@ def wrong_best_paths(problem, rng, tolerance):
     wrong = []
     for row in range(num_rows):
         tokens = problem.tokens(row)
-        is_masked = ~problem.mask_tensor()[row]
+        is_masked = ~problem.mask[row]
         if paths[row][:, is_masked].any():
             wrong.append("tags in the padding")
         table, found = AllPaths(scores, row, tokens), paths[row][:, tokens].tolist()
@@ -334,7 +334,7 @@ def wrong_viterbi_tags(problem, rng, tolerance):
         start=constrained.start.masked_fill(~is_allowed[num_tags, :num_tags], -INF),
         end=constrained.end.masked_fill(~is_allowed[:num_tags, num_tags + 1], -INF),
     )
-    given = crf.viterbi_tags(scores.emissions, problem.mask_tensor(), top_k)
+    given = crf.viterbi_tags(scores.emissions, problem.mask, top_k)
     if len(given) != problem.size[0]:
         return ["not one answer for each row"]
     wrong = []
@@ -361,7 +361,7 @@ def wrong_samples(problem, rng, tolerance):
         return [f"shape {tuple(samples.shape)}"]
     wrong = []
     for row in range(num_rows):
-        if samples[row][:, ~problem.mask_tensor()[row]].any():
+        if samples[row][:, ~problem.mask[row]].any():
             wrong.append("tags in the padding")
         table = AllPaths(scores, row, problem.tokens(row))
         paths = dict(zip(map(tuple, table.tags.tolist()), table.path_scores.tolist()))

@@ -19,57 +19,45 @@ MOST_PATHS = 256
 
 
 class Problem(NamedTuple):
-    """A batch of chains, as lists."""
+    """A batch of chains."""
 
+    #: That of the scores under test.
     dtype: str
-    #: B, T and K.
-    size: Sequence[int]
-    emissions: list
-    transitions: list
-    start: list
-    end: list
-    #: (B, T), true at real tokens.
-    mask: list
+    #: In float64.
+    exact: ChainScores
+    #: (B, T) bool, true at real tokens.
+    mask: torch.Tensor
     #: Which of the scores require gradients.
     differentiated: Sequence[str] = ROLES
 
+    @property
+    def size(self):
+        """B, T and K."""
+        return tuple(self.exact.emissions.shape)
+
     def tokens(self, row):
         """The real tokens of a row."""
-        return [t for t, is_real in enumerate(self.mask[row]) if is_real]
+        return self.mask[row].nonzero()[:, 0].tolist()
 
     def scores(self):
         """New tensors."""
-        num_rows, num_tokens, num_tags = self.size
-        shapes = (num_rows, num_tokens, num_tags), (num_tags, num_tags), (num_tags,), (num_tags,)
-        tensors = []
-        for role, shape in zip(ROLES, shapes):
-            exact = torch.tensor(getattr(self, role), dtype=torch.float64).view(shape)
-            tensor = exact.to(DTYPES[self.dtype])
-            tensors.append(tensor.requires_grad_(role in self.differentiated))
-        return ChainScores(*tensors)
-
-    def mask_tensor(self):
-        """(B, T) bool."""
-        return torch.tensor(self.mask, dtype=torch.bool).view(*self.size[:2])
+        rounded = (each.to(DTYPES[self.dtype], copy=True) for each in self.exact)
+        named = zip(ROLES, rounded)
+        return ChainScores(*(x.requires_grad_(role in self.differentiated) for role, x in named))
 
     def any_mask(self, rng):
         """The mask in one of the forms in which functions take it."""
-        mask = self.mask_tensor()
-        forms = [mask, mask, mask.to(torch.uint8)]
-        if self.is_right_padded():
-            forms.append(mask.sum(1))
-        if mask.all():
+        forms = [self.mask, self.mask, self.mask.to(torch.uint8)]
+        if not (self.mask[:, 1:] & ~self.mask[:, :-1]).any():
+            forms.append(self.mask.sum(1))
+        if self.mask.all():
             forms.append(None)
         return rng.choice(forms)
-
-    def is_right_padded(self):
-        """Whether no mask has a hole."""
-        return all(sorted(row, reverse=True) == row for row in self.mask)
 
     def largest(self):
         """The largest finite size of a real token's score."""
         scores = self.scores()
-        real = scores.emissions[self.mask_tensor()]
+        real = scores.emissions[self.mask]
         values = torch.cat([tensor.detach().double().flatten() for tensor in (real, *scores[1:])])
         return float(values[values.isfinite()].abs().max()) if values.isfinite().any() else 0.0
 
@@ -81,30 +69,21 @@ def random_problem(rng):
     num_rows = rng.choice([0, 1, 1, 2, 2, 3])
     num_tokens = rng.choice([0, 1, *range(1, min(longest, 6) + 1)])
     score = _random_score(rng)
-    shares = {role: rng.choice([0, 0, 0, 0, 0.2, 0.6]) for role in ROLES}
 
-    def scores(role, *shape):
-        if shape:
-            return [scores(role, *shape[1:]) for _ in range(shape[0])]
-        return -math.inf if shares[role] and rng.random() < shares[role] else score()
+    def scores(*shape):
+        share = rng.choice([0, 0, 0, 0, 0.2, 0.6])
+        number = math.prod(shape)
+        drawn = [-math.inf if rng.random() < share else score() for _ in range(number)]
+        return torch.tensor(drawn, dtype=torch.float64).view(shape)
 
-    emissions = scores("emissions", num_rows, num_tokens, num_tags)
-    mask = [_random_mask(rng, num_tokens) for _ in range(num_rows)]
-    padding = rng.choice([0.0, math.nan, math.inf, -math.inf])
-    for row, row_mask in zip(emissions, mask):
-        for t, is_real in enumerate(row_mask):
-            if not is_real:
-                row[t] = [padding] * num_tags
-    return Problem(
-        rng.choice(["float64", "float64", "float32", "float32", "bfloat16", "float16"]),
-        (num_rows, num_tokens, num_tags),
-        emissions,
-        scores("transitions", num_tags, num_tags),
-        scores("start", num_tags),
-        scores("end", num_tags),
-        mask,
-        rng.choice([ROLES, ROLES, ROLES, [rng.choice(ROLES)]]),
-    )
+    emissions = scores(num_rows, num_tokens, num_tags)
+    rows = [_random_mask(rng, num_tokens) for _ in range(num_rows)]
+    mask = torch.tensor(rows, dtype=torch.bool).view(num_rows, num_tokens)
+    emissions[~mask] = rng.choice([0.0, math.nan, math.inf, -math.inf])
+    dtype = rng.choice(["float64", "float64", "float32", "float32", "bfloat16", "float16"])
+    shared = (scores(*shape) for shape in ((num_tags, num_tags), (num_tags,), (num_tags,)))
+    differentiated = rng.choice([ROLES, ROLES, ROLES, [rng.choice(ROLES)]])
+    return Problem(dtype, ChainScores(emissions, *shared), mask, differentiated)
 
 
 def random_labels(rng, problem, is_path=False):
@@ -113,7 +92,7 @@ def random_labels(rng, problem, is_path=False):
     kind = "path" if is_path else rng.choice(["path", "path", "unknown", "sets"])
     if kind == "sets":
         sets = torch.zeros(num_rows, num_tokens, num_tags, dtype=torch.bool)
-        for row, row_mask in enumerate(problem.mask):
+        for row, row_mask in enumerate(problem.mask.tolist()):
             for t, is_real in enumerate(row_mask):
                 share = rng.choice([0.0, 0.5, 1.0])
                 sets[row, t] = torch.tensor([rng.random() < share for _ in range(num_tags)])
@@ -127,7 +106,7 @@ def random_labels(rng, problem, is_path=False):
             return rng.choice([-7, -1, 0, 99])
         return -1 if rng.random() < unknown_share else rng.randrange(num_tags)
 
-    tags = [[tag(is_real) for is_real in row] for row in problem.mask]
+    tags = [[tag(is_real) for is_real in row] for row in problem.mask.tolist()]
     dtype = rng.choice([torch.int64, torch.int64, torch.int64, torch.int32, torch.int8])
     return torch.tensor(tags, dtype=dtype).view(num_rows, num_tokens)
 

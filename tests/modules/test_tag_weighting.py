@@ -180,6 +180,12 @@ def check_sets(problem):
     close(problem._replace(tags=sets).loss(), problem._replace(tags=path).loss())
 
 
+def check_float_tags(problem):
+    """Tags of another type are refused, and the remedy named."""
+    with pytest.raises(TypeError, match=r"`gold_tags` must hold integers, .* with `.long\(\)`"):
+        problem._replace(tags=path_of(problem).float()).loss()
+
+
 #: What must hold of each problem, by name.
 CHECKS = {
     "gradients": check_gradients,
@@ -190,6 +196,7 @@ CHECKS = {
     "padding": check_padding,
     "unknown tags": check_unknown_tags,
     "sets": check_sets,
+    "float tags": check_float_tags,
 }
 
 
