@@ -100,6 +100,13 @@ def test_no_spans_have_no_probabilities():
     assert span_log_probabilities(random_chains(1, 3, 4), empty, allowed).shape == (0,)
 
 
+def test_best_path_scores_the_viterbi_score_and_less_than_log_partition():
+    scores, mask = random_chains(4, 30, 7), mask_of([30, 1, 17, 2])
+    paths, path_scores = viterbi_decode(scores, mask)
+    close(path_scores, sequence_score(scores, paths, mask))
+    assert (path_scores <= log_partition(scores, mask)).all()
+
+
 # of NumPy, which interprets the kernel
 @pytest.mark.filterwarnings("ignore:All-NaN slice encountered")
 @pytest.mark.filterwarnings("ignore:invalid value")
