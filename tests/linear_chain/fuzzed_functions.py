@@ -3,6 +3,7 @@
 from functools import partial
 from typing import Callable, NamedTuple
 
+import pytest
 import torch
 
 from tagger import linear_chain
@@ -279,8 +280,8 @@ QUESTIONS = {
 }
 
 
-def wrong_best_paths(problem, rng, tolerance):
-    """What is wrong with `k_best_decode` and `viterbi_decode`."""
+def check_best_paths(problem, rng, tolerance):
+    """Checks `k_best_decode` and `viterbi_decode`."""
     scores, k = problem.scores(), rng.choice([1, 1, 2, 3, 5])
     mask = problem.any_mask(rng)
     if k == 1:
@@ -288,40 +289,28 @@ def wrong_best_paths(problem, rng, tolerance):
     else:
         paths, path_scores = linear_chain.k_best_decode(scores, mask, k)
     num_rows, num_tokens, _ = problem.size
-    if paths.shape != (num_rows, k, num_tokens) or path_scores.shape != (num_rows, k):
-        return [f"shapes {tuple(paths.shape)} and {tuple(path_scores.shape)}"]
-    wrong = []
+    assert (paths.shape, path_scores.shape) == ((num_rows, k, num_tokens), (num_rows, k))
+    assert not paths[~problem.mask.unsqueeze(1).expand_as(paths)].any(), "tags in the padding"
     for row in range(num_rows):
         tokens = problem.tokens(row)
-        is_masked = ~problem.mask[row]
-        if paths[row][:, is_masked].any():
-            wrong.append("tags in the padding")
         table, found = AllPaths(scores, row, tokens), paths[row][:, tokens].tolist()
-        wrong += _wrong_ranking(table, found, path_scores[row].tolist(), k, tolerance)
-    return wrong
+        check_ranking(table, found, path_scores[row].tolist(), tolerance)
 
 
-def _wrong_ranking(table, paths, path_scores, k, tolerance):
-    """What is wrong with the `k` best paths, those that are not possible given with -inf."""
-    scores = {path: score for score, path in table.k_best(len(table.tags))}
-    expected = [score for score, _ in table.k_best(k)] + [-INF] * (k - len(scores))
-    wrong, seen = [], set()
-    for path, actual, best in zip(map(tuple, paths), path_scores, expected):
-        if (actual == -INF) != (best == -INF):
-            wrong.append("-inf instead of a score" if actual == -INF else "more paths than exist")
-        elif best != -INF and not abs(actual - best) <= tolerance:
-            wrong.append("score")
-        elif best != -INF and not abs(scores[path] - actual) <= tolerance:
-            wrong.append("path does not have its score")
-        if actual != -INF:
-            if path in seen:
-                wrong.append("the same path twice")
-            seen.add(path)
-    return wrong
+def check_ranking(table, paths, path_scores, tolerance):
+    """Checks the best paths, those that are not possible given with -inf."""
+    scores = dict(zip(table.paths, table.path_scores.tolist()))
+    best = sorted(scores.values(), reverse=True)[: len(paths)]
+    best += [-INF] * (len(paths) - len(best))
+    assert path_scores == pytest.approx(best, rel=0, abs=tolerance)
+    found = [tuple(path) for path, score in zip(paths, path_scores) if score != -INF]
+    of_found = [scores[path] for path in found]
+    assert of_found == pytest.approx(best[: len(found)], rel=0, abs=tolerance)
+    assert len({*found}) == len(found), "the same path twice"
 
 
-def wrong_viterbi_tags(problem, rng, tolerance):
-    """What is wrong with `ConditionalRandomField.viterbi_tags`."""
+def check_viterbi_tags(problem, rng, tolerance):
+    """Checks `ConditionalRandomField.viterbi_tags`."""
     num_tags, top_k = problem.size[2], rng.choice([None, 1, 3])
     has_ends, scores = rng.random() < 0.7, problem.scores()
     pairs = [(i, j) for i in range(num_tags + 2) for j in range(num_tags + 2)]
@@ -335,48 +324,38 @@ def wrong_viterbi_tags(problem, rng, tolerance):
         end=constrained.end.masked_fill(~is_allowed[:num_tags, num_tags + 1], -INF),
     )
     given = crf.viterbi_tags(scores.emissions, problem.mask, top_k)
-    if len(given) != problem.size[0]:
-        return ["not one answer for each row"]
-    wrong = []
+    assert len(given) == problem.size[0]
     for row, best in enumerate(given):
         tokens = problem.tokens(row)
         table = AllPaths(constrained, row, tokens)
-        best = [best] if top_k is None else best
-        k = min(top_k or 1, max(1, int((table.path_scores > -INF).sum())))
-        if len(best) != k or any(len(path) != len(tokens) for path, _ in best):
-            wrong.append("number or length of paths")
-        else:
-            paths, path_scores = [path for path, _ in best], [score for _, score in best]
-            wrong += _wrong_ranking(table, paths, path_scores, k, tolerance)
-    return wrong
+        paths, path_scores = zip(*([best] if top_k is None else best))
+        num_possible = int((table.path_scores > -INF).sum())
+        assert len(paths) == min(top_k or 1, max(1, num_possible))
+        assert {len(path) for path in paths} == {len(tokens)}
+        check_ranking(table, paths, list(path_scores), tolerance)
 
 
-def wrong_samples(problem, rng, tolerance):
-    """What is wrong with `sample_paths`."""
+def check_samples(problem, rng, tolerance):
+    """Checks `sample_paths`."""
     scores, num_samples = problem.scores(), rng.choice([1, 4])
     generator = torch.Generator().manual_seed(rng.randrange(99))
     samples = linear_chain.sample_paths(scores, problem.any_mask(rng), num_samples, generator)
     num_rows, num_tokens, _ = problem.size
-    if samples.shape != (num_rows, num_samples, num_tokens):
-        return [f"shape {tuple(samples.shape)}"]
-    wrong = []
+    assert samples.shape == (num_rows, num_samples, num_tokens)
+    assert not samples[~problem.mask.unsqueeze(1).expand_as(samples)].any(), "tags in the padding"
     for row in range(num_rows):
-        if samples[row][:, ~problem.mask[row]].any():
-            wrong.append("tags in the padding")
-        table = AllPaths(scores, row, problem.tokens(row))
-        paths = dict(zip(map(tuple, table.tags.tolist()), table.path_scores.tolist()))
-        best = max(paths.values())
-        wrong += [
-            "a path of no probability"
-            for path in map(tuple, samples[row][:, problem.tokens(row)].tolist())
-            if best > -INF and not paths.get(path, -INF) > best - 700 - tolerance
-        ]
-    return wrong
+        tokens = problem.tokens(row)
+        table = AllPaths(scores, row, tokens)
+        path_scores = dict(zip(table.paths, table.path_scores.tolist()))
+        best = max(path_scores.values())
+        for path in map(tuple, samples[row][:, tokens].tolist()):
+            # Others have no probability.
+            assert best == -INF or path_scores[path] > best - 700 - tolerance
 
 
-#: By name, what is wrong with answers that are no differentiable numbers.
+#: By name, checks of answers that are no differentiable numbers.
 CHOICES = {
-    "k_best_decode": wrong_best_paths,
-    "viterbi_tags": wrong_viterbi_tags,
-    "sample_paths": wrong_samples,
+    "k_best_decode": check_best_paths,
+    "viterbi_tags": check_viterbi_tags,
+    "sample_paths": check_samples,
 }

@@ -21,15 +21,27 @@ def known_labels(gold, predicted, label_of):
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize("seed", range(4))
-def test_confusions_of_spans_are_those_counted_one_by_one(encoding, seed):
+def test_spans_and_their_confusions_are_those_counted_one_by_one(encoding, seed):
     gold, predicted = random_sentences(tag_set(encoding), 80, seed)
     gold = with_unknown(gold, 0.05 * seed, seed)
-    confusions = measured(gold, predicted, encoding).get_confusions()
+    metric = measured(gold, predicted, encoding)
+    metrics, confusions = metric.get_metric(), metric.get_confusions()
     expected = count_confusions(gold, predicted, encoding)
     assert len(expected) > 15
     assert {name: n for name, n in confusions.items() if name.startswith("confusion-")} == {
         f"confusion-{row}>{column}": number for (row, column), number in expected.items()
     }
+    for label in ("PER", "LOC", "GPE-X"):
+        num_gold = sum(n for (row, _), n in expected.items() if row == label)
+        num_predicted = sum(n for (_, column), n in expected.items() if column == label)
+        assert metrics[f"num-gold-{label}"] == num_gold
+        assert metrics[f"num-predicted-{label}"] == num_predicted
+        num_right = expected[label, label]
+        assert metrics[f"precision-{label}"] == pytest.approx(num_right / num_predicted)
+        assert metrics[f"recall-{label}"] == pytest.approx(num_right / num_gold)
+    for number in ("num-gold", "num-predicted"):
+        of_labels = [metrics[f"{number}-{label}"] for label in ("PER", "LOC", "GPE-X")]
+        assert metrics[f"{number}-overall"] == sum(of_labels)
 
 
 def test_spans_fare_as_the_documentation_says():
@@ -70,7 +82,9 @@ def test_token_metrics_are_those_of_labels_without_prefixes(encoding):
             assert metrics[f"token-{measure}-{name}"] == pytest.approx(float(np.squeeze(value)))
     for label in labels:
         assert metrics[f"token-num-gold-{label}"] == true.count(label)
+        assert metrics[f"token-num-predicted-{label}"] == guessed.count(label)
     assert metrics["token-num-gold-overall"] == sum(label != "O" for label in true)
+    assert metrics["token-num-predicted-overall"] == sum(label != "O" for label in guessed)
     names = [*labels, "O"]
     cells = confusion_matrix(true, guessed, labels=names)
     assert cells.tolist() == [

@@ -5,7 +5,7 @@ from seqeval.metrics import classification_report
 from seqeval.scheme import BILOU, IOB2, IOBES
 
 from tagger.metrics import TagMetrics, format_metrics
-from tagger.spans import ENCODINGS, tags_to_spans
+from tagger.spans import ENCODINGS
 from tests.metrics.measuring import MEASURES, measured, metrics_of, with_unknown
 from tests.oracles.conlleval import count_chunks
 from tests.spans.tagged import random_sentences, tag_set, to_batch, to_mask, vocabulary_of
@@ -75,45 +75,6 @@ def test_undefined_metrics_count_0_in_means_as_in_seqeval():
     metrics = metrics_of([["B-PER", "O", "B-PER"]], [["B-PER", "B-LOC", "O"]])
     assert metrics["f1-measure-GPE-X"] == 0
     assert metrics["f1-measure-macro"] == pytest.approx(1 / 3)
-
-
-@pytest.mark.parametrize("encoding", ENCODINGS)
-def test_gold_and_predicted_spans_and_tokens_are_counted(encoding):
-    gold, predicted = random_sentences(tag_set(encoding), 40, seed=9)
-    metrics = metrics_of(gold, predicted, encoding)
-    for kind, sentences in {"gold": gold, "predicted": predicted}.items():
-        spans = [label for tags in sentences for label, _ in tags_to_spans(tags, encoding)]
-        name = (lambda tag: tag) if encoding == "IO" else (lambda tag: tag.partition("-")[2])
-        tokens = [name(tag) for tags in sentences for tag in tags if tag != "O"]
-        for prefix, labels in {"": spans, "token-": tokens}.items():
-            assert metrics[f"{prefix}num-{kind}-overall"] == len(labels)
-            for label in ("PER", "LOC", "GPE-X"):
-                assert metrics[f"{prefix}num-{kind}-{label}"] == labels.count(label)
-
-
-@pytest.mark.parametrize("encoding", ENCODINGS)
-@pytest.mark.parametrize("seed", range(4))
-def test_spans_that_touch_an_unknown_token_count_neither_way(encoding, seed):
-    tags = tag_set(encoding)
-    gold, predicted = random_sentences(tags, 60, seed)
-    gold = with_unknown(gold, 0.15, seed)
-
-    def known_spans(sentences):
-        return {
-            (sentence, label, start, end)
-            for sentence, row in enumerate(sentences)
-            for label, (start, end) in tags_to_spans(
-                ["O" if tag == "?" else tag for tag in row], encoding
-            )
-            if "?" not in gold[sentence][max(start - 1, 0) : end + 2]
-        }
-
-    gold_spans, predicted_spans = known_spans(gold), known_spans(predicted)
-    num_right = len(gold_spans & predicted_spans)
-    assert num_right > 20
-    metrics = metrics_of(gold, predicted, encoding)
-    assert metrics["precision-overall"] == pytest.approx(num_right / len(predicted_spans))
-    assert metrics["recall-overall"] == pytest.approx(num_right / len(gold_spans))
 
 
 @pytest.mark.parametrize("sentences", [[], [[]], [[], []]])

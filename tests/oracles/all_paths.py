@@ -121,10 +121,6 @@ class AllPaths:
         counted = torch.where(probabilities > 0, log_likelihoods, torch.zeros_like(probabilities))
         return -(probabilities * counted).sum()
 
-    def k_best(self, k):
-        """The k best `(score, path)`, best first."""
-        return sorted(zip(self.path_scores.tolist(), self.paths), reverse=True)[:k]
-
     def _last_tags(self, length):
         return torch.arange(self.num_tags).repeat(self.num_tags ** (length - 1))
 
