@@ -149,10 +149,8 @@ def test_the_documents_command_trains_a_crf_tagger_on_ours(tmp_path, monkeypatch
 
 def test_a_loss_without_o_tags_is_that_of_the_other_tokens(runs, at_root):
     archive = load_archive(runs["weighted_crf_tagger"])
-    model, batch = (
-        archive.model,
-        tensors(archive.model, list(archive.dataset_reader.read(TEST_FILE))),
-    )
+    model, instances = archive.model, list(archive.dataset_reader.read(TEST_FILE))
+    batch = tensors(model, instances)
     output = model(**batch, ignore_loss_on_o_tags=True)
     is_kept = output["mask"] & (batch["tags"] != model.vocab.get_token_index("O", "labels"))
     expected = 0.0

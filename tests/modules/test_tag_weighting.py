@@ -62,11 +62,7 @@ class WeightedProblem(NamedTuple):
 
 def weighted_problem(weighting, seed):
     rng, generator = random.Random(f"{weighting} {seed}"), torch.Generator().manual_seed(seed)
-    size = batch_size, num_tokens, num_tags = (
-        rng.randint(1, 3),
-        rng.randint(1, 5),
-        rng.randint(1, 4),
-    )
+    size = batch_size, num_tokens, num_tags = [rng.randint(1, most) for most in (3, 5, 4)]
     strategy = None
     if weighting != "none":
         weights, options = random_weights(rng, weighting, num_tags)
