@@ -141,7 +141,9 @@ def test_training_with_contexts_on_sentences_is_refused(built):
         model(**tensors(model, sentences))
 
 
-def test_sentences_alone_are_answered_with_one_warning(built, caplog):
+def test_sentences_alone_are_answered_with_one_warning_if_there_are_contexts(built, caplog):
+    plain, _, sentences = built()
+    plain.eval().forward_on_instances(sentences)
     model, documents, sentences = built(CONTEXTS)
     model.eval()
     model(**tensors(model, documents))
@@ -151,13 +153,6 @@ def test_sentences_alone_are_answered_with_one_warning(built, caplog):
     assert [len(each["tags"]) for each in output] == [2, 3]
     (warning,) = warnings_in(caplog)
     assert "set `documents` of the dataset reader" in warning
-
-
-def test_a_model_without_contexts_does_not_warn(built, caplog):
-    model, _, sentences = built()
-    model.eval()
-    model.forward_on_instances(sentences)
-    assert warnings_in(caplog) == []
 
 
 @pytest.mark.parametrize("average", ["emissions", "marginals"])

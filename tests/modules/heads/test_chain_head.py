@@ -74,15 +74,19 @@ def is_legal(path):
     return all(step in LEGAL for step in itertools.pairwise([len(TAGS), *path, len(TAGS) + 1]))
 
 
-def test_the_most_probable_path_or_legal_path_is_decoded(kind, build, emissions):
+def test_the_best_path_and_the_marginals_are_those_of_paths_that_may_be_predicted(
+    kind, build, emissions
+):
     head, mask = build(), mask_of(LENGTHS)
-    tags = head.decode(emissions, mask)
+    tags, marginals = head.decode(emissions, mask), head.marginals(emissions, mask).double()
     for row, chain in chains(head, emissions).items():
         is_possible = (chain.path_scores > -torch.inf).tolist()
         is_constrained = kind in ("crf", "softmax, constrained")
         assert is_possible == [is_legal(path) or not is_constrained for path in chain.paths]
         best = chain.tags[chain.path_scores.argmax()]
         assert tags[row, : LENGTHS[row]].tolist() == best.tolist()
+        own, expected = marginals[row, : LENGTHS[row]], chain.tag_marginals()
+        torch.testing.assert_close(own, expected, rtol=1e-5, atol=1e-6)
     assert not tags[~mask].any()
 
 
@@ -112,15 +116,6 @@ def test_entities_have_the_probability_of_all_paths_that_hold_them(build, emissi
             num_entities += 1
         torch.testing.assert_close(predictions["entity_probabilities"][row], expected)
     assert num_entities >= 3
-
-
-def test_probabilities_are_those_of_what_may_be_predicted(build, emissions):
-    head = build()
-    marginals = head.marginals(emissions, mask_of(LENGTHS))
-    for row, chain in chains(head, emissions).items():
-        torch.testing.assert_close(
-            marginals[row, : LENGTHS[row]].double(), chain.tag_marginals(), rtol=1e-5, atol=1e-6
-        )
 
 
 def test_entities_of_a_long_chain_occur_in_samples_as_often_as_their_probability_says(vocab):
