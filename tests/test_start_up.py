@@ -68,6 +68,20 @@ def test_importing_tagger_imports_neither_pytorch_nor_allennlp():
     assert done.stdout == "set()\n", done.stderr
 
 
+def test_spacy_starts_without_its_command_line_which_may_be_imported_later():
+    done = run_cold(
+        """
+import sys
+from tagger.common.word_splitter import WordSplitter
+assert WordSplitter("en")("isn't") == (["is", "n't"], [0, 2])
+assert not [name for name in sys.modules if name.startswith("spacy.cli")]
+import spacy.cli
+assert callable(spacy.cli.info)
+"""
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_crf_works_without_allennlp(run_fresh):
     outcome = run_fresh(WITHOUT_ALLENNLP + TRAIN_A_CRF + "assert 'allennlp' not in sys.modules")
     assert outcome.succeeded, outcome.output

@@ -1,13 +1,26 @@
 """Splits texts into words by the rules of a language."""
 
 import contextlib
+import importlib
+import sys
+from types import ModuleType
 from typing import Any, List, Optional, Tuple
 
 from tagger.common.from_allennlp import ConfigurationError
+from tagger_compat.libraries import stand_in_modules
 from tagger_onnx.inputs import begin_of
 
 #: How many new words spaCy remembers before it starts afresh, in 60 ms. They take about 20 MB.
 MAX_WORDS = 50_000
+
+
+def import_spacy() -> ModuleType:
+    """Imports spaCy, which training does without, and without its command line, half of its time."""
+    if "spacy" not in sys.modules:
+        names, remedy = ("spacy.cli", "spacy.cli.info"), "import it from `spacy.cli`"
+        with stand_in_modules(names, remedy, sys.modules[__name__]):
+            importlib.import_module("spacy")
+    return sys.modules["spacy"]
 
 
 class WordSplitter:
@@ -21,10 +34,7 @@ class WordSplitter:
     """
 
     def __init__(self, language: str) -> None:
-        # Training needs none, and it takes a second.
-        import spacy
-        from spacy.tokenizer import Tokenizer
-
+        spacy = import_spacy()
         try:
             self.pipeline: Any = spacy.blank(language)
         except Exception as error:  # A name such as `examples` finds a module of another kind.
@@ -33,7 +43,7 @@ class WordSplitter:
                 f"`language` must be the code of a language of spaCy, such as `en` or `de`; got "
                 f"{language!r:.100}: {reason:.300}"
             ) from error
-        self.has_rules = isinstance(self.pipeline.tokenizer, Tokenizer)
+        self.has_rules = isinstance(self.pipeline.tokenizer, spacy.tokenizer.Tokenizer)
         self._language = language
         self._most_words = len(self.pipeline.vocab.strings) + MAX_WORDS
 
@@ -41,9 +51,7 @@ class WordSplitter:
         """Returns the words of a text, and the character offset at which each starts."""
         # spaCy never forgets a word, so that the memory of a service would grow for ever.
         if len(self.pipeline.vocab.strings) > self._most_words:
-            import spacy
-
-            self.pipeline = spacy.blank(self._language)
+            self.pipeline = import_spacy().blank(self._language)
         begin = begin_of(text)
         words = [token for token in self.pipeline.tokenizer(text[begin:]) if not token.is_space]
         return [word.text for word in words], [begin + word.idx for word in words]
@@ -59,12 +67,10 @@ def sentence_pipeline(language: str) -> Any:
 
 def splitter_at_hand(language: str) -> Optional[WordSplitter]:
     """Returns what splits texts in a language; None if it needs a library that is not installed."""
-    import spacy
-
     try:
         return WordSplitter(language)
     except ConfigurationError:
         with contextlib.suppress(Exception):
-            spacy.util.get_lang_class(language)
+            import_spacy().util.get_lang_class(language)
             return None
         raise

@@ -1,5 +1,6 @@
 """The patches are tested in fresh processes: AllenNLP can't be imported twice in one."""
 
+import importlib
 import os
 import shutil
 import subprocess
@@ -389,6 +390,16 @@ def skip_unless_needed(name, needed):
 
 def test_every_mend_is_tested():
     assert set(USES) == {patch.name for patch in patches.PATCHES}
+
+
+def test_folders_are_forgotten_once_before_all_modules_are_imported(monkeypatch):
+    from allennlp.common import plugins
+
+    calls = []
+    monkeypatch.setattr("importlib.invalidate_caches", lambda: calls.append(1))
+    plugins.import_module_and_submodules("tagger.commands")
+    importlib.invalidate_caches()
+    assert len(calls) == 2
 
 
 def test_plugins_of_another_user_are_not_run(monkeypatch, tmp_path, caplog):

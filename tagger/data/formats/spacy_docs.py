@@ -6,20 +6,20 @@ from typing import Any, Iterable, Iterator, List, Tuple
 
 from tagger.common.files import write_atomically
 from tagger.common.inputs import PathOrAddress, open_input
+from tagger.common.word_splitter import import_spacy
 from tagger.data.formats.annotated_text import AnnotatedText, Annotation, fit_to_tokens
 from tagger.data.formats.overlaps import check_overlaps
 
 
 def read_spacy(path: PathOrAddress) -> Iterator[AnnotatedText]:
     """Reads the documents of a `DocBin`: `ents`, or the span group `sc` where there are none."""
-    import spacy
-    from spacy.tokens import DocBin
-
+    spacy = import_spacy()
     vocab = spacy.blank("xx").vocab
     with open_input(path) as file:
         content = file.read()
     try:
-        for number, doc in enumerate(DocBin().from_bytes(content).get_docs(vocab), start=1):
+        docs = spacy.tokens.DocBin().from_bytes(content).get_docs(vocab)
+        for number, doc in enumerate(docs, start=1):
             yield _text(doc, f"{path}, document {number}")
     except Exception as error:  # zlib's, msgpack's, and what follows from them
         reason = " ".join(str(error).split())
@@ -40,11 +40,9 @@ def _text(doc: Any, place: str) -> AnnotatedText:
 
 def write_spacy(texts: Iterable[AnnotatedText], path: Path) -> None:
     """Writes a `DocBin`, with tokens, entities and, where they are known, sentences."""
-    import spacy
-    from spacy.tokens import DocBin
-
+    spacy = import_spacy()
     vocab = spacy.blank("xx").vocab
-    docs = DocBin(docs=(_doc(text, vocab) for text in texts))
+    docs = spacy.tokens.DocBin(docs=(_doc(text, vocab) for text in texts))
     with write_atomically(path) as new:
         new.write_bytes(docs.to_bytes())
 
