@@ -18,6 +18,9 @@ from typing import Any, Callable, Dict, Iterator, List, Optional
 
 logger = logging.getLogger(__name__)
 
+#: What keys of AllenNLP's readers are called here.
+_NAMES_HERE = {"coding_scheme": "source_encoding", "convert_to_coding_scheme": "tag_encoding"}
+
 
 def _ours(name: str) -> Any:
     """Imports a module of `tagger` when it is needed, for `tagger` itself imports this package."""
@@ -58,7 +61,7 @@ def _with_caches(import_all: Callable[..., None]) -> Callable[..., None]:
     def import_with_caches(*args: Any, **kwargs: Any) -> None:
         invalidate_caches = importlib.invalidate_caches
         invalidate_caches()
-        importlib.invalidate_caches = lambda: None  # type: ignore[assignment]
+        importlib.invalidate_caches = lambda: None
         try:
             import_all(*args, **kwargs)
         finally:
@@ -208,7 +211,10 @@ def _has_lost_threads() -> bool:
 
 @contextmanager
 def with_known_keys_named(from_params: Any) -> Iterator[None]:
-    """Names the keys that a part of a config takes in the error about one that it does not take."""
+    """Names the keys that a part of a config takes in the error about one that it does not take.
+
+    AllenNLP passes all keys to a class with `**kwargs`; those of ours go to a base class without.
+    """
     yield
     create_kwargs = from_params.create_kwargs
 
@@ -218,14 +224,24 @@ def with_known_keys_named(from_params: Any) -> Iterator[None]:
     ) -> Dict[str, Any]:
         from allennlp.common.checks import ConfigurationError
 
+        known = from_params.infer_params(cls, constructor)
+        is_ours = constructor is cls.__init__ and cls.__module__.startswith("tagger.")  # type: ignore[misc]
+        extra = f"Extra parameters passed to {cls.__name__}: "
         try:
-            return create_kwargs(constructor, cls, params, **extras)
+            found: Dict[str, Any] = create_kwargs(constructor, cls, params, **extras)
+            unknown = {name: found[name] for name in found if name not in known}
+            if unknown and is_ours:
+                raise ConfigurationError(f"{extra}{unknown}")
+            return found
         except ConfigurationError as error:
-            if not str(error).startswith(f"Extra parameters passed to {cls.__name__}: "):
+            if not str(error).startswith(extra):
                 raise
-            known = sorted(set(from_params.infer_params(cls, constructor)) - {"self", *extras})
-            hint = _ours("common.did_you_mean").did_you_mean(next(iter(params.params), ""), known)
-            raise ConfigurationError(f"{error}; it takes {', '.join(known)}{hint}") from None
+            names = sorted(known.keys() - {"self", "args", "kwargs", *extras})
+            given = next(iter(params.params), "")
+            hint = _ours("common.did_you_mean").did_you_mean(_NAMES_HERE.get(given, given), names)
+            raise ConfigurationError(
+                f"{error}; it takes {', '.join(names) or 'none'}{hint}"
+            ) from None
 
     from_params.create_kwargs = create
 

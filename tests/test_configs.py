@@ -23,6 +23,22 @@ def test_an_unknown_key_of_a_head_is_named(head, tmp_path):
 
 
 @pytest.mark.parametrize(
+    "head",
+    [
+        {"type": "crf", "weighting": {"type": "marginal", "gama": 1}},
+        {"type": "softmax", "loss": {"type": "focal", "gama": 1}},
+        {"type": "sigmoid", "loss": {"type": "class_balanced_focal", "gama": 1}},
+    ],
+    ids=lambda head: head["type"],
+)
+def test_an_unknown_key_of_a_loss_is_named(head, tmp_path):
+    params = Params.from_file(CONFIGS / "toy_bilstm_crf.jsonnet")
+    params["model"]["head"] = head
+    with pytest.raises(ConfigurationError, match=r"'gama'.*; did you mean `gamma`\?"):
+        build_model(params, tmp_path)
+
+
+@pytest.mark.parametrize(
     "path", sorted(CONFIGS.rglob("*.*sonnet")), ids=lambda path: str(path.relative_to(CONFIGS))
 )
 def test_every_shipped_config_says_what_it_is(path):

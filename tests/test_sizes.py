@@ -54,9 +54,9 @@ BUDGETS = {
     "tagger/integrations/service": 1_520,
     "tagger/integrations/spacy": 260,
     "tagger": 44_110,
-    "tagger_compat": 2_980,
+    "tagger_compat": 3_000,
     "tagger_onnx": 1_460,
-    "tests": 38_360,
+    "tests": 38_380,
     "scripts": 5_080,
 }
 

@@ -48,7 +48,7 @@ class DocumentDatasetReader(ShardedReader):
         **kwargs: The arguments of AllenNLP's `DatasetReader`, such as `max_instances`.
 
     Raises:
-        ConfigurationError: If `max_tokens` is not positive, or if an argument is unknown.
+        ConfigurationError: If `max_tokens` is not positive.
 
     Example:
         >>> instance = DocumentDatasetReader().text_to_instance("Wheat prices fell.", ["wheat"])

@@ -231,11 +231,11 @@ def test_bad_settings_are_configuration_errors(settings, message):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("coding_scheme", "`coding_scheme` is no argument .*; did you mean `source_encoding`?"),
+        ("coding_scheme", "'coding_scheme'.*; did you mean `source_encoding`?"),
         ("convert_to_coding_scheme", "did you mean `tag_encoding`?"),
         ("source_encodng", "takes delimiter, .*; did you mean `source_encoding`?"),
         ("max_instance", "did you mean `max_instances`?"),
-        ("manual_distributed_sharding", "`manual_distributed_sharding` is no argument"),
+        ("manual_distributed_sharding", "'manual_distributed_sharding'.*; it takes "),
     ],
 )
 def test_unknown_arguments_are_refused_with_what_may_be_meant(name, message):
