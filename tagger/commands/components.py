@@ -15,5 +15,4 @@ from tagger.modules import (
     token_losses,
     weight_rules,
 )
-from tagger.training import thresholds_callback
 from tagger.transformers import frozen_transformer_indexer, transformer_indexer

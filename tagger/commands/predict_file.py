@@ -29,8 +29,7 @@ from tagger.commands.prediction_inputs import (
     files_of,
 )
 from tagger.commands.prediction_outputs import Layout, encoder_of
-from tagger.commands.resumable_output import ResumableOutput
-from tagger.commands.run_settings import digest_of_config, settings_of_run
+from tagger.commands.resumable_output import ResumableOutput, digest_of_config, settings_of_run
 from tagger.common.console import say
 from tagger.common.files import check_is_file
 from tagger.common.inputs import PathOrAddress, is_address, open_stored

@@ -23,8 +23,7 @@ from tagger.data.texts import (
 from tagger.data.tokenizers import max_sentence_tokens_of, tokenizer_of
 from tagger.models import TaggingModel
 from tagger.modules.heads import ChainHead
-from tagger.predictors.batched_predictor import BatchedPredictor
-from tagger.predictors.throughput import Throughput
+from tagger.predictors.batched_predictor import BatchedPredictor, Throughput
 from tagger_onnx.inputs import (
     RUN_CHARACTERS,
     check_list,

@@ -100,7 +100,7 @@ def test_an_error_is_the_last_line(trained, tmp_path):
     path.write_text("Maria Lindqvist met Paulo Ferraz in Lisbon.\n" * 300 + "[1]\n")
     # Speeds over the shortest of times are said, too.
     code = (
-        "from tagger.predictors.throughput import Throughput\n"
+        "from tagger.predictors.batched_predictor import Throughput\n"
         "Throughput.__init__.__defaults__ = (30.0, 0.0)\n"
         "import runpy; runpy.run_module('allennlp', run_name='__main__')"
     )

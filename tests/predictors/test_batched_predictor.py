@@ -9,7 +9,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data.fields import TextField
 from allennlp.predictors import Predictor
 
-from tagger.predictors.throughput import Throughput
+from tagger.predictors.batched_predictor import Throughput
 
 
 @pytest.fixture

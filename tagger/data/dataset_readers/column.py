@@ -199,9 +199,11 @@ class ColumnDatasetReader(ShardedReader):
             IllegalTagError: If the tags are not a legal sequence of `source_encoding`, or if one of
                 several labels is empty or both known and unknown. It is a `ValueError`.
         """
+        (part,) = self._parts(_as_document([tokens]))
+        if tags is None:
+            return self._instance(part)
         spelling = self._spelling.found("BIO")
-        converted = None if tags is None else spelling.converted(tags)
-        return self._instance(self._parts(_as_document([tokens]))[0], converted, spelling)
+        return self._instance(part, spelling.converted(tags), spelling)
 
     def document_to_instances(self, sentences: Sequence[Sentence]) -> List[Instance]:
         """Makes instances of the pieces of a document without tags, or of its sentences.

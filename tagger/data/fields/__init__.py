@@ -1,7 +1,6 @@
 """Fields for tags and labels, some of which may be unknown."""
 
-from tagger.data.fields.document_labels_field import DocumentLabelsField
-from tagger.data.fields.label_sets_field import LabelSetsField
+from tagger.data.fields.label_sets_field import DocumentLabelsField, LabelSetsField
 from tagger.data.fields.soft_labels_field import SoftLabelsField
 from tagger.data.fields.tag_field import TagField
 from tagger.data.fields.tag_sets_field import TagSetsField

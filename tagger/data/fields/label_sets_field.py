@@ -1,11 +1,11 @@
-"""A field for tokens with several labels or none, some of which may be unknown."""
+"""Fields for several labels or none: of tokens, where some may be unknown, and of documents."""
 
 from typing import Dict, List, Optional, Sequence, Set
 
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
-from allennlp.data.fields import Field, SequenceField
+from allennlp.data.fields import Field, MultiLabelField, SequenceField
 
 from tagger.common.training_counts import LabelCounts
 from tagger.data.fields.tag_field import check_vocabulary_holds, padded_rows
@@ -123,3 +123,21 @@ class LabelSetsField(Field[torch.Tensor]):
         for label in sorted(known & unknown):
             both = f"has {label!r} both known and unknown; leave one out"
             raise IllegalTagError(f"{place} {both}", position)
+
+
+class DocumentLabelsField(MultiLabelField):
+    """AllenNLP's `MultiLabelField`, which says what to do about a label that training has not seen.
+
+    Example:
+        >>> field = DocumentLabelsField(["wheat"])
+        >>> field.index(Vocabulary({"labels": {"corn": 2, "wheat": 1}}))
+        >>> field.as_tensor(field.get_padding_lengths())
+        tensor([0, 1])
+    """
+
+    def index(self, vocab: Vocabulary) -> None:
+        """Looks the labels up."""
+        check_vocabulary_holds(
+            map(str, self.labels), vocab, self._label_namespace, "labels", ("document", "documents")
+        )
+        super().index(vocab)

@@ -7,6 +7,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Seque
 
 from tagger.common.files import write_atomically
 from tagger.common.inputs import PathOrAddress, is_address, open_input
+from tagger.common.parquet import import_pyarrow
 from tagger.data.formats.annotated_text import (
     PLAIN_TAGS,
     AnnotatedText,
@@ -166,18 +167,9 @@ def _dict_in(value: Any, key: str) -> Dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _pyarrow() -> Any:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise ImportError("Parquet files need pyarrow: pip install pyarrow") from None
-    return pyarrow
-
-
 def _read_parquet(path: PathOrAddress) -> Tuple[Iterator[Tuple[str, Any]], Dict[str, Any]]:
     """Returns the rows of a Parquet file with their places, and the features of its metadata."""
-    pyarrow = _pyarrow()
+    pyarrow = import_pyarrow()
     opened = ExitStack()
     try:
         file = pyarrow.parquet.ParquetFile(opened.enter_context(open_input(path)))
@@ -210,7 +202,7 @@ def write_huggingface(texts: Iterable[AnnotatedText], path: Path) -> None:
     if path.suffix.lower() != ".parquet":
         write_lines(path, records)
         return
-    pyarrow = _pyarrow()
+    pyarrow = import_pyarrow()
     strings = pyarrow.list_(pyarrow.string())
     types = {"text": pyarrow.string(), "tokens": strings, "ner_tags": strings}
     table = pyarrow.Table.from_pylist(list(records), schema=pyarrow.schema(types))

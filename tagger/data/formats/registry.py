@@ -1,5 +1,6 @@
 """All formats by name."""
 
+import inspect
 from functools import partial
 from pathlib import Path
 from typing import (
@@ -36,56 +37,39 @@ class Format(NamedTuple):
 
     Attributes:
         suffixes: How its files usually end.
-        read: Reads a file; takes those of the options of `read_texts` that are in `options`.
+        read: Reads a file.
         write: Writes texts to a new file.
-        options: The options of `read`.
         keeps: What it has room for besides texts and entities: `tokens`, `overlaps`, `properties`.
     """
 
     suffixes: Tuple[str, ...]
     read: Callable[..., Iterator[AnnotatedText]]
     write: Callable[[Iterable[AnnotatedText], Path], None]
-    options: Tuple[str, ...]
     keeps: Tuple[str, ...]
 
+    @property
+    def options(self) -> Tuple[str, ...]:
+        """Those of the options of `read_texts` that `read` takes."""
+        _, *options = inspect.signature(self.read).parameters
+        return tuple(options)
 
-_TEXT_OPTIONS = ("offsets", "labelled", "text_encoding")
-_TAG_OPTIONS = ("labelled", "text_encoding", "tag_column")
+
 _RECORDS = ("overlaps", "properties")
-_TOKENS = ("tokens",)
 _doccano, _spacy_json = partial(write_lists, key="label"), partial(write_lists, key="entities")
+_of_hub = (".jsonl", ".json", ".parquet")
+_of_columns = (".txt", ".conll", ".bio", ".iob", ".tsv")
 
 FORMATS: Dict[str, Format] = {
-    "doccano": Format((".jsonl",), read_span_records, _doccano, _TEXT_OPTIONS, _RECORDS),
-    "prodigy": Format(
-        (".jsonl",), read_span_records, write_prodigy, _TEXT_OPTIONS, (*_TOKENS, *_RECORDS)
-    ),
-    "spacy_json": Format(
-        (".jsonl", ".json"), read_span_records, _spacy_json, _TEXT_OPTIONS, _RECORDS
-    ),
-    "huggingface": Format(
-        (".jsonl", ".json", ".parquet"),
-        read_huggingface,
-        write_huggingface,
-        ("label_names", *_TAG_OPTIONS),
-        ("tokens", "properties"),
-    ),
-    "label_studio": Format(
-        (".json",), read_label_studio, write_label_studio, _TEXT_OPTIONS, _RECORDS
-    ),
-    "spacy": Format((".spacy",), read_spacy, write_spacy, (), _TOKENS),
-    "brat": Format(("",), read_brat, write_brat, _TEXT_OPTIONS, ("overlaps",)),
-    "csv": Format((".csv", ".tsv"), read_csv, write_csv, _TEXT_OPTIONS, ("overlaps",)),
-    "conllu": Format(
-        (".conllu",), read_conllu, write_conllu, ("text_encoding", "tag_column"), _TOKENS
-    ),
-    "columns": Format(
-        (".txt", ".conll", ".bio", ".iob", ".tsv"),
-        read_columns,
-        write_columns,
-        ("token_column", *_TAG_OPTIONS),
-        _TOKENS,
-    ),
+    "doccano": Format((".jsonl",), read_span_records, _doccano, _RECORDS),
+    "prodigy": Format((".jsonl",), read_span_records, write_prodigy, ("tokens", *_RECORDS)),
+    "spacy_json": Format((".jsonl", ".json"), read_span_records, _spacy_json, _RECORDS),
+    "huggingface": Format(_of_hub, read_huggingface, write_huggingface, ("tokens", "properties")),
+    "label_studio": Format((".json",), read_label_studio, write_label_studio, _RECORDS),
+    "spacy": Format((".spacy",), read_spacy, write_spacy, ("tokens",)),
+    "brat": Format(("",), read_brat, write_brat, ("overlaps",)),
+    "csv": Format((".csv", ".tsv"), read_csv, write_csv, ("overlaps",)),
+    "conllu": Format((".conllu",), read_conllu, write_conllu, ("tokens",)),
+    "columns": Format(_of_columns, read_columns, write_columns, ("tokens",)),
 }
 
 

@@ -2,7 +2,7 @@
 
 Each worker writes the predictions of a window to a file, so a run that goes on predicts only the windows
 without a file. While a run is unfinished, `OUTPUT.unfinished/` holds these files, and `run.json`, which
-says what the run is; see `tagger.commands.prediction_parts`. An output that ends in a slash is a folder,
+says what the run is; see `tagger.commands.resumable_output`. An output that ends in a slash is a folder,
 which gets the files itself, as Parquet.
 
 The column `input_row` has the number of the file, from 0, times 2 to the 40, plus that of the input in
@@ -23,7 +23,7 @@ from allennlp.common.checks import ConfigurationError
 
 from tagger.commands.prediction_inputs import Line, LineInputs
 from tagger.commands.prediction_outputs import Layout, column_of, encoder_of
-from tagger.commands.prediction_parts import (
+from tagger.commands.resumable_output import (
     begin_run,
     lines_of_parts,
     part_name,

@@ -15,7 +15,7 @@ from allennlp.predictors import Predictor
 from tagger.commands.predict_file import predict_file
 from tagger.commands.prediction_inputs import files_of
 from tagger.commands.prediction_outputs import Layout
-from tagger.commands.prediction_parts import parts_in
+from tagger.commands.resumable_output import parts_in
 from tagger.common.from_allennlp import ConfigurationError
 from tagger.common.lock import output_lock
 from tagger.integrations.ray_data.predict_with_ray import WorkerPool, predict_with_ray

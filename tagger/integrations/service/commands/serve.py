@@ -77,7 +77,7 @@ class Serve(Command):
         # The sizes of batches vary, and oneDNN would keep code for the last 1,024.
         os.environ.setdefault(*FEW_SHAPES)
         # Speeds over hours in which nothing came say nothing; /metrics counts.
-        logging.getLogger("tagger.predictors.throughput").disabled = True
+        logging.getLogger("tagger.predictors.batched_predictor").disabled = True
         limits = make_limits(parse_object("--limits", args.limits))
         allow_open_files(limits)
         check_for_gpu(args.cuda_device)
