@@ -45,15 +45,10 @@ def check_is_file(path: AnyPath, name: Optional[AnyPath] = None) -> None:
 def write_atomically(
     path: Path, overwrite: bool = False, folder: Optional[Path] = None
 ) -> Iterator[Path]:
-    """Gives a new file to write, which becomes `path` if the block ends without an error.
+    """Gives a new file, which becomes `path` unless the block ends with an error.
 
-    The new file lies in `folder`, by default that of `path`, under a name that nobody else uses. Readers
-    of `path` see the old content or the whole new content. After an error the new file is removed and
-    `path` stays as it was. A link is followed.
-
-    Raises:
-        FileExistsError: If `path` exists, or comes to exist meanwhile, unless `overwrite` is true; if it
-            is a folder, a device or a pipe.
+    It lies in `folder`, by default that of `path`. A link is followed. It is a `FileExistsError` if
+    `path` is no regular file, or, unless `overwrite` is true, if it exists or comes to exist meanwhile.
     """
     path = path.resolve()
     if path.exists() and not path.is_file():

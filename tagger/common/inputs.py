@@ -35,9 +35,7 @@ def bare_suffix(path: PathOrAddress) -> str:
 def open_input(path: PathOrAddress) -> Iterator[BinaryIO]:
     """Opens an input for reading and unpacks it as its suffix says (.gz, .bz2, .xz, .zst).
 
-    Raises:
-        OSError: If there is no such file or address, or it is a folder, a pipe or a device.
-        ConfigurationError: If it is damaged, which may show at any line, or a driver is not installed.
+    It is a `ConfigurationError` if it is damaged, which may show at any line, or a driver is missing.
     """
     with open_stored(path) as stored, unpacked(stored, path) as file:
         yield file

@@ -50,10 +50,9 @@ def resolved(path: PathOrAddress) -> PathOrAddress:
 def overwritten_input(
     output: PathOrAddress, inputs: Iterable[PathOrAddress]
 ) -> Optional[PathOrAddress]:
-    """Returns the input that an output would replace, if any, by their resolved paths and addresses.
+    """Returns the input that an output would replace, if any.
 
-    Among inputs, `-` is standard input, a folder stands for its files, and that of a run for the files
-    that an archive has.
+    Among inputs a folder stands for its files, and that of a run for the files that an archive has.
     """
     of_output = list(_places(output))
     for each in inputs:

@@ -21,9 +21,8 @@ from tagger.common.outputs import store_of
 def output_lock(output: PathOrAddress) -> Iterator[None]:
     """Locks an output by a small file beside it, `OUTPUT.lock`, which only one process can create.
 
-    On an object store the file is created by a conditional write, which S3 and Google's have. If the
-    process dies, its file stays. A process on the same machine then takes the lock over, because the
-    system has freed the `FileLock` that each process holds on its own machine.
+    If the process dies, its file stays. A process on the same machine then takes the lock over, because
+    the system has freed the `FileLock` that each process holds on its own machine.
     """
     store, name = store_of(f"{os.fspath(output).rstrip('/')}.lock")
     lock = store.unstrip_protocol(name)

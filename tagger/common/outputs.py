@@ -15,15 +15,10 @@ from tagger.common.inputs import COMPRESSIONS, PathOrAddress, is_address
 def new_output(
     path: PathOrAddress, overwrite: bool = False, folder: Optional[Path] = None
 ) -> Iterator[BinaryIO]:
-    """Gives a new file to write, which appears under its name if the block ends without an error.
+    """As `write_atomically`, for addresses too, and packed as the suffix says (.gz, .bz2, .xz, .zst).
 
-    On this machine it lies in `folder`, by default that of `path`, until it is renamed at the end.
-    Elsewhere the store commits it: an object store shows an object when the last of its parts has been
-    uploaded. What is written is packed as the suffix says (.gz, .bz2, .xz, .zst); equal contents give
+    An object store shows an object when the last of its parts has been uploaded. Equal contents give
     equal bytes.
-
-    Raises:
-        FileExistsError: If it exists, unless `overwrite` is true.
     """
     if not is_address(path):
         with (

@@ -203,8 +203,7 @@ class CountedLabels(torch.nn.Module):
 def inverse_effective_number(counts: torch.Tensor, beta: float) -> torch.Tensor:
     """Returns `(1 - beta) / (1 - beta**n)`, one over the effective number of `n` items, at least 1.
 
-    Cui et al. 2019, "Class-balanced loss based on effective number of samples", equation 2. `beta` is
-    from 0 to below 1; integer counts give single precision.
+    Cui et al. 2019, equation 2. `beta` is from 0 to below 1; integer counts give single precision.
     """
     log_beta = math.log(beta) if beta else -math.inf
     # `expm1`, because 1 - .9999^n would lose its digits in single precision.

@@ -24,13 +24,10 @@ def import_spacy() -> ModuleType:
 
 
 class WordSplitter:
-    """Splits texts into words by the rules of a language, which are part of spaCy.
+    """Splits texts into words, without white space and a byte order mark in front, by spaCy's rules.
 
-    White space is no word, and neither is a byte order mark in front. `has_rules` is false of languages
-    such as Chinese.
-
-    Raises:
-        ConfigurationError: If spaCy has no such language, or lacks a library that it needs for it.
+    `has_rules` is false of languages such as Chinese. Without a language, or a library that it needs, it
+    is a `ConfigurationError`.
     """
 
     def __init__(self, language: str) -> None:
