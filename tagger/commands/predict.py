@@ -12,7 +12,6 @@ from allennlp.commands.predict import _PredictManager
 from allennlp.common import JsonDict
 from allennlp.common import logging as common_logging
 from allennlp.common.checks import ConfigurationError
-from allennlp.predictors import Predictor
 
 from tagger.commands.command import HelpFormatter
 from tagger.commands.command_line import load, make_predictor, parse_object
@@ -43,7 +42,9 @@ def _predict(args: argparse.Namespace) -> None:
     inputs = [args.archive_file, args.input_file, *filter(None, [args.weights_file])]
     check_outputs("--output-file", [args.output_file] if args.output_file else [], inputs)
     common_logging.FILE_FRIENDLY_LOGGING = args.file_friendly_logging
-    predictor = _load_predictor(args)
+    arguments = parse_object("--predictor-args", args.predictor_args.strip() or "{}")
+    archive = load(args)
+    predictor = make_predictor(archive, arguments, args.predictor, args.dataset_reader_choice)
     if isinstance(predictor, BatchedPredictor) and not (predictor.plain or args.use_dataset_reader):
         _refuse_annotated(args.input_file)
     if args.silent and not args.output_file:
@@ -81,12 +82,6 @@ def _refuse_annotated(path: str) -> None:
             f"`input_file` {path} has the format {found}, not an input on each line; `allennlp "
             "predict-file` reads it, and takes every line as text with --plain"
         )
-
-
-def _load_predictor(args: argparse.Namespace) -> Predictor:
-    arguments = parse_object("--predictor-args", args.predictor_args.strip() or "{}")
-    archive = load(args)
-    return make_predictor(archive, arguments, args.predictor, args.dataset_reader_choice)
 
 
 class _LinesManager(_PredictManager):

@@ -95,20 +95,21 @@ def supply_training_counts(model: "Model", data_loader: "DataLoader") -> None:
             f"`iter_instances`, which {type(data_loader).__name__} lacks; use another `data_loader`, or "
             "give the weights themselves instead of a rule"
         ) from error
-    counts = _sum_over_workers(count_labels(instances))
+    # Each worker has read its share of the data.
+    counts = sum(gather_from_workers(count_labels(instances)), LabelCounts())
     for module in modules:
         module.use_training_counts(counts)
 
 
-def _sum_over_workers(counts: LabelCounts) -> LabelCounts:
-    """Adds up the counts of all workers; each has read its share of the data."""
+def gather_from_workers(value: Any) -> List[Any]:
+    """Returns each worker's value; only this one's outside distributed training."""
     from allennlp.common.util import is_distributed
 
     if not is_distributed():
-        return counts
-    shares: List[Any] = [None] * torch.distributed.get_world_size()
-    torch.distributed.all_gather_object(shares, counts)
-    return sum(shares, LabelCounts())
+        return [value]
+    values: List[Any] = [None] * torch.distributed.get_world_size()
+    torch.distributed.all_gather_object(values, value)
+    return values
 
 
 class AwaitedCounts:

@@ -6,12 +6,12 @@ import re
 from os import PathLike
 from typing import Callable, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
-from tagger.data.decoded_lines import decoded_lines
+from tagger.data.survey.text_encodings import decoded_lines
 
 # Fewer than `str.split` strips: a token may hold a no-break space.
 _BLANKS = " \t\r\n\f\v"
 
-#: What may lie between two documents of a column file: a `-DOCSTART-` line, or several blank lines.
+#: What may lie between two documents of a column file: a `-DOCSTART-` line, or two or more blank lines.
 DOCUMENT_BORDERS = ("docstart", "blank_lines")
 
 
@@ -84,10 +84,7 @@ def read_documents(
     layout: Layout = PLAIN,
     borders: str = "docstart",
 ) -> Iterator[List[List[Row]]]:
-    """As `read_sentences`, by document.
-
-    `borders` says what lies between two documents: `"docstart"` for a line that starts with
-    `-DOCSTART-`, `"blank_lines"` for two or more lines of white space in a row.
+    """As `read_sentences`, by document; `borders`, one of `DOCUMENT_BORDERS`, lie between them.
 
     Example:
         >>> lines = [b"-DOCSTART-", b"Ada B-PER", b"", b"Why O", b"-DOCSTART-", b"Lima B-LOC"]

@@ -11,14 +11,11 @@ FORMAT = 1
 
 
 class SentenceMarginals(NamedTuple):
-    """A teacher's probabilities for one sentence of T tokens over K tags.
+    """A teacher's probabilities for one sentence of T tokens over K tags, in float32."""
 
-    Attributes:
-        tags: (T, K) float32, the probability of each tag at each token; rows sum to 1.
-        transitions: (K, K) float32, how often each transition is expected; they sum to T - 1.
-    """
-
+    #: (T, K), the probability of each tag at each token; rows sum to 1.
     tags: np.ndarray
+    #: (K, K), how often each transition is expected; they sum to T - 1.
     transitions: np.ndarray
 
 

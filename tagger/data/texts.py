@@ -67,9 +67,8 @@ def document_of_sentences(sentences: Sequence[Text]) -> Text:
 class TextSplitter:
     """Splits texts into tokens, and documents into sentences.
 
-    The arguments are those of `SequenceTaggerPredictor`; `max_sentence_tokens` is the most tokens of a
-    text that `sentence` does not cut. The attribute `run_characters` is None for tokenizers that have no
-    such limit.
+    The arguments are those of `SequenceTaggerPredictor` and its reader. The attribute `run_characters`
+    is None for tokenizers that have no such limit.
     """
 
     def __init__(

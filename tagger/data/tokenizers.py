@@ -159,8 +159,7 @@ def tokenizer_of(
 ) -> Tuple[Tokenizer, str]:
     """Returns how the texts of a tagger are split, and the language by whose rules sentences end.
 
-    A reader that names no tokenizer has the rules of its language, by default English. A `language` wins
-    over the reader's, and a warning names what is overridden.
+    A reader without a tokenizer has the rules of its language; a `language` wins, with a warning.
     """
     own_language = getattr(dataset_reader, "language", None) or "en"
     own = getattr(dataset_reader, "tokenizer", None) or LanguageRulesTokenizer(own_language)
@@ -180,10 +179,9 @@ def max_sentence_tokens_of(dataset_reader: DatasetReader) -> Optional[int]:
 
 
 def words_of(tokenizer: Tokenizer, text: str) -> Tuple[List[str], List[int]]:
-    """Splits a text into words, none of white space, and the character offset at which each starts.
+    """Splits a text into words, without white space and a byte order mark in front, and their offsets.
 
-    Tokens without an offset are looked for in the text, in their order. A byte order mark in front of it
-    is in no word.
+    Tokens without an offset are looked for in the text, in their order.
     """
     words, starts = [], []
     begin = end = begin_of(text)

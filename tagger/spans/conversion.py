@@ -75,15 +75,9 @@ def tags_of_span(
 ) -> List[List[bool]]:
     """Returns the sets of tags that spell a span, whatever the other tags of its sequence are.
 
-    A tagger's probability of the span is the probability that its tokens have tags in these sets: see
+    Each token of the span has a row, and the token after it, which must not continue it, if the sequence
+    of `num_tokens` has one: for each of `tags`, whether the token may have it. See
     `tagger.linear_chain.span_log_probabilities`.
-
-    Returns:
-        A row for each token of the span and for the token after it, if the sequence of `num_tokens` has
-        one: for each of `tags`, whether the token may have it. The token after must not continue it.
-
-    Raises:
-        ValueError: If the span does not fit the sequence, or the encoding is one of `AMBIGUOUS`.
     """
     label, (start, end) = span
     refuse_ambiguous(encoding)

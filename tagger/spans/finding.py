@@ -46,11 +46,10 @@ class Spans(NamedTuple):
 
 
 def tag_tables(tags: Sequence[str], encoding: Optional[str], strict: bool = False) -> TagTables:
-    """Tabulates the rules of an encoding for each of K tags and for each pair of them.
+    """Tabulates the rules of an encoding, or with `None` those of plain labels, for each of K tags.
 
-    The label of tags without one is `_`, as in seqeval. `encoding` is `None` for plain labels: each tag
-    except `O` is then its own label, and no token continues a span. If `strict`, a span counts only if
-    its tags are legal from its first token to its last.
+    The label of tags without one is `_`, as in seqeval. No token continues a span of plain labels. If
+    `strict`, a span counts only if its tags are legal from its first token to its last.
     """
     if strict and encoding is None:
         raise ValueError("`strict` is true, but the tags spell no spans; set `strict` to false")

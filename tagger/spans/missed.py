@@ -18,13 +18,11 @@ from tagger.spans.finding import TagTables, tag_tables
 
 
 class MissedEntities(NamedTuple):
-    """What a prediction misses, in float64.
+    """What a prediction misses, in float64."""
 
-    `expected`, (B, T), is how many missed entities begin at each token, and `log_none`, (B,), the
-    log-probability that no entity of the row is missed.
-    """
-
+    #: (B, T), how many missed entities begin at each token
     expected: torch.Tensor
+    #: (B,), the log-probability that no entity of the row is missed
     log_none: torch.Tensor
 
 

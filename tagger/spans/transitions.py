@@ -25,17 +25,10 @@ def may_follow(encoding: str, before: str, after: str) -> bool:
 
 
 def allowed_transitions(encoding: str, tags: Mapping[int, str]) -> List[Tuple[int, int]]:
-    """Returns the pairs of tags of which the second may follow the first.
+    """Returns the pairs of indices of tags, 0 ... K - 1, of which the second may follow the first.
 
-    This equals AllenNLP's function of the same name, with one exception: here BMES may have an `O` tag.
-    AllenNLP lets `O` follow no BMES tag.
-
-    Args:
-        encoding: One of `ENCODINGS`.
-        tags: The tag of each index 0 ... K - 1, such as a vocabulary's index-to-token mapping.
-
-    Returns:
-        Pairs `(from, to)` of indices. Index K is the start of a sentence, K + 1 its end.
+    Index K is the start of a sentence, K + 1 its end. This equals AllenNLP's function of the same name,
+    except that AllenNLP lets `O` follow no tag of BMES.
     """
     start, end = len(tags), len(tags) + 1
     # A sentence starts as after an `O` and ends as before one.

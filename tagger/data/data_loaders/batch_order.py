@@ -1,7 +1,4 @@
-"""Chooses the instances of each batch and the order of the batches.
-
-`lengths` are those of the N instances, (N,).
-"""
+"""Chooses the instances of each batch, by their `lengths`, (N,), and the order of the batches."""
 
 from typing import Iterator, List, Sequence
 

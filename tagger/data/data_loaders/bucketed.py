@@ -5,7 +5,6 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Type
 
 import numpy as np
 import torch
-import torch.distributed
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.tqdm import Tqdm
 from allennlp.common.util import is_distributed
@@ -14,6 +13,7 @@ from allennlp.data.dataset_readers import DatasetReaderInput
 from allennlp.data.samplers import BatchSampler
 from allennlp.nn.util import move_to_device
 
+from tagger.common.training_counts import gather_from_workers
 from tagger.data.data_loaders.batch_order import (
     batches_within,
     ordered_batches,
@@ -103,7 +103,7 @@ class BucketedDataLoader(DataLoader):
         self._row_lengths = np.zeros(0)
 
         own_seed = np.random.randint(2**31) if seed is None else seed
-        workers = _gather_from_workers((len(self._instances), own_seed))
+        workers = gather_from_workers((len(self._instances), own_seed))
         # All workers shuffle with the seed of the first.
         self._seed = workers[0][1]
         self._num_batches = self._count_batches([size for size, _ in workers], batch_size)
@@ -236,12 +236,3 @@ def _map_tensors(nested: Any, function: Callable[[torch.Tensor], torch.Tensor]) 
     if isinstance(nested, dict):
         return {key: _map_tensors(inner, function) for key, inner in nested.items()}
     return nested
-
-
-def _gather_from_workers(value: Any) -> List[Any]:
-    """Returns each worker's value; only this one's outside distributed training."""
-    if not is_distributed():
-        return [value]
-    values: List[Any] = [None] * torch.distributed.get_world_size()
-    torch.distributed.all_gather_object(values, value)
-    return values

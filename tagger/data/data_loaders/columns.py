@@ -1,7 +1,4 @@
-"""Columns: one field of all instances, stored so that batches are cut out of it.
-
-Letters: `N` number of instances.
-"""
+"""Columns: one field of all N instances, stored so that batches are cut out of it."""
 
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 

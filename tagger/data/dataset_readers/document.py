@@ -12,8 +12,8 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 from tagger.common.inputs import open_input
 from tagger.common.ranges import check_number
 from tagger.data.dataset_readers.sharded_reader import ShardedReader
-from tagger.data.decoded_lines import decoded_lines
 from tagger.data.fields import DocumentLabelsField
+from tagger.data.survey.text_encodings import decoded_lines
 from tagger.data.tokenizers import WordsTokenizer
 
 _PIECE = re.compile(r"\d+|[^\d_]+|_")

@@ -32,9 +32,8 @@ _FEW_LINES = 1_000
 
 @dataclass
 class LabelledSentence:
-    """A sentence of a file.
+    """A sentence of a file, whose tokens have offsets in its `text`, a part of `source`, if any.
 
-    Its tokens have offsets in its `text`, which column files do not keep, a part of the text `source`.
     `place_of` says for messages where the token of an index stands.
     """
 
@@ -127,10 +126,8 @@ def _place_in_rows(rows: Sequence[Row], path: PathOrAddress, position: int) -> s
 class TextFiles:
     """Reads files of texts with entities, in the formats of `tagger.data.formats`.
 
-    A text without tokens is split, and a token is cut where an entity begins or ends inside it. What
-    becomes of the texts is counted and logged. `most_tokens` is the reader's `max_sentence_tokens`, and
-    `options` are those of `read_texts`, of which None is left out. If texts `are_documents`, each is
-    split into sentences, where the file tells none.
+    `most_tokens` is the reader's `max_sentence_tokens`, and `options` are those of `read_texts`, of
+    which None is left out. Texts that `are_documents` are split into sentences, where none are told.
     """
 
     spelling: TagSpelling

@@ -83,11 +83,7 @@ class TagSpelling(NamedTuple):
         return _converted(list(tags), *encodings)
 
     def of_text(self, fitted: AnnotatedText) -> List[str]:
-        """Returns the tags of a text's tokens as a column file has them.
-
-        Args:
-            fitted: A text from `fit_to_tokens`.
-        """
+        """Returns the tags of a text from `fit_to_tokens` as a column file has them."""
         if self.label_separator is not None:
             return [self._joined(labels, fitted.place) for labels in label_sets_of(fitted)]
         is_plain = bool(fitted.properties.get(PLAIN_TAGS))

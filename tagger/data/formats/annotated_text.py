@@ -55,11 +55,10 @@ class AnnotatedText(NamedTuple):
 
 
 class FittedText(NamedTuple):
-    """A text with tokens, where entities begin and end with them.
+    """A text whose entities begin and end with tokens.
 
-    Attributes:
-        cut: The start and end of each token that was cut, at borders of entities or at white space.
-        moved: The entities that lost characters in no token, such as white space, as they were.
+    `cut` are the places of tokens that were cut, and `moved` the entities that lost characters in no
+    token, as they were.
     """
 
     text: AnnotatedText
@@ -133,10 +132,7 @@ def scores_of(text: AnnotatedText) -> List[Dict[str, float]]:
 def fit_to_tokens(text: AnnotatedText) -> FittedText:
     """Cuts tokens where entities begin and end, and at white space, and trims entities to tokens.
 
-    A text without tokens is split into words and other signs first, as `WORDS` says.
-
-    Raises:
-        ValueError: If an entity holds no token.
+    A text without tokens is split by `WORDS` first. An entity without a token is a `ValueError`.
     """
     tokens = text.tokens
     if tokens is None:
@@ -193,11 +189,7 @@ def _sentence_lengths(
 
 
 def tokens_and_tags(text: AnnotatedText) -> Tuple[List[str], List[str]]:
-    """Returns the tokens of a text and their tags, in BIO unless they are plain labels.
-
-    Raises:
-        ValueError: If entities overlap, or one holds no token.
-    """
+    """Returns the tokens of a text and their tags, in BIO unless they are plain labels."""
     fitted = fit_to_tokens(text).text
     return [fitted.text[start:end] for start, end in fitted.tokens or []], tags_of(fitted)
 
@@ -214,13 +206,9 @@ def label_sets_of(fitted: AnnotatedText) -> List[List[str]]:
 def tags_of(
     fitted: AnnotatedText, encoding: str = "BIO", unknown_tag: Optional[str] = UNKNOWN_TAG
 ) -> List[str]:
-    """Returns the tag of each token, of a text that `fit_to_tokens` made.
+    """Returns the tags of a text that `fit_to_tokens` made, in an encoding unless they are plain labels.
 
-    They are in an encoding unless they are plain labels. `unknown_tag` is that of tokens in parts that
-    are open; None if there is no such tag.
-
-    Raises:
-        ValueError: If entities overlap, or a part is open and there is no such tag.
+    `unknown_tag` is that of tokens in parts that are open, which it is an error to have without one.
     """
     if fitted.properties.get(PLAIN_TAGS):
         return [labels[0] if labels else "O" for labels in label_sets_of(fitted)]
@@ -244,11 +232,7 @@ def tags_of(
 
 
 def parts_of(text: AnnotatedText, name: str) -> List[Tuple[int, int]]:
-    """Returns the starts and ends that a property has, `ASKED` or `OPEN`; none without it.
-
-    Raises:
-        ValueError: If they are no pairs of numbers.
-    """
+    """Returns the starts and ends that a property has, `ASKED` or `OPEN`; none without it."""
     parts = text.properties.get(name, [])
     for part in parts:
         if not isinstance(part, (list, tuple)) or [type(each) for each in part] != [int, int]:
@@ -270,10 +254,7 @@ def _places(fitted: AnnotatedText) -> List[Span]:
 
 
 def lengths_of(fitted: AnnotatedText) -> List[int]:
-    """Returns the number of tokens of each sentence, of a text that `fit_to_tokens` made.
-
-    Where the text tells no sentences, a long one is cut by rule, as the reader `column` cuts it.
-    """
+    """Returns the lengths of sentences, told or by rule, of a text that `fit_to_tokens` made."""
     tokens = fitted.tokens or []
     if fitted.sentence_lengths is not None:
         return fitted.sentence_lengths

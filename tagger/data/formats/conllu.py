@@ -11,7 +11,6 @@ from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional
 
 from tagger.common.files import write_atomically
 from tagger.common.inputs import PathOrAddress
-from tagger.data.decoded_lines import decoded_lines
 from tagger.data.formats.annotated_text import (
     PLAIN_TAGS,
     AnnotatedText,
@@ -22,7 +21,7 @@ from tagger.data.formats.annotated_text import (
 )
 from tagger.data.survey.columns import key_of_spans
 from tagger.data.survey.schemes import Scheme, find_scheme, marks_outside
-from tagger.data.survey.text_encodings import open_text
+from tagger.data.survey.text_encodings import decoded_lines, open_text
 
 #: How UDPipe spells white space in `SpacesAfter`.
 _SPACES = {" ": "\\s", "\t": "\\t", "\n": "\\n", "\r": "\\r", "|": "\\p", "\\": "\\\\"}

@@ -17,12 +17,7 @@ _MOST_EXAMPLES = 3
 
 
 class TextCounts:
-    """What became of texts that were read or converted.
-
-    It counts texts, their entities, tokens with a plain label such as a part of speech, and texts for
-    whose tokens or properties the format has no room. Of entities that were dropped or moved, and of
-    tokens that were cut, it keeps examples.
-    """
+    """What became of texts that were read or converted, in numbers, some of them with examples."""
 
     def __init__(self) -> None:
         self.texts = self.entities = self.plain_labels = 0
@@ -105,9 +100,6 @@ def _places(entities: Iterable[Annotation]) -> List[Tuple[int, int]]:
 def format_of_path(path: Path) -> str:
     """Returns the only format whose files end like this.
 
-    Raises:
-        ValueError: If there are several or none; the message names them.
-
     Example:
         >>> format_of_path(Path("train.spacy")), format_of_path(Path("train.conll"))
         ('spacy', 'columns')
@@ -128,11 +120,7 @@ def convert_texts(
     """Writes texts to a new file, or a folder for brat, in the format `name`.
 
     Overlapping entities are treated as by `check_overlaps`; but `refuse` keeps them where the format has
-    room for them.
-
-    Raises:
-        FileExistsError: If `path` exists.
-        ValueError: If a text cannot be read, or does not fit into the format; the message says where.
+    room for them. A text that does not fit into the format is a `ValueError`, which says where it is.
     """
     counts = TextCounts()
     target = format_named(name)

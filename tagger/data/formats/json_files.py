@@ -7,8 +7,7 @@ from typing import Any, Iterable, Iterator, List, Optional, Tuple
 
 from tagger.common.files import write_atomically
 from tagger.common.inputs import PathOrAddress
-from tagger.data.decoded_lines import decoded_lines
-from tagger.data.survey.text_encodings import open_text
+from tagger.data.survey.text_encodings import decoded_lines, open_text
 
 #: Keys under which an object may have the list of all records.
 _LISTS = ("annotations", "data", "examples", "records")

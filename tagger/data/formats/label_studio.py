@@ -128,7 +128,6 @@ def write_label_studio(texts: Iterable[AnnotatedText], path: Path) -> None:
     """Writes tasks with predictions, which Label Studio imports as pre-annotations.
 
     Its labelling config must have `<Labels name="label" toName="text">` and `<Text name="text">`.
-    Offsets count characters.
     """
     with write_atomically(path) as new:
         tasks = [_task(text) for text in texts]

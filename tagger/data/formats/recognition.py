@@ -22,11 +22,8 @@ _TASK_KEYS = ("annotations", "predictions", "completions")
 def recognise(path: PathOrAddress, labelled: bool = True) -> Optional[str]:
     """Returns the name of the format of a file, or of brat's folder; None if nothing in it names one.
 
-    So it is for most column files, which no more than `format_of` can tell from lines of text, and for
-    pipes, whose lines a look would take away. Texts alone have a format too, unless they are `labelled`.
-
-    Raises:
-        FileNotFoundError: If there is none.
+    That is so for most column files, which look like lines of text, and for pipes, whose lines a look
+    would take away. Texts alone have a format too, unless they are `labelled`.
     """
     if not is_address(path):
         path = Path(path)
@@ -114,12 +111,7 @@ def _format_of_spans(record: dict[str, Any]) -> Optional[str]:
 
 
 def format_of(path: PathOrAddress, labelled: bool = True) -> str:
-    """Returns the name of a file's format: that of `recognise`, or else `columns`.
-
-    Raises:
-        FileNotFoundError: If there is none.
-        ValueError: If it cannot be a column file; the message says what it looks like, and what to do.
-    """
+    """Returns the name of a file's format: that of `recognise`, or else `columns` if that may be."""
     found = recognise(path, labelled)
     if found is not None:
         return found

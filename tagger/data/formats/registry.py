@@ -74,7 +74,7 @@ FORMATS: Dict[str, Format] = {
 
 
 def format_named(name: str) -> Format:
-    """Returns a format."""
+    """Returns the format of this name."""
     if name not in FORMATS:
         raise ValueError(
             f"there is no format {name!r}, expected one of {', '.join(FORMATS)}"
@@ -138,10 +138,5 @@ def read_texts(
 
 
 def write_texts(texts: Iterable[AnnotatedText], path: Path, format: str) -> None:
-    """Writes texts to a new file, which appears once it is whole.
-
-    Raises:
-        FileExistsError: If the file exists.
-        ValueError: If the format is unknown, or if a text does not fit into it.
-    """
+    """Writes texts to a new file, which appears once it is whole."""
     format_named(format).write(texts, path)

@@ -8,7 +8,6 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tupl
 
 from tagger.common.files import write_atomically
 from tagger.common.inputs import PathOrAddress
-from tagger.data.decoded_lines import decoded_lines
 from tagger.data.formats.annotated_text import (
     DOCUMENT_KEYS,
     AnnotatedText,
@@ -22,7 +21,7 @@ from tagger.data.survey.column_survey import Known, survey_columns
 from tagger.data.survey.columns import Column, names_tokens
 from tagger.data.survey.schemes import Scheme, check_scheme
 from tagger.data.survey.spellings import STANDARD
-from tagger.data.survey.text_encodings import open_text
+from tagger.data.survey.text_encodings import decoded_lines, open_text
 
 #: The names that columns of a CSV file of texts may have, in small letters, best first.
 _COLUMNS = {

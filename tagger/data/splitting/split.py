@@ -29,12 +29,9 @@ class Item(NamedTuple):
 
 
 class Groups(NamedTuple):
-    """What a split does not divide: documents, or blocks of neighbours, of which the last may be short.
+    """What a split does not divide: documents, or blocks of neighbours; the last may be short."""
 
-    Attributes:
-        of_item: The number of the group of each item, from 0 on.
-    """
-
+    #: The number of the group of each item, from 0 on.
     of_item: List[int]
     documents: Optional[Documents]
     block_length: int = 1

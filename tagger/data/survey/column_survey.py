@@ -33,7 +33,6 @@ from tagger.data.column_file import (
     read_sentences,
     split_rows,
 )
-from tagger.data.decoded_lines import decoded_lines
 from tagger.data.survey.columns import (
     AUTO,
     NOTHING,
@@ -46,7 +45,7 @@ from tagger.data.survey.delimiters import Table, comments_apart, find_table
 from tagger.data.survey.other_files import holds_sentences, what_else
 from tagger.data.survey.schemes import Scheme, find_scheme
 from tagger.data.survey.spellings import STANDARD, find_spelling, joined_spans
-from tagger.data.survey.text_encodings import open_text
+from tagger.data.survey.text_encodings import decoded_lines, open_text
 
 #: How many lines of a file tell what it looks like.
 MOST_LINES = 300_000

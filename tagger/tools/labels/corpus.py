@@ -8,12 +8,11 @@ from allennlp.common.checks import ConfigurationError
 
 from tagger.common.files import check_is_file
 from tagger.data.column_file import Row
-from tagger.data.decoded_lines import decoded_lines
 from tagger.data.splitting.documents import BLANK_LINES, COMMENTS, DOCSTART, documents_of_rows
 from tagger.data.splitting.split import groups_of, split_groups
 from tagger.data.survey.column_survey import AUTO, Known, survey_columns
 from tagger.data.survey.spellings import STANDARD
-from tagger.data.survey.text_encodings import open_text
+from tagger.data.survey.text_encodings import decoded_lines, open_text
 from tagger.spans import IllegalTagError, Span, check_tags, spans_to_tags, tags_to_spans
 
 #: What is written between two documents, by what tells them.

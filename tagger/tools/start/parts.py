@@ -7,7 +7,6 @@ from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Seq
 
 from tagger.common.files import check_is_file, write_atomically
 from tagger.data.column_file import is_docstart
-from tagger.data.decoded_lines import decoded_lines
 from tagger.data.formats import AnnotatedText
 from tagger.data.formats.span_records import prodigy_record
 from tagger.data.splitting.documents import (
@@ -20,6 +19,7 @@ from tagger.data.splitting.documents import (
 )
 from tagger.data.splitting.overlap import Overlap, overlap
 from tagger.data.splitting.split import Groups, Item, groups_of, split_groups
+from tagger.data.survey.text_encodings import decoded_lines
 from tagger.tools.start.survey import Survey, SurveyedFile
 from tagger_onnx.segments import WORDS, splitter_at
 

@@ -88,7 +88,7 @@ def reader_without_tags(archive: Archive) -> DatasetReader:
 def _instances_of_text(archive: Archive, path: str, splitter: "TextSplitter") -> Iterable[Instance]:
     """Yields the sentences of a text; there is nothing to learn from a line without a token."""
     from tagger.common.inputs import open_input
-    from tagger.data.decoded_lines import decoded_lines
+    from tagger.data.survey.text_encodings import decoded_lines
     from tagger_onnx.inputs import check_text
 
     reader = archive.validation_dataset_reader
