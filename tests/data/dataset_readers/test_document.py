@@ -1,7 +1,9 @@
 import json
 
 import pytest
+from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader
 
 from tagger.data.dataset_readers import DocumentDatasetReader
 
@@ -63,10 +65,10 @@ def test_a_line_that_does_not_fit_is_named(write, line, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"text_key": ["title"]}, r"`text_key` is no .*; did you mean `text_keys`\?"),
+        ({"text_key": ["title"]}, r"'text_key'.*; did you mean `text_keys`\?"),
         ({"max_tokens": 0}, "`max_tokens` must be at least 1; got 0"),
     ],
 )
 def test_bad_arguments_are_refused(arguments, message):
     with pytest.raises(ConfigurationError, match=message):
-        DocumentDatasetReader(**arguments)
+        DatasetReader.from_params(Params({"type": "document", **arguments}))
