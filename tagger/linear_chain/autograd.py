@@ -17,7 +17,7 @@ Gradients = Tuple[Optional[torch.Tensor], ...]
 
 
 class CannotComputeError(Exception):
-    """A primitive raises it to leave a batch to the reference."""
+    """Raised by a primitive to fall back to the reference."""
 
 
 class Computed(NamedTuple):
@@ -45,15 +45,11 @@ def differentiable(
 ) -> torch.Tensor:
     """The values of a primitive, with derivatives if the scores require them.
 
-    Args:
-        primitive: Called with the scores, `arguments`, and whether `gradients` will be called: it may
-            then compute them in advance, or skip what only they need. It builds no graph, and ignores
-            the padding.
-        specification: The function of `reference` that it computes, called with the scores and
-            `arguments`. It takes the primitive's place where that raises `CannotComputeError`, and is
-            differentiated for second derivatives.
-        scores: The scores of B rows; they may require gradients and may have any layout.
-        *arguments: Further arguments of both.
+    The primitive is called with the scores, `arguments`, and whether `gradients` will be called: it may
+    then compute them in advance, or skip what only they need. It builds no graph, and ignores the
+    padding. The specification is the function of `reference` that it computes, without the last
+    argument. It takes the primitive's place where that raises `CannotComputeError`, and is
+    differentiated for second derivatives.
     """
     with_gradients = require_gradients(scores)
     try:

@@ -32,10 +32,10 @@ from typing import Optional, Tuple, cast
 import torch
 
 from tagger.linear_chain import reference
-from tagger.linear_chain.chain_scores import ChainScores, in_float64_on_cpu, restricted
+from tagger.linear_chain.chain_scores import ChainScores
 from tagger.linear_chain.checks import Rows, checked_mask, in_front, rows_of
 from tagger.linear_chain.implementations import implementation_for
-from tagger.linear_chain.log_space import log_ratio, total_of
+from tagger.linear_chain.log_space import total_of
 from tagger.linear_chain.tracing import not_traced
 from tagger.linear_chain.values import has_no_number
 
@@ -321,20 +321,9 @@ def compacted(
 def _log_likelihoods(
     rows: Rows, gold_tags: torch.Tensor, weights: Optional[torch.Tensor], is_total: bool
 ) -> torch.Tensor:
-    implementation, scores = implementation_for(rows.scores), rows.scores
     gold_tags, weights = rows.gold_tags(gold_tags), rows.weights(weights)
-    if gold_tags.dim() == 2:
-        return rows.at_tokens(
-            implementation.log_steps(scores, gold_tags, rows.lengths, weights, is_total)
-        )
-    # The difference of two sums over long chains would keep few digits of float32.
-    exact = scores if implementation is reference else in_float64_on_cpu(scores)
-    part, whole = (
-        implementation.log_steps(each, None, rows.lengths, None, is_total)
-        for each in (restricted(exact, gold_tags), exact)
-    )
-    values = log_ratio(part, whole).to(scores.emissions.dtype)
-    return rows.at_tokens(reference.weighed(values, rows.lengths, weights))
+    log_steps = implementation_for(rows.scores).log_steps
+    return rows.at_tokens(log_steps(rows.scores, gold_tags, rows.lengths, weights, is_total))
 
 
 def _log_posteriors(

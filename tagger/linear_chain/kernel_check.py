@@ -61,11 +61,7 @@ def may_use_kernels(kernels: ModuleType, scores: ChainScores) -> bool:
 
 
 def differences(kernels: ModuleType, device: str, num_tags: int, dtype: torch.dtype) -> List[str]:
-    """The functions in which kernels and reference differ on a small problem.
-
-    Returns:
-        For each such function its name and what is wrong, the empty list if all agree.
-    """
+    """The functions in which kernels and reference differ on a small problem, and what is wrong."""
     scores, tags, lengths = _problem(device, num_tags, dtype)
     exact = ChainScores(*(each.double() for each in scores))
     found = []

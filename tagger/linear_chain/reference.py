@@ -67,14 +67,15 @@ def step_scores(scores: ChainScores, tags: torch.Tensor, lengths: torch.Tensor) 
 @_of_all_scores
 def log_steps(
     scores: ChainScores,
-    path: Optional[torch.Tensor],
+    gold_tags: Optional[torch.Tensor],
     lengths: torch.Tensor,
     weights: Optional[torch.Tensor] = None,
     is_total: bool = False,
 ) -> torch.Tensor:
-    """log z_t of each token or, of a path, by how much its scores exceed them, (B, T).
+    """log z_t of each token or, of gold tags, by how much what they allow exceeds them, (B, T).
 
-    Summed over each row, (B,), with `is_total` or `weights`.
+    That is the step score of a path, and log z_t of the chain that sets restrict. Summed over each row,
+    (B,), with `is_total` or `weights`.
     """
     mask = real_tokens(lengths, scores.emissions.size(1))
     messages, log_normalizers, _ = _forward_messages(scores, mask)
@@ -82,8 +83,12 @@ def log_steps(
     closed = logsumexp(messages + scores.end + log_normalizers.unsqueeze(2), dim=2)
     log_normalizers = torch.where(last_tokens(mask), closed, log_normalizers)
     steps = without_padding(log_normalizers, mask)
-    if path is not None:
-        steps = log_ratio(step_scores(scores, path, lengths), steps)
+    if gold_tags is not None:
+        if gold_tags.dim() == 2:
+            part = step_scores(scores, gold_tags, lengths)
+        else:
+            part = log_steps(restricted(scores, gold_tags), None, lengths)
+        steps = log_ratio(part, steps)
     return total_of(steps) if is_total and weights is None else weighed(steps, lengths, weights)
 
 

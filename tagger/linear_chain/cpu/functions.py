@@ -41,14 +41,14 @@ _CONDITIONALS, _MARGINALS = (Kernel(posterior_rows, 6, (given,)) for given in (T
 
 def log_steps(
     scores: ChainScores,
-    path: Optional[torch.Tensor],
+    gold_tags: Optional[torch.Tensor],
     lengths: torch.Tensor,
     weights: Optional[torch.Tensor] = None,
     is_total: bool = False,
 ) -> torch.Tensor:
     is_total = is_total or weights is not None
     primitive, specification = partial(computed, _STEPS), reference.log_steps
-    return differentiable(primitive, specification, scores, path, lengths, weights, is_total)
+    return differentiable(primitive, specification, scores, gold_tags, lengths, weights, is_total)
 
 
 def log_posteriors(

@@ -21,7 +21,7 @@ from tagger.linear_chain.autograd import (
     differentiable,
     with_lost_suffixes,
 )
-from tagger.linear_chain.chain_scores import ChainScores
+from tagger.linear_chain.chain_scores import ChainScores, restricted
 from tagger.linear_chain.cuda import scan
 from tagger.linear_chain.cuda.language import triton
 from tagger.linear_chain.cuda.launches import (
@@ -33,6 +33,7 @@ from tagger.linear_chain.cuda.launches import (
 )
 from tagger.linear_chain.cuda.max_sum import best_path_kernel
 from tagger.linear_chain.cuda.sampling import sample_kernel
+from tagger.linear_chain.log_space import log_ratio
 from tagger.linear_chain.reference import weighed
 from tagger.linear_chain.span_search import spans_above
 
@@ -41,14 +42,18 @@ __all__ = ["spans_above"]
 
 def log_steps(
     scores: ChainScores,
-    path: Optional[torch.Tensor],
+    gold_tags: Optional[torch.Tensor],
     lengths: torch.Tensor,
     weights: Optional[torch.Tensor] = None,
     is_total: bool = False,
 ) -> torch.Tensor:
     is_total = is_total and weights is None
-    arguments = (path, lengths, None, is_total)
-    steps = differentiable(_steps, reference.log_steps, scores, *arguments)
+    if gold_tags is not None and gold_tags.dim() == 3:
+        part = log_steps(restricted(scores, gold_tags), None, lengths, None, is_total)
+        steps = log_ratio(part, log_steps(scores, None, lengths, None, is_total))
+    else:
+        arguments = (gold_tags, lengths, None, is_total)
+        steps = differentiable(_steps, reference.log_steps, scores, *arguments)
     return weighed(steps, lengths, weights)
 
 

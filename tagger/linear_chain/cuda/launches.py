@@ -59,16 +59,7 @@ def launch_forward(
     arrivals: Optional[torch.Tensor] = None,
     from_the_end: bool = False,
 ) -> torch.Tensor:
-    """Launches `forward_kernel`.
-
-    Args:
-        scores: of B sequences of up to T tokens over K tags.
-        lengths: (B,) int64.
-        tags: (B, T) int64, a path, or `None`.
-        messages: (B, T, K), the kernel writes to it unless it is `None`.
-        arrivals: (B, T, K), the kernel writes to it unless it is `None`.
-        from_the_end: whether the kernel reads rows backwards.
-    """
+    """Launches `forward_kernel`, and returns its values, (B, T)."""
     emissions, transitions, start, end = contiguous(_directed(scores, from_the_end))
     batch_size, num_tokens, num_tags = emissions.shape
     values = emissions.new_zeros(batch_size, num_tokens)
@@ -100,19 +91,10 @@ def launch_adjoint(
     tags: Optional[torch.Tensor] = None,
     from_the_end: bool = False,
 ) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Launches `adjoint_kernel`.
+    """Launches `adjoint_kernel`; `upstream` are the weights of values or arrivals.
 
-    Args:
-        scores: of B sequences of up to T tokens over K tags.
-        lengths: (B,) int64.
-        messages: (B, T, K), from `launch_forward`.
-        upstream: (B, T), the weights of the values; or (B, T, K), those of the arrivals.
-        tags: (B, T) int64, the path that `launch_forward` was given, or `None`.
-        from_the_end: as in `launch_forward`.
-
-    Returns:
-        The derivatives by the emissions, (B, T, K), by the transitions, (K, K), and by the start
-        scores, (K,); if `from_the_end`, by the end scores instead.
+    Returns the derivatives by the emissions, (B, T, K), by the transitions, (K, K), and by the start
+    scores, (K,); if `from_the_end`, by the end scores instead.
     """
     batch_size, num_tokens, num_tags = messages.shape
     num_programs = min(batch_size, _MAX_PROGRAMS)

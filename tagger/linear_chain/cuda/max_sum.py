@@ -21,21 +21,9 @@ def best_path_kernel(
     TAGS: tl.constexpr,
     REST: tl.constexpr,
 ):
-    """Writes the best path of each row and its score; one program computes one row.
+    """Writes the best path of each row and its score, (B,); one program computes one row.
 
-    Args:
-        emissions: (B, T, K).
-        transitions: (K, K).
-        start: (K,).
-        end: (K,).
-        lengths: (B,) int64.
-        pointers: (B, T, K) uint8, scratch.
-        paths: (B, T) int64, written at real tokens.
-        path_scores: (B,), written for rows that have a token.
-        num_tokens: T.
-        num_tags: K.
-        TAGS: see `tiles`.
-        REST: see `tiles`.
+    `pointers`, (B, T, K) uint8, are scratch. `sum_product` describes the other arguments.
     """
     row = tl.program_id(0).to(tl.int64)
     length = tl.load(lengths + row).to(tl.int32)

@@ -19,19 +19,10 @@ def sample_kernel(
     num_tags,
     TAGS: tl.constexpr,
 ):
-    """Draws paths, by inverting distributions at `uniforms`; one program draws one path.
+    """Draws paths, (B, S, T) int64, by inverting distributions at `uniforms`, (B, S, T) in [0, 1).
 
-    Args:
-        messages: (B, T, K) float64, from `forward_kernel`.
-        transitions: (K, K) float64.
-        end: (K,) float64.
-        lengths: (B,) int64.
-        uniforms: (B, S, T) float64, in [0, 1).
-        paths: (B, S, T) int64, written at real tokens.
-        num_samples: S.
-        num_tokens: T.
-        num_tags: K.
-        TAGS: K rounded up to a power of two.
+    One program draws one path. Messages, from `forward_kernel`, and scores are float64; `TAGS` is K
+    rounded up to a power of two. `sum_product` describes the other arguments.
     """
     sample = tl.program_id(0).to(tl.int64)
     row = sample // num_samples

@@ -126,11 +126,9 @@ def _staying(like: torch.Tensor) -> torch.Tensor:
 
 
 def _product(moves: torch.Tensor, reduce: Reduction) -> Tuple[torch.Tensor, torch.Tensor]:
-    """The product of a row's matrices, (B, K, K), less its shift, (B,) float64.
+    """The product of a row's matrices, (B, N, K, K), less its shift: (B, K, K), and (B,) float64.
 
-    Args:
-        moves: (B, N, K, K).
-        reduce: Called once for each level, with the sums over the tag in the middle.
+    `reduce` is called once for each level, with the sums over the tag in the middle.
     """
     shift = torch.zeros(len(moves), dtype=torch.float64, device=moves.device)
     while moves.size(1) > 1:

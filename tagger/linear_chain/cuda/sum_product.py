@@ -16,10 +16,14 @@ and the terms of the last sum are the derivatives by the transitions.
 
 An optional pointer may be `None`; Triton then compiles a kernel without the code that uses it.
 
+All kernels of this folder take contiguous tensors: emissions and messages (B, T, K), transitions (K, K),
+start and end scores (K,), lengths (B,) int64 and, as `tags`, a path (B, T) int64; `num_tokens` is T and
+`num_tags` K. They write at real tokens only, if nothing else is said.
+
 Constants: `TAGS` and `REST` are the sides of the tiles that hold K tags (see `tiles`). `TINY` is the
 smallest sum that does not count as an underflow. If `FROM_THE_END`, rows are read backwards and
 suffixes take the place of prefixes; the caller then transposes the transitions and swaps the start and
-end scores. The package's docstring explains `B`, `T` and `K`.
+end scores.
 """
 
 from tagger.linear_chain.cuda.language import tl, triton
@@ -59,26 +63,9 @@ def forward_kernel(
 ):
     """Writes log z_t of each token; with `tags`, the token's score on that path less log z_t.
 
-    With `arrivals`, writes those too: the log-sum of all prefixes that arrive at each tag, without the
-    tag's emission, less the log-sum of all prefixes up to the token before. The end scores then count
-    nowhere.
-
-    Args:
-        emissions: (B, T, K).
-        transitions: (K, K).
-        start: (K,).
-        end: (K,).
-        lengths: (B,) int64.
-        tags: (B, T) int64, a path; or `None`.
-        values: (B, T), written at real tokens.
-        messages: (B, T, K), written at real tokens; or `None`.
-        arrivals: (B, T, K), written at real tokens; or `None`, as it must be where `tags` is given.
-        num_tokens: T.
-        num_tags: K.
-        TAGS: see the module's docstring.
-        REST: see the module's docstring.
-        TINY: see the module's docstring.
-        FROM_THE_END: see the module's docstring; true only with `arrivals`.
+    The values are (B, T). With `arrivals`, (B, T, K), writes those too: the log-sum of all prefixes that
+    arrive at each tag, without the tag's emission, less the log-sum of all prefixes up to the token
+    before. The end scores then count nowhere. This needs no `tags`, and may read rows from the end.
     """
     row = tl.program_id(0).to(tl.int64)
     length = tl.load(lengths + row).to(tl.int32)
@@ -149,29 +136,15 @@ def adjoint_kernel(
     """Differentiates log z_t; with `tags`, log z_t less the token's score on that path.
 
     If `OF_ARRIVALS`, differentiates the arrivals up to a constant for each token: the caller's function
-    must not depend on these constants, so that `upstream` sums to 0 over tags.
+    must not depend on these constants, so that `upstream` sums to 0 over tags. There must be no `tags`.
 
-    Args:
-        messages: (B, T, K), from `forward_kernel`.
-        transitions: (K, K).
-        entering: (K, K), its transpose.
-        end: (K,).
-        lengths: (B,) int64.
-        tags: (B, T) int64, a path; or `None`, as it must be if `OF_ARRIVALS`.
-        upstream: (B, T), the weights of the tokens; 0 where log z_t or the path's score is -inf. If
-            `OF_ARRIVALS`, (B, T, K), the weights of the arrivals.
-        by_emissions: (B, T, K), written everywhere, with zeros in the padding.
-        by_start: (B, K), written for rows that have a token.
-        pairs: (P, 2, K, K). Each of the grid's P programs adds the derivatives by the transitions:
-            those of log z_t to the first matrix, those of the path's score to the second.
-        batch_size: B.
-        num_tokens: T.
-        num_tags: K.
-        TAGS: see the module's docstring.
-        REST: see the module's docstring.
-        TINY: see the module's docstring.
-        OF_ARRIVALS: whether to differentiate arrivals.
-        FROM_THE_END: as for `forward_kernel`.
+    - `messages` are those of `forward_kernel`, and `entering` is the transpose of the transitions;
+    - `upstream`, (B, T), are the weights of the tokens, 0 where log z_t or the path's score is -inf; if
+      `OF_ARRIVALS`, (B, T, K), the weights of the arrivals;
+    - `by_emissions`, (B, T, K), is written everywhere, with zeros in the padding;
+    - `by_start`, (B, K), is written for rows that have a token;
+    - `pairs` are (P, 2, K, K): each of the grid's P programs adds the derivatives by the transitions,
+      those of log z_t to the first matrix, those of the path's score to the second.
     """
     program = tl.program_id(0)
     tag = tags_in_tile(TAGS, REST)

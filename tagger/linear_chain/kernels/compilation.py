@@ -22,13 +22,10 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def kernel(function: Function, may_reorder: bool = True) -> Function:
     """Compiles `function` at its first call, and caches the machine code beside the source.
 
-    Kernels release the interpreter's lock, and treat infinities and NaN as IEEE 754 does.
-
-    Args:
-        function: The function to compile.
-        may_reorder: Whether sums may be reordered, so that loops over them can be vectorised. A loop
-            that sums must not write to an array as well: LLVM vectorises such a loop only where its
-            arrays do not lie close together, so that the last digits of the sum would depend on that.
+    Kernels release the interpreter's lock, and treat infinities and NaN as IEEE 754 does. If sums may be
+    reordered, loops over them can be vectorised. A loop that sums must not write to an array as well:
+    LLVM vectorises such a loop only where its arrays do not lie close together, so that the last digits
+    of the sum would depend on that.
     """
     fastmath = {"contract", "nsz", "reassoc"} if may_reorder else {"contract"}
     options: Dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": fastmath}
@@ -43,16 +40,11 @@ def kernel(function: Function, may_reorder: bool = True) -> Function:
 
 
 def for_row_ranges(rows: Callable, lengths: np.ndarray, work_per_token: int, *args: Any) -> List:
-    """Calls `rows(first, last, *args)` on ranges that together cover the batch.
+    """Calls `rows(first, last, *args)`, which writes to these rows alone, on ranges that cover all.
 
     It uses threads of its own, at most `torch.get_num_threads()`. Numba's thread pools either do not
-    survive a fork or do not allow two callers at once.
-
-    Args:
-        rows: A kernel that writes nothing outside its range of rows.
-        lengths: The length of each row, (B,) int64.
-        work_per_token: The work on each token, roughly, in multiply-adds.
-        *args: Further arguments of `rows`.
+    survive a fork or do not allow two callers at once. `lengths` are those of rows, (B,) int64, and the
+    work on each token is given roughly, in multiply-adds.
     """
     batch_size = len(lengths)
     num_threads = min(torch.get_num_threads(), batch_size)

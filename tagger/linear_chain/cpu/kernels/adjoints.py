@@ -17,10 +17,12 @@ from tagger.linear_chain.kernels.compilation import kernel
 def adjoint_row(
     chain: Chain,
     reached: int,
+    in_log_space: bool,
     upstream: np.ndarray,
     by_arriving: Optional[np.ndarray],
     row: Row,
     pairs: np.ndarray,
+    by_transitions: np.ndarray,
 ) -> None:
     """Differentiates `sum_t upstream[t] log_normalizers[t] + sum_tk by_arriving[t, k] R[t, k]`.
 
@@ -28,16 +30,31 @@ def adjoint_row(
 
     Args:
         chain: A `Chain`.
-        reached: How many tokens a path reaches, from `forward_row`; at least 1.
+        reached: How many tokens a path reaches, at least 1; this and the next are from `solve_row`.
+        in_log_space: Whether the row is in log space.
         upstream: (n,).
         by_arriving: (n, K) or longer, or `None` for zeros.
-        row: A `Row` filled by `forward_row`. Afterwards `adjoint` holds the derivatives by the
-            emissions, and `arriving` the derivatives by what it held before.
-        pairs: (K, K); times `leaving` they are the derivatives by the transitions. Sums are added here.
+        row: A `Row` filled by `solve_row`. Afterwards `adjoint` holds the derivatives by the emissions
+            and, in probability space, `arriving` the derivatives by what it held before.
+        pairs: (K, K); times `leaving` they are derivatives by the transitions. Sums are added here, or
+            in log space to `by_transitions`.
+        by_transitions: (K, K).
     """
-    num_tags = len(chain.start)
-    for k in range(num_tags):
+    for k in range(len(chain.start)):
         row.adjoint[reached - 1, k] *= upstream[reached - 1]
+    if in_log_space:
+        _adjoint_in_log_space(chain, reached, upstream, by_arriving, row, by_transitions)
+    else:
+        _adjoint(chain, reached, upstream, by_arriving, row)
+        _add_outer_products(row.messages, row.arriving, reached, pairs)
+    row.adjoint[reached : len(upstream)].fill(0.0)
+
+
+@kernel
+def _adjoint(
+    chain: Chain, reached: int, upstream: np.ndarray, by_arriving: Optional[np.ndarray], row: Row
+) -> None:
+    num_tags = len(chain.start)
     for t in range(reached - 1, 0, -1):
         adjoint, returning = row.adjoint[t], row.arriving[t]
         for k in range(num_tags):
@@ -49,7 +66,6 @@ def adjoint_row(
             for k in range(num_tags):
                 total += chain.leaving[i, k] * returning[k]
             row.adjoint[t - 1, i] = row.messages[t - 1, i] * total
-    _add_outer_products(row.messages, row.arriving, reached, pairs)
 
 
 @kernel
@@ -73,7 +89,7 @@ def _add_outer_products(
 
 
 @kernel
-def adjoint_row_in_log_space(
+def _adjoint_in_log_space(
     chain: Chain,
     reached: int,
     upstream: np.ndarray,
@@ -81,11 +97,8 @@ def adjoint_row_in_log_space(
     row: Row,
     by_transitions: np.ndarray,
 ) -> None:
-    """As `adjoint_row`, for a row in log space, with the derivatives by the transitions themselves."""
     num_tags = len(chain.start)
     before = np.empty(num_tags)
-    for k in range(num_tags):
-        row.adjoint[reached - 1, k] *= upstream[reached - 1]
     for t in range(reached - 1, 0, -1):
         change = upstream[t - 1] - upstream[t]
         for k in range(num_tags):

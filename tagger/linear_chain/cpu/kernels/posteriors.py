@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Tuple
 
 import numpy as np
 
-from tagger.linear_chain.cpu.kernels.adjoints import adjoint_row, adjoint_row_in_log_space
+from tagger.linear_chain.cpu.kernels.adjoints import adjoint_row
 from tagger.linear_chain.cpu.kernels.batch import (
     Batch,
     SharedGradients,
@@ -297,13 +297,9 @@ def _differentiate(
     direction: _Direction, reached: int, n: int, by_arriving: np.ndarray, in_log_space: bool
 ) -> None:
     """Differentiates what arrives at the tokens that are reached."""
-    chain, row, no_upstream = direction.chain, direction.row, np.zeros(n)
-    if in_log_space:
-        by_transitions = direction.by_transitions
-        adjoint_row_in_log_space(chain, reached, no_upstream, by_arriving, row, by_transitions)
-    else:
-        adjoint_row(chain, reached, no_upstream, by_arriving, row, direction.pairs)
-    row.adjoint[reached:n].fill(0.0)
+    chain, row, pairs, no_upstream = direction.chain, direction.row, direction.pairs, np.zeros(n)
+    by_transitions = direction.by_transitions
+    adjoint_row(chain, reached, in_log_space, no_upstream, by_arriving, row, pairs, by_transitions)
 
 
 @kernel

@@ -7,7 +7,7 @@ from typing import Optional
 
 import numpy as np
 
-from tagger.linear_chain.cpu.kernels.adjoints import adjoint_row, adjoint_row_in_log_space
+from tagger.linear_chain.cpu.kernels.adjoints import adjoint_row
 from tagger.linear_chain.cpu.kernels.batch import (
     Batch,
     SharedGradients,
@@ -16,6 +16,7 @@ from tagger.linear_chain.cpu.kernels.batch import (
 )
 from tagger.linear_chain.cpu.kernels.messages import (
     Chain,
+    Row,
     chain_of,
     log_before,
     new_row,
@@ -30,49 +31,83 @@ def step_rows(
     first: int,
     last: int,
     batch: Batch,
-    path: Optional[np.ndarray],
+    gold_tags: Optional[np.ndarray],
     weights: np.ndarray,
     is_total: bool,
     values: np.ndarray,
     by_emissions: Optional[np.ndarray],
 ) -> np.ndarray:
-    """Log normalisers or, of a `path`, (B, T) int64, by how much its scores exceed them."""
+    """Log normalisers or, of `gold_tags`, by how much what they allow exceeds them."""
     num_tokens, num_tags = batch.emissions.shape[1:]
     chain, row = chain_of(batch, False), new_row(num_tokens, num_tags)
     upstream = np.empty(num_tokens)
     pairs, shared = np.zeros((num_tags, num_tags)), new_shared_gradients(num_tags)
-    # Log-likelihoods contain the log normalisers with a minus sign.
-    sign = 1.0 if path is None else -1.0
+    has_sets = gold_tags is not None and gold_tags.ndim == 3
+    # For the chain that sets of tags restrict
+    part = new_row(num_tokens if has_sets else 0, num_tags)
+    part_emissions = np.empty(part.messages.shape)
     for b in range(first, last):
         n = batch.lengths[b]
         if n == 0:
             continue
         reached, in_log_space = solve_row(chain, batch.emissions[b, :n], row)
-        steps = row.log_normalizers[:n]
-        if path is not None:
-            _subtract_from_path(chain, batch.emissions[b], path[b], steps)
+        steps, part_reached, part_in_log_space = row.log_normalizers[:n], reached, False
+        if gold_tags is not None:
+            if gold_tags.ndim == 3:
+                _restrict(batch.emissions[b, :n], gold_tags[b], part_emissions)
+                part_reached, part_in_log_space = solve_row(chain, part_emissions[:n], part)
+                for t in range(n):
+                    of_part = part.log_normalizers[t]
+                    steps[t] = of_part - steps[t] if of_part > -np.inf else of_part
+            else:
+                _subtract_from_path(chain, batch.emissions[b], gold_tags[b], steps)
         weigh_steps(steps, weights[b], is_total, values[b], upstream)
-        if by_emissions is None or reached == 0:
+        if by_emissions is None or part_reached == 0:
             continue
-        for t in range(n):
-            upstream[t] *= sign
-        if in_log_space:
-            adjoint_row_in_log_space(chain, reached, upstream, None, row, shared.transitions)
-        else:
-            adjoint_row(chain, reached, upstream, None, row, pairs)
+        own = upstream[:n]
+        if has_sets:
+            _add_derivatives(chain, part_reached, part_in_log_space, own, part, pairs, shared)
+        if gold_tags is not None:
+            # Log-likelihoods contain the log normalisers with a minus sign.
+            own *= -1.0
+        _add_derivatives(chain, reached, in_log_space, own, row, pairs, shared)
+        if has_sets:
+            row.adjoint[:n] += part.adjoint[:n]
         for t in range(n):
             for k in range(num_tags):
-                by_emissions[b, t, k] = row.adjoint[t, k] if t < reached else 0.0
-        for k in range(num_tags):
-            shared.start[k] += row.adjoint[0, k]
-            if reached == n:
-                shared.end[k] += row.adjoint[n - 1, k]
-        if path is not None:
-            _subtract_path(path[b, :n], upstream, by_emissions[b], shared)
+                by_emissions[b, t, k] = row.adjoint[t, k]
+        if gold_tags is not None and gold_tags.ndim == 2:
+            _subtract_path(gold_tags[b], own, by_emissions[b], shared)
     for i in range(num_tags):
         for k in range(num_tags):
             shared.transitions[i, k] += pairs[i, k] * chain.leaving[i, k]
     return shared.flat
+
+
+@kernel
+def _add_derivatives(
+    chain: Chain,
+    reached: int,
+    in_log_space: bool,
+    upstream: np.ndarray,
+    row: Row,
+    pairs: np.ndarray,
+    shared: SharedGradients,
+) -> None:
+    """Differentiates log normalisers by the emissions, in `row.adjoint`, and by the other scores."""
+    by_transitions = shared.transitions
+    adjoint_row(chain, reached, in_log_space, upstream, None, row, pairs, by_transitions)
+    for k in range(len(shared.start)):
+        shared.start[k] += row.adjoint[0, k]
+        shared.end[k] += row.adjoint[len(upstream) - 1, k]
+
+
+@kernel
+def _restrict(emissions: np.ndarray, allowed: np.ndarray, restricted: np.ndarray) -> None:
+    """Writes a row's emissions, (n, K), with -inf at tags that are not allowed."""
+    for t in range(len(emissions)):
+        for k in range(emissions.shape[1]):
+            restricted[t, k] = emissions[t, k] if allowed[t, k] else -np.inf
 
 
 @kernel
@@ -93,8 +128,8 @@ def _subtract_from_path(
 def _subtract_path(
     path: np.ndarray, upstream: np.ndarray, by_emissions: np.ndarray, shared: SharedGradients
 ) -> None:
-    """Subtracts the derivatives of `sum_t upstream[t] step_score[t]` of a path, (n,)."""
-    n = len(path)
+    """Subtracts the derivatives of `sum_t upstream[t] step_score[t]` of a path, (T,)."""
+    n = len(upstream)
     for t in range(n):
         by_emissions[t, path[t]] -= upstream[t]
         if t:
@@ -117,17 +152,15 @@ def transition_marginal_rows(first: int, last: int, batch: Batch, marginals: np.
         reached, in_log_space = solve_row(chain, batch.emissions[b, :n], row)
         if reached < n:
             continue
-        if in_log_space:
-            adjoint_row_in_log_space(chain, n, upstream, None, row, unused)
-            for t in range(1, n):
+        adjoint_row(chain, n, in_log_space, upstream[:n], None, row, unused, unused)
+        for t in range(1, n):
+            if in_log_space:
                 for k in range(num_tags):
                     if row.adjoint[t, k] > 0.0:
                         log_before(chain, row, t, k, before)
                         for i in range(num_tags):
                             marginals[b, t - 1, i, k] = row.adjoint[t, k] * np.exp(before[i])
-        else:
-            adjoint_row(chain, n, upstream, None, row, unused)
-            for t in range(1, n):
+            else:
                 for i in range(num_tags):
                     for k in range(num_tags):
                         returning = chain.leaving[i, k] * row.arriving[t, k]
