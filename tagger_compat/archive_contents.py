@@ -27,18 +27,10 @@ def read_json(
     check_depth: bool = True,
     remedy: str = REMEDY,
 ) -> Any:
-    """Reads a JSON file of an archive.
+    """Reads a JSON file of an archive, which messages call `name`; refuses what is no JSON, or larger.
 
-    Args:
-        path: The file.
-        name: The file, for messages.
-        max_bytes: The most bytes.
-        max_values: The most values, about: those in texts count, too.
-        check_depth: Whether to refuse more than `MAX_DEPTH` lists or objects in each other.
-        remedy: What to do if it is refused.
-
-    Raises:
-        ConfigurationError: If it is no JSON, or larger.
+    The number of values is an estimate, in which those in texts count, too. `check_depth` refuses more
+    than `MAX_DEPTH` lists or objects in each other.
     """
     size = os.path.getsize(path)
     if size > max_bytes:
@@ -74,16 +66,7 @@ def leaves(value: Any, key: str = "", depth: int = 0) -> Iterator[Tuple[str, Any
 
 
 def check_contents(folder: str, files: Iterable[str], name: Any) -> None:
-    """Checks that neither the weights nor the vocabulary of an archive grow when they are read.
-
-    Args:
-        folder: Where the archive is unpacked.
-        files: The names of those that are read.
-        name: The archive, for messages.
-
-    Raises:
-        ConfigurationError: If one does.
-    """
+    """Refuses weights or a vocabulary that grow when they are read, among `files` of an archive."""
     num_words = num_bytes = 0
     for file in sorted(files):
         path = os.path.join(folder, file)
@@ -106,14 +89,7 @@ def _num_lines(path: str) -> int:
 
 
 def check_numbers(config: Any) -> None:
-    """Checks that what an archive says of its model and of tokens names no number beyond all need.
-
-    Args:
-        config: The config of the archive.
-
-    Raises:
-        ConfigurationError: If it does.
-    """
+    """Refuses the config of an archive in which the model, or tokens, have a number beyond all need."""
     for part in ("model", "dataset_reader", "validation_dataset_reader"):
         for key, value in leaves(config.get(part), part):
             is_padding = key.endswith("min_padding_length")

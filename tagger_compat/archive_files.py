@@ -28,13 +28,7 @@ _digests: Dict[str, str] = {}
 
 
 def unpack(archive_file: str, folder: str) -> None:
-    """Unpacks an archive into an empty folder, member by member, and checks that it is whole.
-
-    Raises:
-        ConfigurationError: If a member would lie outside of the folder, is a symbolic link or a device,
-            or links to what is no member; if the members are too many, or too large together; if one is
-            not as `meta.json` says; or if the file is no archive of a model, or is cut off.
-    """
+    """Unpacks an archive into an empty folder, member by member, and refuses one that is not whole."""
     names: Set[str] = set()
     with members_of(archive_file) as members:
         for member in members:
@@ -129,17 +123,10 @@ def _write(member: Member, folder: str) -> str:
 
 
 def check_files(folder: str, name: Any, is_archive: bool) -> None:
-    """Checks that the files of an archive are as they were when it was made.
+    """Refuses the files of an archive, or of a run's folder, that are not as they were when it was made.
 
-    Args:
-        folder: Where it is unpacked; or the folder of a run, whose files may have gone on.
-        name: The archive or the folder, for messages.
-        is_archive: Whether there must be no further files.
-
-    Raises:
-        ConfigurationError: If a file is missing, is new, or differs; if a folder is in its place; or,
-            where there are no checksums, if a file of the vocabulary has a line twice. The message names
-            the file.
+    A file may not be missing, differ, or be a folder; in an archive, which a run goes beyond, it may not
+    be new. Where there are no checksums, a file of the vocabulary may not have a line twice.
     """
     again = "make or copy the archive again"
     vocabulary = os.path.join(folder, "vocabulary")

@@ -46,15 +46,9 @@ class _Storage(NamedTuple):
 
 
 def check_weights(path: str, name: str) -> None:
-    """Checks a file of weights.
+    """Refuses a file of weights, which messages call `name`, unless it holds tensors alone.
 
-    Args:
-        path: The file.
-        name: The file, for messages.
-
-    Raises:
-        ConfigurationError: If it holds anything but tensors, is compressed, or a tensor claims more
-            numbers than there are.
+    It must not be compressed, and no tensor may claim more numbers than there are.
     """
     with open(path, "rb") as file:
         try:
@@ -133,10 +127,8 @@ def _check_opcodes(file: IO[bytes]) -> int:
 class _Tensors(pickle.Unpickler):
     """Reads a description of tensors, and makes nothing but their sizes.
 
-    Args:
-        file: The description.
-        records: How many bytes each storage has; None in the older format.
-        num_bytes: How many bytes all of them may have, where there are no records.
+    `records` say how many bytes each storage has. In the older format there are none, and all storages
+    together may have `num_bytes`.
     """
 
     def __init__(

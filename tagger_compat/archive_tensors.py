@@ -25,12 +25,7 @@ _FACTORIES = {
 
 
 class TensorLimit(TorchFunctionMode):
-    """Refuses tensors beyond what an archive's files call for, before PyTorch makes them.
-
-    Args:
-        num_file_bytes: Says how many bytes the files have that are read; called if it matters.
-        name: The archive, for messages.
-    """
+    """Refuses tensors beyond what an archive's files call for, before PyTorch makes them."""
 
     def __init__(self, num_file_bytes: Callable[[], int], name: Any) -> None:
         super().__init__()

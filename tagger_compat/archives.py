@@ -48,12 +48,7 @@ def are_trusted() -> bool:
 
 
 def json_config(path: str) -> Dict[str, Any]:
-    """Reads the config of an archive.
-
-    Raises:
-        ConfigurationError: If it is not a JSON object, says which data are read, or names too large a
-            number.
-    """
+    """Reads the config of an archive; refuses one that names the data to read, or asks for too much."""
     config = read_json(path, "the archive's `config.json`")
     if not isinstance(config, dict):
         refuse(f"the archive's `config.json` must be a JSON object; got {str(config)[:40]!r}")
@@ -91,14 +86,8 @@ def _without_cache_settings(config: Any) -> Any:
 def check_type(base: type, name: Any) -> None:
     """Refuses a name out of an archive that is not registered, unless it is a class that is imported.
 
-    Args:
-        base: The registrable class that is to be constructed.
-        name: What the config names, which is not registered. It may be no text at all; AllenNLP makes
-            None of the text `None`.
-
-    Raises:
-        ConfigurationError: If an archive is being loaded, or has named it, and it does not name a
-            subclass of `base` in a module that has been imported.
+    The class must be a subclass of `base`, which is to be constructed. The name may be no text at all:
+    AllenNLP makes None of the text `None`.
     """
     state = archive_guard.current()
     text = str(name)

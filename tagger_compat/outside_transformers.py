@@ -18,11 +18,7 @@ def may_run_code() -> bool:
 
 @contextmanager
 def transformer_loaded(name: Any) -> Iterator[None]:
-    """Says in one line that a transformer's own code is not run.
-
-    Raises:
-        ConfigurationError: If transformers refuses to run the code.
-    """
+    """Says in one line that a transformer's own code is not run, if transformers refuses it inside."""
     try:
         yield
     except ValueError as error:
@@ -37,11 +33,7 @@ def transformer_loaded(name: Any) -> Iterator[None]:
 def transformer_on_this_machine(name: str) -> str:
     """Returns the folder of a transformer that an archive names, and lets it be read.
 
-    Args:
-        name: A folder, or a name on the hub, which must be in the hub's cache.
-
-    Raises:
-        ConfigurationError: If it is neither.
+    The name is that of a folder, or one on the hub, and the transformer then in the hub's cache.
     """
     folder = name if os.path.isfile(os.path.join(name, "config.json")) else in_hub_cache(name)
     state = current()

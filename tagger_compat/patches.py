@@ -23,15 +23,15 @@ class Patch(NamedTuple):
         name: What is patched.
         reason: What AllenNLP relies on, and what became of it.
         modules: The AllenNLP modules around whose execution `apply` is entered and left.
-        needed: Tells whether the installed libraries call for it.
         apply: Takes the module, and gives the context manager that patches.
+        needed: Tells whether the installed libraries call for it.
     """
 
     name: str
     reason: str
     modules: Tuple[str, ...]
-    needed: Callable[[], bool]
     apply: Callable[[ModuleType], ContextManager[None]]
+    needed: Callable[[], bool] = lambda: True
 
 
 #: What the libraries of today need, or a library's fault.
@@ -40,8 +40,8 @@ LIBRARY_PATCHES = (
         "huggingface_hub",
         "`HfFolder` and `Repository`, for `push-to-hf`, are gone since huggingface_hub 1.0",
         ("allennlp.common.push_to_hf",),
-        libraries.hub_is_1,
         libraries.with_hub_classes,
+        libraries.hub_is_1,
     ),
     Patch(
         "torchvision",
@@ -52,12 +52,12 @@ LIBRARY_PATCHES = (
             "allennlp.modules.vision.grid_embedder",
             "allennlp.modules.vision.region_detector",
         ),
-        partial(libraries.fails_to_import, "torchvision"),
         partial(
             libraries.stand_in_modules,
             ("torchvision", "torchvision.ops", "torchvision.ops.boxes"),
             "install a torchvision that fits the installed torch",
         ),
+        partial(libraries.fails_to_import, "torchvision"),
     ),
     Patch(
         "fairscale",
@@ -66,7 +66,6 @@ LIBRARY_PATCHES = (
             "allennlp.nn.checkpoint.fairscale_checkpoint_wrapper",
             "allennlp.nn.parallel.fairscale_fsdp_accelerator",
         ),
-        partial(libraries.fails_to_import, "fairscale"),
         partial(
             libraries.stand_in_modules,
             (
@@ -80,49 +79,49 @@ LIBRARY_PATCHES = (
             ),
             "pip install fairscale",
         ),
+        partial(libraries.fails_to_import, "fairscale"),
     ),
     Patch(
         "transformers.AdamW",
         "the optimizer `huggingface_adamw` derives from it; it is gone since transformers 5",
         ("allennlp.training.optimizers",),
-        libraries.transformers_is_5,
         libraries.with_adamw,
+        libraries.transformers_is_5,
     ),
     Patch(
         "late Adafactor",
         "`huggingface_adafactor` derives from a class of transformers, whose import takes a second",
         ("allennlp.training.optimizers",),
-        lambda: True,
         libraries.with_late_adafactor,
     ),
     Patch(
         "transformers tokenizers",
         "methods that the `pretrained_transformer` parts call are gone since transformers 5",
         ("allennlp.common.cached_transformers",),
-        libraries.transformers_is_5,
         libraries.with_tokenizer_methods,
+        libraries.transformers_is_5,
     ),
     Patch(
         "ReduceLROnPlateau",
         "the scheduler `reduce_on_plateau` passes it `verbose`, which torch 2.7 removed",
         ("allennlp.training.learning_rate_schedulers.pytorch_lr_schedulers",),
-        pytorch.plateau_lacks_verbose,
         pytorch.without_verbose,
+        pytorch.plateau_lacks_verbose,
     ),
     Patch(
         "torch.load",
         "since torch 2.6 it refuses the numpy scalars of a training state, which `--recover` needs: "
         "some schedulers and metrics compute with numpy; unlike what stays refused, they run no code",
         ("allennlp.training.checkpointer",),
-        pytorch.load_refuses_numpy_scalars,
         pytorch.with_numpy_scalars_loadable,
+        pytorch.load_refuses_numpy_scalars,
     ),
     Patch(
         "torch.cuda.amp",
         "each training run greets with a FutureWarning since torch 2.4, for the old name of `torch.amp`",
         ("allennlp.nn.parallel.ddp_accelerator", "allennlp.training.gradient_descent_trainer"),
-        pytorch.cuda_amp_is_deprecated,
         pytorch.with_current_amp,
+        pytorch.cuda_amp_is_deprecated,
     ),
     Patch(
         "clip_grad_norm_",
@@ -133,38 +132,37 @@ LIBRARY_PATCHES = (
             "allennlp.training.gradient_descent_trainer",
             "allennlp.training.util",
         ),
-        pytorch.clipping_refuses_sparse_gradients,
         pytorch.with_sparse_gradients_clipped,
+        pytorch.clipping_refuses_sparse_gradients,
     ),
     Patch(
         "numbered devices",
         "without a GPU, today's torch fails at `cuda_device: 0` before AllenNLP can say that the GPU is "
         "missing, and what to do",
         ("allennlp.common.util",),
-        pytorch.devices_need_an_accelerator,
         pytorch.with_numbered_devices,
+        pytorch.devices_need_an_accelerator,
     ),
     Patch(
         "locks of spawned workers",
         "the `multiprocess` loader makes a lock for forked processes, which today's Python refuses "
         "in workers with `start_method: spawn`",
         ("allennlp.data.data_loaders.multiprocess_data_loader",),
-        libraries.locks_belong_to_a_start_method,
         libraries.with_locks_of_the_workers,
+        libraries.locks_belong_to_a_start_method,
     ),
     Patch(
         "TensorCache",
         "it saves tensors with the highest protocol of pickles, which `torch.load` refuses since torch "
         "2.6; a cache that an old torch has written has to be made anew",
         ("allennlp.common.file_utils",),
-        pytorch.load_refuses_the_latest_pickles,
         pytorch.with_loadable_pickles,
+        pytorch.load_refuses_the_latest_pickles,
     ),
     Patch(
         "types that are names",
         "a `type` of a config that is no text fails with an error of Python's own",
         ("allennlp.common.params",),
-        lambda: True,
         libraries.with_types_that_are_names,
     ),
 )
@@ -176,7 +174,6 @@ OUR_PATCHES = (
         "AllenNLP asks `cached_path` for every file and every lock, whose import takes almost a second, "
         "for the clients of three clouds",
         ("allennlp.common.file_utils",),
-        lambda: True,
         libraries.with_local_paths,
     ),
     Patch(
@@ -184,14 +181,12 @@ OUR_PATCHES = (
         "whoever loads an archive calls AllenNLP, which unpacks it wherever its members say, evaluates "
         "its config as a program, and imports and calls whatever a `type` with a dot in it names",
         archives.MODULES,
-        lambda: True,
         archives.patched,
     ),
     Patch(
         "whole archives",
         "`train` writes its archive in place, so that a kill leaves half of one, and calls no method",
         ("allennlp.models.archival",),
-        lambda: True,
         extensions.with_whole_archives,
     ),
     Patch(
@@ -199,7 +194,6 @@ OUR_PATCHES = (
         "`import tagger` leaves AllenNLP alone, so that it is fast; when AllenNLP first looks for a "
         "component, ours must be there, and its registry calls nobody",
         ("allennlp.common.registrable",),
-        lambda: True,
         extensions.with_our_components,
     ),
     Patch(
@@ -207,7 +201,6 @@ OUR_PATCHES = (
         "AllenNLP imports the plugins on a fixed list of names, and without a word those that a file in "
         "the current folder names",
         ("allennlp.common.plugins",),
-        lambda: True,
         extensions.with_our_plugins,
     ),
     Patch(
@@ -215,14 +208,12 @@ OUR_PATCHES = (
         "AllenNLP adds its subcommands to the parser before it imports plugins, which may register "
         "better ones; and only its `main` sees every error and the end of every command",
         ("allennlp.commands",),
-        lambda: True,
         extensions.with_our_commands,
     ),
     Patch(
         "keys of a config",
         "each part of a config is constructed by one function, which does not say what keys it takes",
         ("allennlp.common.from_params",),
-        lambda: True,
         extensions.with_known_keys_named,
     ),
     Patch(
@@ -230,14 +221,12 @@ OUR_PATCHES = (
         "a config can import files beside it only, and this package's template lies where the package "
         "is installed; AllenNLP gives Jsonnet no other path, and takes that in C++, which is slow",
         ("allennlp.common.params",),
-        lambda: True,
         extensions.with_our_library,
     ),
     Patch(
         "quiet training",
         "in the middle of `train`, a function makes new handlers, which show hundreds of lines",
         ("allennlp.common.logging",),
-        lambda: True,
         extensions.with_quiet_training,
     ),
     Patch(
@@ -245,7 +234,6 @@ OUR_PATCHES = (
         "they are made by a function with fixed settings, and fill the output of a command that is no "
         "terminal",
         ("allennlp.common.tqdm",),
-        lambda: True,
         extensions.with_named_bars,
     ),
 )

@@ -39,13 +39,21 @@ def without_verbose(schedulers: ModuleType) -> Iterator[None]:
 def load_refuses_numpy_scalars() -> bool:
     """Whether `torch.load` refuses the numbers of numpy."""
     import numpy
+
+    return _load_refuses(numpy.float64(0))
+
+
+def _load_refuses(value: Any, **options: Any) -> bool:
+    """Whether `torch.load` refuses a value that was saved with these options."""
     import torch
 
     state = io.BytesIO()
-    torch.save(numpy.float64(0), state)
+    torch.save(value, state, **options)
     state.seek(0)
     try:
-        torch.load(state)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            torch.load(state)
     except Exception:
         return True
     return False
@@ -152,16 +160,7 @@ def load_refuses_the_latest_pickles() -> bool:
     """Whether `torch.load` cannot read what is saved with the highest protocol of pickles."""
     import torch
 
-    state = io.BytesIO()
-    torch.save(torch.zeros(1), state, pickle_protocol=pickle.HIGHEST_PROTOCOL)
-    state.seek(0)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            torch.load(state)
-    except Exception:
-        return True
-    return False
+    return _load_refuses(torch.zeros(1), pickle_protocol=pickle.HIGHEST_PROTOCOL)
 
 
 @contextmanager

@@ -42,11 +42,7 @@ class Member(NamedTuple):
 
 
 def read_member(archive_file: Any, name: str, max_bytes: int = 2**22) -> Optional[bytes]:
-    """Returns the content of a file of an archive; None if it has no such file.
-
-    Raises:
-        ConfigurationError: If the file has more than `max_bytes`, or the archive is none.
-    """
+    """Returns the content of a file of an archive, at most `max_bytes`; None if it has no such file."""
     with members_of(os.fspath(archive_file)) as members:
         for member in members:
             if member.name == name and member.kind in FILES:
@@ -59,11 +55,7 @@ def read_member(archive_file: Any, name: str, max_bytes: int = 2**22) -> Optiona
 
 @contextmanager
 def members_of(archive_file: str) -> Iterator[Iterator[Member]]:
-    """Gives the members of an archive, each to be read before the next.
-
-    Raises:
-        ConfigurationError: If it is no archive, is cut off, or is larger than allowed.
-    """
+    """Gives the members of an archive, each to be read before the next; refuses one that is cut off."""
     limit = _size_limit(archive_file)
     try:
         with gzip.open(archive_file) as unzipped:

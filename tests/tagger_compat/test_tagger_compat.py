@@ -640,7 +640,7 @@ def test_wheels_carry_the_file_that_installs_the_hook(tmp_path):
 
 
 def table_of(apply, monkeypatch):
-    patch = patches.Patch("broken", "the world changed", ("some_module",), lambda: True, apply)
+    patch = patches.Patch("broken", "the world changed", ("some_module",), apply)
     monkeypatch.setattr(patches, "PATCHES", (patch,))
 
 
