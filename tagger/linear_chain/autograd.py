@@ -23,13 +23,9 @@ class CannotComputeError(Exception):
 class Computed(NamedTuple):
     """The result of a primitive, and how to differentiate it.
 
-    Args:
-        values: The result.
-        gradients: In the backward pass, `gradients(scores, kept, weights)` returns the gradients of the
-            sum of `weights` times `values` by the four scores, `weights` shaped as `values`; `None` if
-            the reference is to compute them.
-        kept: What `gradients` needs besides the scores. Large tensors belong here, not into a closure:
-            autograd frees them after the backward pass.
+    In the backward pass, `gradients(scores, kept, weights)` returns the gradients of the sum of
+    `weights` times `values` by the four scores; without it the reference computes them. Large tensors
+    belong in `kept`, not into a closure: autograd frees them after the backward pass.
     """
 
     values: torch.Tensor

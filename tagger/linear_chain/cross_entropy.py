@@ -37,10 +37,7 @@ class ChainMarginals(NamedTuple):
     ) -> "ChainMarginals":
         """Adds the first and the last token's marginals to those of tags and transitions.
 
-        Args:
-            tags: (B, T, K), 0 at masked tokens.
-            transitions: (B, K, K).
-            lengths: (B,), the number of tokens of each row, which come first.
+        The real tokens of each row come first.
         """
         if tags.size(1) == 0:
             ends = tags.sum(1)

@@ -103,13 +103,7 @@ def log_posteriors(
 ) -> torch.Tensor:
     """The log-probability of each token's gold tag, `given_prefix` that those before are gold, (B, T).
 
-    Args:
-        scores: Of B rows.
-        gold_tags: A path or sets.
-        lengths: (B,).
-        weights: (B, T), see above.
-        given_prefix: Conditionals instead of marginals.
-        messages: Takes the place of `relative_messages`, here and in the next two functions.
+    `messages` take the place of `relative_messages`, here and in the next two functions.
     """
     messages = messages or relative_messages
     mask = real_tokens(lengths, scores.emissions.size(1))
@@ -274,9 +268,8 @@ def _forward_messages(
 ) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Forward messages.
 
-    Returns:
-        The messages normalised over tags, (B, T, K); their log normalisers without the end scores,
-        (B, T); and what arrives from the normalised messages of the token before, (B, T, K).
+    Returns the messages normalised over tags, (B, T, K); their log normalisers without the end scores,
+    (B, T); and what arrives from the normalised messages of the token before, (B, T, K).
     """
     emissions, transitions, start, _ = scores
     if emissions.size(1) == 0:

@@ -25,16 +25,13 @@ class Kernel(NamedTuple):
 
 
 class Differentiated(NamedTuple):
-    """What a kernel computes.
+    """What a kernel computes."""
 
-    Args:
-        values: Float64: (B, T), or of totals (B, 1).
-        by_emissions: (B, T, K), the gradient in the type of the emissions, if asked for.
-        shared: The gradients by the other scores, flat, float64.
-    """
-
+    #: Float64: (B, T), or of totals (B, 1).
     values: np.ndarray
+    #: (B, T, K), the gradient in the type of the emissions, if asked for.
     by_emissions: Optional[np.ndarray]
+    #: The gradients by the other scores, flat, float64.
     shared: np.ndarray
 
 

@@ -31,8 +31,7 @@ from tagger.linear_chain.cuda.launches import (
     launch_forward,
     launch_options,
 )
-from tagger.linear_chain.cuda.max_sum import best_path_kernel
-from tagger.linear_chain.cuda.sampling import sample_kernel
+from tagger.linear_chain.cuda.paths import best_path_kernel, sample_kernel
 from tagger.linear_chain.log_space import log_ratio
 from tagger.linear_chain.reference import weighed
 from tagger.linear_chain.span_search import spans_above

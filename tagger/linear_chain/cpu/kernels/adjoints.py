@@ -26,19 +26,14 @@ def adjoint_row(
 ) -> None:
     """Differentiates `sum_t upstream[t] log_normalizers[t] + sum_tk by_arriving[t, k] R[t, k]`.
 
-    `R` is what arrives at a tag, without its emission.
+    `R` is what arrives at a tag, without its emission. `solve_row` has filled the row, and says how many
+    tokens are `reached`, at least 1, and whether it is `in_log_space`.
 
-    Args:
-        chain: A `Chain`.
-        reached: How many tokens a path reaches, at least 1; this and the next are from `solve_row`.
-        in_log_space: Whether the row is in log space.
-        upstream: (n,).
-        by_arriving: (n, K) or longer, or `None` for zeros.
-        row: A `Row` filled by `solve_row`. Afterwards `adjoint` holds the derivatives by the emissions
-            and, in probability space, `arriving` the derivatives by what it held before.
-        pairs: (K, K); times `leaving` they are derivatives by the transitions. Sums are added here, or
-            in log space to `by_transitions`.
-        by_transitions: (K, K).
+    - `upstream`, (n,), and `by_arriving`, (n, K) or longer, `None` for zeros, are weights.
+    - `row.adjoint` gets the derivatives by the emissions and, in probability space, `row.arriving` those
+      by what it held before.
+    - To `pairs`, (K, K), sums are added which times `leaving` are derivatives by the transitions; in log
+      space these are added to `by_transitions`, (K, K).
     """
     for k in range(len(chain.start)):
         row.adjoint[reached - 1, k] *= upstream[reached - 1]

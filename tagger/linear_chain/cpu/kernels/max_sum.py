@@ -8,12 +8,9 @@ from tagger.linear_chain.kernels.compilation import kernel
 
 @kernel
 def _arrive(before: np.ndarray, transitions: np.ndarray, arriving: np.ndarray) -> None:
-    """Writes `max_i before[i] + transitions[i, k]`.
+    """Writes `max_i before[i] + transitions[i, k]`, for a multiple of 4 tags, to the first of two rows.
 
-    Args:
-        before: (W,), where W is a multiple of 4.
-        transitions: (W, W).
-        arriving: (2, W); the result goes to the first row, the second is scratch.
+    The second row of `arriving` is scratch.
     """
     # Two rows are written in turns; the last turn must write the first row.
     source = (len(before) // 4) % 2
