@@ -2,8 +2,9 @@
 
 import argparse
 import functools
+import inspect
 import re
-from typing import Any, Callable, ClassVar, Dict, Iterable, Optional, Union
+from typing import Any, Callable, Dict, Iterable, Optional, Union
 
 from allennlp.commands.subcommand import Subcommand
 
@@ -64,19 +65,16 @@ class HelpFormatter(argparse.HelpFormatter):
 class Command(Subcommand):
     """A subcommand: its arguments, and its run, whose errors are one line and exit status 1.
 
+    The summary of its docstring is its line in the list of commands, and the rest opens its `--help`.
+
     AllenNLP imports all subcommands to run one of them, so slow libraries are imported inside
     `run`.
     """
 
-    help: ClassVar[str]
-    description: ClassVar[str]
-
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
+        summary, _, description = (inspect.getdoc(self) or "").partition("\n\n")
         subparser: argparse.ArgumentParser = parser.add_parser(
-            self.name,
-            description=self.description,
-            help=self.help,
-            formatter_class=HelpFormatter,
+            self.name, description=description, help=summary, formatter_class=HelpFormatter
         )
         self.add_arguments(subparser)
         subparser.set_defaults(func=self._run)

@@ -21,15 +21,12 @@ if TYPE_CHECKING:
 
 @Subcommand.register("describe")
 class Describe(Command):
-    """Prints the reference of the components that configs name."""
+    """Describe a component of configs and its keys.
 
-    help = "Describe a component of configs and its keys."
-    description = (
-        "Say what a component is and which keys it takes, with types, defaults and meanings. "
-        "NAME is the `type` of a component, such as crf; a kind of components, such as "
-        "TagWeighting; or a template, such as template.libsonnet. Without NAME, all components "
-        "are listed."
-    )
+    Say what a component is and which keys it takes, with types, defaults and meanings. NAME is the
+    `type` of a component, such as crf; a kind of components, such as TagWeighting; or a template, such
+    as template.libsonnet. Without NAME, all components are listed.
+    """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("name", nargs="?", metavar="NAME")

@@ -60,10 +60,10 @@ RUNNERS: Dict[
 
 @Subcommand.register("predict-file")
 class PredictFile(Command):
-    """Writes the same predictions as `allennlp predict --silent`, but can resume a killed run."""
+    """Predict a large file, resumably.
 
-    help = "Predict a large file, resumably."
-    description = "Predict a file of any size. Repeat the command to resume a killed run."
+    Predict a file of any size. Repeat the command to resume a killed run.
+    """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument

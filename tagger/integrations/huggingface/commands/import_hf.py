@@ -14,14 +14,12 @@ from tagger.common.console import say
 
 @Subcommand.register("import-hf")
 class ImportHf(Command):
-    """Makes an archive of a token classifier."""
+    """Make an archive of a Hugging Face tagger.
 
-    help = "Make an archive of a Hugging Face tagger."
-    description = (
-        "Turn a model for token classification that `save_pretrained` wrote into an archive "
-        "for all commands of this package. Its logits become the emissions of a CRF that "
-        "allows legal sequences only. Nothing is downloaded."
-    )
+    Turn a model for token classification that `save_pretrained` wrote into an archive for all commands
+    of this package. Its logits become the emissions of a CRF that allows legal sequences only. Nothing
+    is downloaded.
+    """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument

@@ -19,14 +19,12 @@ from tagger_onnx.checksum import with_checksum
 
 @Subcommand.register("export")
 class Export(Command):
-    """Writes a tagger that runs without AllenNLP and PyTorch."""
+    """Write a saved tagger as one ONNX file.
 
-    help = "Write a saved tagger as one ONNX file."
-    description = (
-        "Write a saved tagger as one ONNX file, with its vocabulary, its labels and the rules "
-        "that split texts. The package `tagger_onnx` runs it with numpy, onnxruntime and regex "
-        "alone; a web page can run it, too."
-    )
+    Write a saved tagger as one ONNX file, with its vocabulary, its labels and the rules that split
+    texts. The package `tagger_onnx` runs it with numpy, onnxruntime and regex alone; a web page can run
+    it, too.
+    """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument

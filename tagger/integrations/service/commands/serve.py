@@ -17,12 +17,10 @@ from tagger.common.extras import check_installed
 
 @Subcommand.register("serve")
 class Serve(Command):
-    """Serves a tagger over HTTP until it is stopped."""
+    """Serve a tagger over HTTP, with a page.
 
-    help = "Serve a tagger over HTTP, with a page."
-    description = (
-        "Tag texts over HTTP, and show a page with a dial of precision and recall for each label."
-    )
+    Tag texts over HTTP, and show a page with a dial of precision and recall for each label.
+    """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument

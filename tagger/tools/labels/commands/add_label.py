@@ -15,14 +15,11 @@ from tagger.common.console import say
 
 @Subcommand.register("add-label")
 class AddLabel(Command):
-    """Adds labels to a saved tagger from sentences in which they alone are labelled."""
+    """Add labels to a saved tagger.
 
-    help = "Add labels to a saved tagger."
-    description = (
-        "Teach a saved tagger new labels from sentences in which only these are labelled. It "
-        "goes on finding the old labels, whose data are not needed. Repeat a stopped command to "
-        "go on."
-    )
+    Teach a saved tagger new labels from sentences in which only these are labelled. It goes on finding
+    the old labels, whose data are not needed. Repeat a stopped command to go on.
+    """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument

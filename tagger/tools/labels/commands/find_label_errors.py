@@ -16,17 +16,14 @@ from tagger.common.extras import check_installed
 
 @Subcommand.register("find-label-errors")
 class FindLabelErrors(Command):
-    """Ranks the labels of a corpus by how probably they are wrong."""
+    """Find the wrong labels of a corpus.
 
-    help = "Find the wrong labels of a corpus."
-    description = (
-        "Train taggers on folds of a column file, and list the labels with which a tagger "
-        "disagrees that has not seen them: wrong labels, wrong boundaries, missed and spurious "
-        "entities, each with a suggestion. The folder gets errors.html, a page on which you "
-        "accept or reject suggestions and save a corrected corpus, and errors.jsonl, errors.csv "
-        "and sentences.csv. Repeat a stopped command to go on; after the end it trains nothing "
-        "again."
-    )
+    Train taggers on folds of a column file, and list the labels with which a tagger disagrees that has
+    not seen them: wrong labels, wrong boundaries, missed and spurious entities, each with a suggestion.
+    The folder gets errors.html, a page on which you accept or reject suggestions and save a corrected
+    corpus, and errors.jsonl, errors.csv and sentences.csv. Repeat a stopped command to go on; after the
+    end it trains nothing again.
+    """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument

@@ -26,14 +26,12 @@ _NUM_SHOWN, _WIDTH = 10, 70
 
 @Subcommand.register("rank-unlabelled")
 class RankUnlabelled(Command):
-    """Ranks texts by how much a tagger doubts their tags, and writes the first for annotators."""
+    """Say what to label next.
 
-    help = "Say what to label next."
-    description = (
-        "Rank texts that nobody has labelled by how unsure a saved tagger is, and write the "
-        "first ones, up to a budget, for an annotation tool, with the tagger's suggestions. By "
-        "span, annotators are asked only about the words in doubt."
-    )
+    Rank texts that nobody has labelled by how unsure a saved tagger is, and write the first ones, up to
+    a budget, for an annotation tool, with the tagger's suggestions. By span, annotators are asked only
+    about the words in doubt.
+    """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument

@@ -16,13 +16,11 @@ from tagger.common.extras import check_installed
 
 @Subcommand.register("report")
 class Report(Command):
-    """Writes a report as a self-contained page."""
+    """Write a page on a training run.
 
-    help = "Write a page on a training run."
-    description = (
-        "Write a page on a training run: its epochs, and the model's metrics, probabilities and "
-        "errors on the validation data or on --data."
-    )
+    Write a page on a training run: its epochs, and the model's metrics, probabilities and errors on the
+    validation data or on --data.
+    """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument
@@ -50,10 +48,10 @@ class Report(Command):
 
 @Subcommand.register("show-scores")
 class ShowScores(Command):
-    """Prints the tables that training and `evaluate` print, from a file that they have written."""
+    """Print the metrics of a run or an evaluation as tables.
 
-    help = "Print the metrics of a run or an evaluation as tables."
-    description = "Print tables of metrics: of a training run, those of its best epoch."
+    Print tables of metrics: of a training run, those of its best epoch.
+    """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         text = "a run's folder or its metrics.json, or the file of `evaluate --output-file`"

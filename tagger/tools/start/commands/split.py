@@ -19,18 +19,15 @@ if TYPE_CHECKING:
 
 @Subcommand.register("split")
 class Split(Command):
-    """Writes the parts of a stratified split."""
+    """Split a data set by its documents and labels.
 
-    help = "Split a data set by its documents and labels."
-    description = (
-        "Split a file into train, dev and test so that no document is divided and each part has "
-        "its share of each label. A file that tells no documents is split between blocks of "
-        "neighbours. The command says what told the documents, and how much of dev and test the "
-        "training part shows already. A column file and CoNLL-U keep their lines; other texts of "
-        "an annotation tool or a library become Prodigy's JSON lines, which keep all their "
-        "properties. With --label-key, a file of JSON objects, one on each line, is split by the "
-        "list of labels under that key. Nothing is overwritten."
-    )
+    Split a file into train, dev and test so that no document is divided and each part has its share of
+    each label. A file that tells no documents is split between blocks of neighbours. The command says
+    what told the documents, and how much of dev and test the training part shows already. A column file
+    and CoNLL-U keep their lines; other texts of an annotation tool or a library become Prodigy's JSON
+    lines, which keep all their properties. With --label-key, a file of JSON objects, one on each line,
+    is split by the list of labels under that key. Nothing is overwritten.
+    """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument

@@ -14,15 +14,13 @@ from tagger.common.console import say
 
 @Subcommand.register("start")
 class Start(Command):
-    """Looks at a column file, and writes a config that trains a tagger on it."""
+    """Write a config for your own file.
 
-    help = "Write a config for your own file."
-    description = (
-        "Write a config for your own file: a token and its tag on each line, a blank line after "
-        "each sentence; or what an annotation tool exports. It finds out what separates the columns, "
-        "which one holds the tags and what they mean, the encoding of the text, how texts are split "
-        "into tokens, the labels and the sizes, and says what it chose."
-    )
+    Write a config for your own file: a token and its tag on each line, a blank line after each
+    sentence; or what an annotation tool exports. It finds out what separates the columns, which one
+    holds the tags and what they mean, the encoding of the text, how texts are split into tokens, the
+    labels and the sizes, and says what it chose.
+    """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument

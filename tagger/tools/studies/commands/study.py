@@ -18,20 +18,17 @@ _MADE = ("results.csv", "summary.md", "summary.svg", "differences.csv", "differe
 
 @Subcommand.register("study")
 class Study(Command):
-    """Trains variants of a config side by side, and tabulates their metrics."""
+    """Train the variants of a study side by side.
 
-    help = "Train the variants of a study side by side."
-    description = (
-        "Train each variant in a study file with several seeds and tabulate the metrics. A study "
-        "file is Jsonnet with three keys: `variants` maps names to complete configs; `seeds` is a "
-        "list; and `columns` describes the table, each column with a `title` and the `metrics` "
-        "whose mean it shows. With `baseline`, a variant, the others are compared with it on test "
-        "data; with `tuned`, a list of variants, each of these is also evaluated after tuning its "
-        "decoding. Jobs run in parallel. Start a stopped study again to run the unfinished jobs. "
-        "The folder gets `runs/`; `results.csv`, one line per run; and the table with mean and "
-        "standard deviation over seeds, `summary.md`, and as a figure, `summary.svg`; the same of "
-        "differences as `differences.csv` and `differences.svg`."
-    )
+    Train each variant in a study file with several seeds and tabulate the metrics. A study file is
+    Jsonnet with three keys: `variants` maps names to complete configs; `seeds` is a list; and `columns`
+    describes the table, each column with a `title` and the `metrics` whose mean it shows. With
+    `baseline`, a variant, the others are compared with it on test data; with `tuned`, a list of
+    variants, each of these is also evaluated after tuning its decoding. Jobs run in parallel. Start a
+    stopped study again to run the unfinished jobs. The folder gets `runs/`; `results.csv`, one line per
+    run; and the table with mean and standard deviation over seeds, `summary.md`, and as a figure,
+    `summary.svg`; the same of differences as `differences.csv` and `differences.svg`.
+    """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("study", type=Path, help="a study file")

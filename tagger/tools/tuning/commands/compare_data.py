@@ -33,15 +33,12 @@ MEASURES = ("precision", "recall", "F1")
 
 @Subcommand.register("compare-data")
 class CompareData(Command):
-    """Tests whether new texts are of the kind of labelled ones; estimates how well they are tagged."""
+    """Compare new texts with labelled ones.
 
-    help = "Compare new texts with labelled ones."
-    description = (
-        "Test whether new texts, without tags, are of the same kind as labelled ones, by what a "
-        "saved tagger sees in them, and estimate its precision and recall on them. The exit "
-        f"status is 0 if no difference is found, {DIFFERENT} if they are of another kind, and 1 "
-        "after an error."
-    )
+    Test whether new texts, without tags, are of the same kind as labelled ones, by what a saved tagger
+    sees in them, and estimate its precision and recall on them. The exit status is 0 if no difference
+    is found, 3 if they are of another kind, and 1 after an error.
+    """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument

@@ -15,14 +15,12 @@ from tagger.common.console import say
 
 @Subcommand.register("ensemble")
 class Ensemble(Command):
-    """Writes an archive of taggers that decide together."""
+    """Make an ensemble of saved taggers.
 
-    help = "Make an ensemble of saved taggers."
-    description = (
-        "Join several archives into one. The taggers must have the same vocabulary and dataset "
-        "reader, for example because one config was trained with several seeds. `evaluate` and "
-        "`predict` take the new archive."
-    )
+    Join several archives into one. The taggers must have the same vocabulary and dataset reader, for
+    example because one config was trained with several seeds. `evaluate` and `predict` take the new
+    archive.
+    """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument

@@ -17,14 +17,11 @@ from tagger.common.console import say
 
 @Subcommand.register("pack")
 class Pack(Command):
-    """Writes an archive that needs no transformer beside it."""
+    """Put the frozen transformer of a saved tagger into its archive.
 
-    help = "Put the frozen transformer of a saved tagger into its archive."
-    description = (
-        "Copy an archive together with the frozen transformer that it needs, whatever its size, "
-        "so that the archive can be used on its own. An ensemble gets the transformers of all "
-        "its members."
-    )
+    Copy an archive together with the frozen transformer that it needs, whatever its size, so that the
+    archive can be used on its own. An ensemble gets the transformers of all its members.
+    """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument

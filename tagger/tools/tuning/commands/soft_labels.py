@@ -22,13 +22,11 @@ if TYPE_CHECKING:
 
 @Subcommand.register("soft-labels")
 class WriteSoftLabels(Command):
-    """Writes a teacher's probabilities of tags and transitions to a file."""
+    """Write soft labels of a teacher.
 
-    help = "Write soft labels of a teacher."
-    description = (
-        "Tag a text with a saved tagger or an ensemble, and write the probabilities of each tag "
-        "at each token, and of the transitions. Another tagger can be trained on them."
-    )
+    Tag a text with a saved tagger or an ensemble, and write the probabilities of each tag at each
+    token, and of the transitions. Another tagger can be trained on them.
+    """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument

@@ -35,14 +35,12 @@ if TYPE_CHECKING:
 
 @Subcommand.register("tune-decoding")
 class TuneDecoding(Command):
-    """Writes an archive with the same weights whose decoding meets targets on development data."""
+    """Fit a saved tagger's decoding to targets.
 
-    help = "Fit a saved tagger's decoding to targets."
-    description = (
-        "Fit the decoding of a saved tagger to development data, without training: how readily it "
-        "predicts entities of each label. With --target, fit the thresholds of a classifier of "
-        "documents, or of a tagger with the head `sigmoid`."
-    )
+    Fit the decoding of a saved tagger to development data, without training: how readily it predicts
+    entities of each label. With --target, fit the thresholds of a classifier of documents, or of a
+    tagger with the head `sigmoid`.
+    """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument
