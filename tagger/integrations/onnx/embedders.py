@@ -3,7 +3,7 @@
 A runtime gives each distinct word of a batch once, as a row of W words; only transformers see sentences.
 """
 
-from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 from allennlp.common.checks import ConfigurationError
@@ -13,6 +13,7 @@ from allennlp.data.token_indexers import (
     SingleIdTokenIndexer,
     TokenCharactersIndexer,
 )
+from allennlp.data.token_indexers.single_id_token_indexer import _DEFAULT_VALUE
 from allennlp.modules import TextFieldEmbedder
 from allennlp.modules.text_field_embedders import BasicTextFieldEmbedder
 from allennlp.modules.token_embedders import (
@@ -22,13 +23,9 @@ from allennlp.modules.token_embedders import (
 )
 
 from tagger.data.token_indexers import CachedCharactersIndexer, WordFormsIndexer, WordShapesIndexer
+from tagger.data.token_indexers.cached_characters import MAX_CHARACTERS
 from tagger.integrations.onnx.encoders import linear, pool, type_name
 from tagger.integrations.onnx.graph import Graph, Value
-from tagger.integrations.onnx.indexers import (
-    describe_characters,
-    describe_forms,
-    describe_single_id,
-)
 from tagger.integrations.onnx.transformer import embed_with_transformer
 from tagger.modules.token_embedders import (
     DistinctCharactersEncoder,
@@ -46,11 +43,29 @@ Description = Dict[str, Any]
 
 
 class Part(NamedTuple):
-    """One of a tagger's embedders, with what it needs."""
+    """What one of a tagger's embedders needs."""
 
     name: str
-    indexer: TokenIndexer
+    indexer: Any
     vocab: Vocabulary
+
+    def check(self, is_fine: bool, indexer: str, argument: str) -> None:
+        """Refuses an argument of the indexer that no runtime knows."""
+        if not is_fine:
+            raise ConfigurationError(
+                f"the token indexer `{indexer}` with its argument `{argument}` cannot be exported; "
+                f"leave it out"
+            )
+
+    def vocabulary(self, namespace: Any) -> List[str]:
+        """The tokens of a namespace in the order of their indices, from 0, the padding."""
+        by_index = self.vocab.get_index_to_token_vocabulary(namespace) if namespace else {}
+        if by_index.get(int(_UNKNOWN)) != self.vocab._oov_token:
+            raise ConfigurationError(
+                f"the vocabulary's namespace `{namespace}` has no index for unknown words, so it cannot "
+                f"be exported"
+            )
+        return [by_index[index] for index in range(len(by_index))]
 
 
 def embed(
@@ -78,15 +93,22 @@ def embed(
                 f"`{type_name(type(own))}`; use {', '.join(map(type_name, kinds))}"
             )
         vectors, descriptions[name] = add(words.graph, own, Part(name, indexer, vocab))
-        is_of_words = add is not _embed_pieces
+        is_of_words = add is not embed_with_transformer
         embedded.append(vectors.gather(words) if is_of_words else vectors)
     return embedded[0].op("Concat", *embedded[1:], axis=2), descriptions
 
 
 def _embed_ids(graph: Graph, embedder: Embedding, part: Part) -> Tuple[Value, Description]:
+    indexer = part.indexer
+    reads_text = indexer._feature_name == "text" and indexer._default_value is _DEFAULT_VALUE
+    part.check(reads_text, "single_id", "feature_name")
+    part.check(not (indexer._start_tokens or indexer._end_tokens), "single_id", "start_tokens")
     ids = graph.input(f"{part.name}_ids", "int64", ["words"])
-    assert isinstance(part.indexer, SingleIdTokenIndexer)
-    return _looked_up(embedder, ids), describe_single_id(part.indexer, part.vocab)
+    return _looked_up(embedder, ids), {
+        "kind": "shapes" if isinstance(indexer, WordShapesIndexer) else "ids",
+        "lowercase": bool(indexer.lowercase_tokens),
+        "vocabulary": part.vocabulary(indexer.namespace),
+    }
 
 
 def _looked_up(embedder: Embedding, ids: Value) -> Value:
@@ -105,16 +127,28 @@ def _embed_characters(
     (embedding, encoder) = (each._module for each in (embedder._embedding, embedder._encoder))
     mask = ~characters.equals(np.int64(0))
     vectors = pool(encoder, _looked_up(embedding, characters), mask)
-    assert isinstance(part.indexer, TokenCharactersIndexer)
     widths = [each.kernel_size[0] for each in getattr(encoder, "_convolution_layers", [])]
-    return vectors, describe_characters(part.indexer, part.vocab, max(widths, default=1))
+    indexer = part.indexer
+    # Ours remembers what AllenNLP's has split.
+    tokenizer = getattr(indexer._character_tokenizer, "_tokenizer", indexer._character_tokenizer)
+    is_ours = tokenizer is not indexer._character_tokenizer
+    part.check(tokenizer._byte_encoding is None, "characters", "byte_encoding")
+    added = [*tokenizer._start_tokens, *tokenizer._end_tokens]
+    added += [*indexer._start_tokens, *indexer._end_tokens]
+    part.check(not added, "characters", "start_tokens")
+    return vectors, {
+        "kind": "characters",
+        "lowercase": bool(tokenizer._lowercase_characters),
+        "min_length": max(indexer._min_padding_length, *widths, 1),
+        "max_length": MAX_CHARACTERS if is_ours else None,
+        "vocabulary": part.vocabulary(indexer._namespace),
+    }
 
 
 def _embed_forms(graph: Graph, embedder: WordVectors, part: Part) -> Tuple[Value, Description]:
     """See `WordVectors.forward`."""
     indices = graph.input(f"{part.name}_indices", "int64", ["words", 3])
     hashes = graph.input(f"{part.name}_hashes", "int64", ["words", 3])
-    assert isinstance(part.indexer, WordFormsIndexer)
     is_trained = ~indices.equals(_UNKNOWN)
     rows = find(embedder.table, hashes)
     has_vector = (is_trained | (rows >= np.int64(0))).cast("int32")
@@ -129,7 +163,12 @@ def _embed_forms(graph: Graph, embedder: WordVectors, part: Part) -> Tuple[Value
         row = rows.take_along(first).op("Max", np.int64(0)).squeeze(1)
         kept = row.select(embedder.table.rows.numpy()).cast("float32")
         vectors = from_table.where(kept, vectors)
-    return vectors, describe_forms(part.indexer, part.vocab)
+    namespace = part.indexer._namespace
+    return vectors, {
+        "kind": "forms",
+        "lowercase": part.indexer._lowercase,
+        "vocabulary": [] if namespace is None else part.vocabulary(namespace),
+    }
 
 
 def find(table: HashTable, hashes: Value) -> Value:
@@ -147,10 +186,6 @@ def find(table: HashTable, hashes: Value) -> Value:
     return known.gather(row).equals(hashes).where(row, np.int64(-1))
 
 
-def _embed_pieces(graph: Graph, embedder: Any, part: Part) -> Tuple[Value, Description]:
-    return embed_with_transformer(graph, embedder, part.indexer, part.name)
-
-
 _Adder = Callable[[Graph, Any, Part], Tuple[Value, Description]]
 
 # By the embedder's type, what adds it, and the indexers that fit.
@@ -161,10 +196,10 @@ _EMBEDDERS: Dict[type, Tuple[Optional[_Adder], Tuple[type, ...]]] = {
     ),
     Embedding: (_embed_ids, (SingleIdTokenIndexer, WordShapesIndexer)),
     PretrainedTransformerMismatchedEmbedder: (
-        _embed_pieces,
+        embed_with_transformer,
         (PretrainedTransformerMismatchedIndexer,),
     ),
     TokenCharactersEncoder: (_embed_characters, (CachedCharactersIndexer, TokenCharactersIndexer)),
-    TransformerEmbedder: (_embed_pieces, (TransformerIndexer,)),
+    TransformerEmbedder: (embed_with_transformer, (TransformerIndexer,)),
     WordVectors: (_embed_forms, (WordFormsIndexer,)),
 }

@@ -18,6 +18,11 @@ _TYPES = {
 }
 
 
+def _binary(operator: str) -> Callable[["Value", "Operand"], "Value"]:
+    """Returns a method that applies an operator of ONNX to a value and another operand."""
+    return lambda value, other: value.op(operator, other)
+
+
 class Value:
     """A value of a graph. What is computed from it becomes a node where the graph is being written."""
 
@@ -32,45 +37,23 @@ class Value:
         """Adds an operator of ONNX whose first input is this value; returns its only output."""
         return self.graph.add(operator, self, *others, **attributes)[0]
 
-    def __add__(self, other: "Operand") -> "Value":
-        return self.op("Add", other)
-
-    def __sub__(self, other: "Operand") -> "Value":
-        return self.op("Sub", other)
+    __add__ = _binary("Add")
+    __sub__ = _binary("Sub")
+    __mul__ = _binary("Mul")
+    __truediv__ = _binary("Div")
+    __and__ = _binary("And")
+    __or__ = _binary("Or")
+    __lt__ = _binary("Less")
+    __gt__ = _binary("Greater")
+    __le__ = _binary("LessOrEqual")
+    __ge__ = _binary("GreaterOrEqual")
+    equals = _binary("Equal")
 
     def __rsub__(self, other: "Operand") -> "Value":
         return self.graph.add("Sub", other, self)[0]
 
-    def __mul__(self, other: "Operand") -> "Value":
-        return self.op("Mul", other)
-
-    def __truediv__(self, other: "Operand") -> "Value":
-        return self.op("Div", other)
-
-    def __and__(self, other: "Operand") -> "Value":
-        return self.op("And", other)
-
-    def __or__(self, other: "Operand") -> "Value":
-        return self.op("Or", other)
-
     def __invert__(self) -> "Value":
         return self.op("Not")
-
-    def __lt__(self, other: "Operand") -> "Value":
-        return self.op("Less", other)
-
-    def __gt__(self, other: "Operand") -> "Value":
-        return self.op("Greater", other)
-
-    def __le__(self, other: "Operand") -> "Value":
-        return self.op("LessOrEqual", other)
-
-    def __ge__(self, other: "Operand") -> "Value":
-        return self.op("GreaterOrEqual", other)
-
-    def equals(self, other: "Operand") -> "Value":
-        """Compares each item."""
-        return self.op("Equal", other)
 
     def where(self, yes: "Operand", no: "Operand") -> "Value":
         """Takes items of `yes` where this value is true, else of `no`."""

@@ -17,20 +17,18 @@ from tagger.transformers.transformer_indexer import TransformerIndexer
 from tagger.transformers.windows import longest_window
 
 
-def embed_with_transformer(
-    graph: Graph, embedder: Any, indexer: Any, name: str
-) -> Tuple[Value, Dict[str, Any]]:
+def embed_with_transformer(graph: Graph, embedder: Any, part: Any) -> Tuple[Value, Dict[str, Any]]:
     """Embeds tokens with a transformer that sees their word pieces, and describes the indexer."""
     if isinstance(embedder, TransformerEmbedder):
         transformer, pooling = embedder.transformer_model, embedder.pooling
-        description = _describe(indexer)
+        description = _describe(part.indexer)
     else:
         transformer = embedder._matched_embedder.transformer_model
         pooling = "mean" if embedder.sub_token_mode == "avg" else "first"
-        description = _describe_allennlps(embedder._matched_embedder, indexer)
-    pieces = graph.input(f"{name}_pieces", "int64", ["batch", "pieces"])
-    num_pieces = graph.input(f"{name}_num_pieces", "int64", ["batch"])
-    offsets = graph.input(f"{name}_offsets", "int64", ["batch", "tokens", 2])
+        description = _describe_allennlps(embedder._matched_embedder, part.indexer)
+    pieces = graph.input(f"{part.name}_pieces", "int64", ["batch", "pieces"])
+    num_pieces = graph.input(f"{part.name}_num_pieces", "int64", ["batch"])
+    offsets = graph.input(f"{part.name}_offsets", "int64", ["batch", "tokens", 2])
     # (P,), (B, P)
     places = pieces.places(1)
     mask = (places < num_pieces.unsqueeze(1)).cast("float32")
