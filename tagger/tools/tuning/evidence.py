@@ -1,6 +1,6 @@
 """What `allennlp tune-decoding` changes, and how many entities its results rest on."""
 
-from typing import Collection, List, Mapping, Optional, Sequence
+from typing import Collection, Iterable, List, Mapping, Optional, Sequence
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from tagger.tools.tuning.goals import Goal
 
 #: With fewer entities than this, `few_entities` warns: one more wrong entity costs over two points.
 FEW_ENTITIES = 50
+_OF_LABELS = (*MEASURES, "num-predicted", "num-gold")
 
 
 def format_evidence(goals: Sequence[Goal], labels: Sequence[str], counts: np.ndarray) -> str:
@@ -73,10 +74,19 @@ def few_entities(goals: Sequence[Goal], labels: Sequence[str], counts: np.ndarra
 
 
 def say_changes(
-    before: Mapping[str, float], after: Mapping[str, float], unchanged: Collection[str]
+    labels: Iterable[str],
+    before: Mapping[str, float],
+    after: Mapping[str, float],
+    named: Collection[str] = (),
 ) -> None:
-    """Prints the metrics before and after, without the labels that are unchanged."""
-    left_out = {f"{measure}-{label}" for measure in (*MEASURES, "num-gold") for label in unchanged}
+    """Prints the metrics before and after, without the labels that are unchanged and not named."""
+    unchanged = {
+        label
+        for label in labels
+        if label not in named
+        and all(before.get(f"{m}-{label}") == after.get(f"{m}-{label}") for m in _OF_LABELS)
+    }
+    left_out = {f"{name}-{label}" for name in _OF_LABELS for label in unchanged}
     for title, metrics in {"Before": before, "After": after}.items():
         shown = {name: number for name, number in metrics.items() if name not in left_out}
         say(f"{title}\n{format_metrics(shown)}\n")

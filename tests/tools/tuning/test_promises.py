@@ -7,9 +7,9 @@ from scipy import stats
 
 from tagger.tools.tuning.goals import Goal
 from tagger.tools.tuning.groups import Groups
-from tagger.tools.tuning.promise_evidence import evidence_of
 from tagger.tools.tuning.promise_search import Candidates, Choice, Search
 from tagger.tools.tuning.promise_tests import p_values, rejected
+from tagger.tools.tuning.promises import evidence_of
 
 DRAWS = 2_000
 #: Three standard errors more than a twentieth.

@@ -2,12 +2,10 @@
 
 import argparse
 from contextlib import suppress
-from typing import List, Mapping
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.models import Archive
 
-from tagger.metrics.label_metrics import MEASURES
 from tagger.tools.tuning.evidence import say_changes
 from tagger.training.thresholds import LEAST_POSITIVES, TuningTarget, threshold_tuner
 
@@ -46,13 +44,9 @@ def tune_thresholds(args: argparse.Namespace, archive: Archive) -> None:
         each.start_tuning(tuner)
     after = evaluate(archive.model, loader, args.cuda_device)
     labels = {label for each in found.values() for label in each.labels}
-    say_changes(before, after, [c for c in labels if _measures(before, c) == _measures(after, c)])
+    say_changes(labels, before, after)
     tuned = {f"{name}.thresholds": each.thresholds for name, each in found.items()}
     write_weights(args.archive_file, args.output, tuned, args.force)
-
-
-def _measures(metrics: Mapping[str, float], label: str) -> List[float]:
-    return [metrics[f"{measure}-{label}"] for measure in MEASURES]
 
 
 def _target(text: str) -> TuningTarget:

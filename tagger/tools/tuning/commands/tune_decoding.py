@@ -8,11 +8,10 @@ import json
 import math
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, List, Optional, Sequence, Tuple
+from typing import Dict, List, Optional, Sequence, Tuple
 
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError
-from allennlp.data import DatasetReader
 from allennlp.models import Archive
 
 from tagger.commands.command import Command, add_shared
@@ -25,12 +24,10 @@ from tagger.tools.tuning.curves import decoding_curves
 from tagger.tools.tuning.decoding import LEAST_TUNED, MEANS, DecodingTuner, Settings
 from tagger.tools.tuning.evidence import few_entities, format_evidence, say_changes
 from tagger.tools.tuning.goals import Goal
+from tagger.tools.tuning.groups import groups_of_file
 from tagger.tools.tuning.labelled_file import settings_of, tuner_on_file
 from tagger.tools.tuning.promise_record import Promise
 from tagger.tools.tuning.tuned_archive import rewrite_archive, write_settings
-
-if TYPE_CHECKING:
-    from tagger.tools.tuning.promises import Fit
 
 
 @Subcommand.register("tune-decoding")
@@ -122,12 +119,16 @@ def _tune(args: argparse.Namespace, archive: Archive) -> None:
     promises: List[Promise] = []
     remarks: List[str] = []
     if in_order:
-        tuned, promises, remarks = _promised(args, tuner, reader, start, goals)
+        # It imports SciPy's statistics, which takes half a second.
+        from tagger.tools.tuning.promises import fit_promises
+
+        groups = groups_of_file(reader, args.input_file, tuner.num_sentences, args.unit)
+        tuned, promises, remarks = fit_promises(
+            tuner, goals, start, args.confidence, groups, args.input_file, args.for_next
+        )
     elif goals:
         tuned = tuner.tune(goals, start, [args.by] if args.by else None)
-        missed = _missed(goals, tuner, tuned)
-        if missed:
-            raise ConfigurationError(f"{missed}; {_remedy(args, goals, tuner, start, tuned)}")
+        _check_is_met(args, goals, tuner, start, tuned)
     if goals:
         _print_result([] if in_order else goals, tuner, start, tuned)
         for name, values in tuned._asdict().items():
@@ -189,23 +190,6 @@ def _check_options(args: argparse.Namespace) -> None:
         )
 
 
-def _promised(
-    args: argparse.Namespace,
-    tuner: DecodingTuner,
-    reader: DatasetReader,
-    start: Settings,
-    goals: Sequence[Goal],
-) -> "Fit":
-    # They import SciPy's statistics, which takes half a second.
-    from tagger.tools.tuning.groups import groups_of_file
-    from tagger.tools.tuning.promises import fit_promises
-
-    groups = groups_of_file(reader, args.input_file, tuner.num_sentences, args.unit)
-    return fit_promises(
-        tuner, goals, start, args.confidence, groups, args.input_file, args.for_next
-    )
-
-
 def _goals(args: argparse.Namespace, tuner: DecodingTuner) -> List[Goal]:
     goals = []
     is_promise = args.confidence is not None
@@ -240,12 +224,9 @@ def _goals(args: argparse.Namespace, tuner: DecodingTuner) -> List[Goal]:
 def _print_result(
     goals: Sequence[Goal], tuner: DecodingTuner, start: Settings, tuned: Settings
 ) -> None:
-    before, counts = tuner.counts(start), tuner.counts(tuned)
-    is_same = dict(zip(tuner.labels, (before == counts).all(0)))
-    named = {goal.label for goal in goals}
-    unchanged = {label for label, same in is_same.items() if same} - named
-    first, last = (metrics_by_label(tuner.labels, each) for each in (before, counts))
-    say_changes(first, last, unchanged)
+    counts = tuner.counts(tuned)
+    before, after = (metrics_by_label(tuner.labels, each) for each in (tuner.counts(start), counts))
+    say_changes(tuner.labels, before, after, {goal.label for goal in goals})
     if start == tuned:
         say("The tagger meets all targets as it is; its settings are unchanged\n")
     if not goals:
@@ -270,53 +251,49 @@ def _label_and_number(text: str) -> Tuple[str, float, Optional[float]]:
         ) from None
 
 
-def _missed(goals: Sequence[Goal], tuner: DecodingTuner, settings: Settings) -> str:
-    """Says which targets these settings miss; nothing if they meet all."""
+def _missed(
+    goals: Sequence[Goal], tuner: DecodingTuner, settings: Settings
+) -> Dict[Goal, Tuple[float, float]]:
+    """Returns the targets that settings miss, with the precision and the recall that they reach."""
     counts = tuner.counts(settings)
-    missed = []
-    for goal in goals:
-        label = tuner.labels.index(goal.label)
-        if not goal.merit(counts, tuner.labels)[0]:
-            precision, recall, _ = precision_recall_f1(counts[:, label])
-            missed.append(
-                f"a {goal.measure} of {goal.level:g} for `{goal.label}` is out of reach; the best "
-                f"settings found have precision {precision:.4f} and recall {recall:.4f}"
-            )
-    return "; ".join(missed)
+    reached = dict(zip(tuner.labels, precision_recall_f1(counts)[:2].T.tolist()))
+    return {goal: reached[goal.label] for goal in goals if not goal.merit(counts, tuner.labels)[0]}
 
 
-def _remedy(
+def _check_is_met(
     args: argparse.Namespace,
     goals: Sequence[Goal],
     tuner: DecodingTuner,
     start: Settings,
     tuned: Settings,
-) -> str:
-    """Says by which command targets that `tuned` misses are met, or lower ones. It has been tried."""
+) -> None:
+    """Refuses targets that `tuned` misses; names a command that was seen to meet them, or lower ones."""
+    missed = _missed(goals, tuner, tuned)
+    if not missed:
+        return
+    remedy = "set a lower target"
     attempts: List[Tuple[Sequence[Goal], Optional[str]]] = [(goals, None)] if args.by else []
-    attempts.append((_lowered(goals, tuner, tuned), args.by))
+    attempts.append(([_lowered(goal, missed) for goal in goals], args.by))
     for attempt, by in attempts:
-        if attempt and not _missed(
-            attempt, tuner, tuner.tune(attempt, start, [by] if by else None)
-        ):
-            return f"nothing is written; this command succeeds: {_command(args, attempt, by)}"
-    return "nothing is written; set a lower target"
+        if any(goal.level == 0 for goal in attempt if goal.measure in ("precision", "recall")):
+            continue
+        if not _missed(attempt, tuner, tuner.tune(attempt, start, [by] if by else None)):
+            remedy = f"this command succeeds: {_command(args, attempt, by)}"
+            break
+    out_of_reach = "; ".join(
+        f"a {goal.measure} of {goal.level:g} for `{goal.label}` is out of reach; the best settings "
+        f"found have precision {precision:.4f} and recall {recall:.4f}"
+        for goal, (precision, recall) in missed.items()
+    )
+    raise ConfigurationError(f"{out_of_reach}; nothing is written; {remedy}")
 
 
-def _lowered(goals: Sequence[Goal], tuner: DecodingTuner, settings: Settings) -> List[Goal]:
-    """Returns targets that settings meet, as near to these as four decimals tell; empty if one is 0."""
-    counts = tuner.counts(settings)
-    lowered = []
-    for goal in goals:
-        label = tuner.labels.index(goal.label)
-        level = goal.level
-        if not goal.merit(counts, tuner.labels)[0]:
-            precision, recall, _ = precision_recall_f1(counts[:, label]).tolist()
-            reached = {"precision": precision, "recall": recall}[goal.measure]
-            level = math.floor(10_000 * reached) / 10_000
-        lowered.append(goal._replace(level=level))
-    is_nothing = any(goal.level == 0 for goal in lowered if goal.measure in ("precision", "recall"))
-    return [] if is_nothing else lowered
+def _lowered(goal: Goal, missed: Dict[Goal, Tuple[float, float]]) -> Goal:
+    """Returns a target that is met, as near to a missed one as four decimals tell."""
+    if goal not in missed:
+        return goal
+    reached = dict(zip(("precision", "recall"), missed[goal]))[goal.measure]
+    return goal._replace(level=math.floor(10_000 * reached) / 10_000)
 
 
 def _command(args: argparse.Namespace, goals: Sequence[Goal], by: Optional[str]) -> str:
