@@ -4,7 +4,7 @@ import itertools
 import json
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Union
+from typing import Any, Dict, List, Optional, Sequence, Union
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from tagger_onnx.lookup import KINDS, distinct_words
 from tagger_onnx.sentences import sentence_lengths
 from tagger_onnx.splitter import splitter_of
 from tagger_onnx.tagged_text import Extras, TaggedText, TextOrTokens, Words, joined
-from tagger_onnx.text_tagger import TextTagger
+from tagger_onnx.text_tagger import TextTagger, batches
 
 #: The version of what the file's metadata holds.
 FORMAT = 4
@@ -123,7 +123,7 @@ class OnnxTagger(TextTagger[str]):
             TaggedText(sentence.text, [], [], [], [], [], (), nothing, nothing, (), self.labels)
             for sentence in sentences
         ]
-        for part in _batches([len(sentence.words) for sentence in sentences]):
+        for part in batches([len(sentence.words) for sentence in sentences], _BATCH_TOKENS):
             outputs = self.run([sentences[index].words for index in part], extras.leak_labels)
             for row, index in enumerate(part):
                 own = {name: values[row] for name, values in outputs.items()}
@@ -229,17 +229,3 @@ def load(
             f"{path} has been changed since `allennlp export` wrote it; copy it, or export it, again"
         )
     return OnnxTagger(session, str(path), run_characters)
-
-
-def _batches(lengths: Sequence[int]) -> Iterator[List[int]]:
-    """Yields the indices of texts that have a token, by length, in batches of a limited size."""
-    batch: List[int] = []
-    for index in sorted(range(len(lengths)), key=lengths.__getitem__):
-        if lengths[index] == 0:
-            continue
-        if batch and lengths[index] * (len(batch) + 1) > _BATCH_TOKENS:
-            yield batch
-            batch = []
-        batch.append(index)
-    if batch:
-        yield batch

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from tagger_compat import after_import
 
 if TYPE_CHECKING:
-    from tagger.integrations.huggingface.crf_config import CrfConfig
     from tagger.integrations.huggingface.crf_for_token_classification import (
+        CrfConfig,
         CrfForTokenClassification,
     )
     from tagger.integrations.huggingface.word_piece_tagger import WordPieceTagger

@@ -17,7 +17,7 @@ from tagger.spans.entities import EntityFinder
 from tagger_compat import outside_transformers
 from tagger_onnx.segments import PATTERNS, splitter_at
 from tagger_onnx.tagged_text import Entity, Extras, TaggedText, Words
-from tagger_onnx.text_tagger import TextTagger
+from tagger_onnx.text_tagger import TextTagger, batches
 
 # The most word pieces of a batch, padding included.
 _BATCH_PIECES = 4096
@@ -112,7 +112,9 @@ class WordPieceTagger(TextTagger[str]):
         device = self._model.crf.transitions.device
         emissions = [torch.zeros(len(text.words), len(self._tags), device=device) for text in texts]
         flat = [(row, window) for row, of_text in enumerate(windows) for window in of_text]
-        for batch in _batches(flat):
+        lengths = [len(window.inputs["input_ids"]) for _, window in flat]
+        for part in batches(lengths, _BATCH_PIECES):
+            batch = [flat[index] for index in part]
             padded = self._tokenizer.pad(
                 [window.inputs for _, window in batch], return_tensors="pt"
             ).to(device)
@@ -155,15 +157,3 @@ class WordPieceTagger(TextTagger[str]):
                 found.labels, found.firsts, found.lasts, probabilities
             )
         ]
-
-
-def _batches(windows: List[Tuple[int, Window]]) -> List[List[Tuple[int, Window]]]:
-    """Windows of like lengths together."""
-    batches: List[List[Tuple[int, Window]]] = []
-    for each in sorted(windows, key=lambda pair: len(pair[1].inputs["input_ids"])):
-        # The longest of a batch is its last.
-        length = len(each[1].inputs["input_ids"])
-        if not batches or (len(batches[-1]) + 1) * length > _BATCH_PIECES:
-            batches.append([])
-        batches[-1].append(each)
-    return batches

@@ -11,8 +11,6 @@ from typing import Any, AsyncIterator, Dict, List, NamedTuple, Optional, Sequenc
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, Response
 
@@ -30,7 +28,7 @@ from tagger.integrations.service.limits import (
 )
 from tagger.integrations.service.service_metrics import CONTENT_TYPE, ServiceMetrics
 from tagger.predictors.saved_tagger import SavedTagger, TaggedText
-from tagger.tools.reports.colours import style_variables
+from tagger.tools.reports.page import render
 from tagger.tools.tuning.curves import DecodingCurves
 from tagger.tools.tuning.decoding import LARGEST_BIAS
 from tagger.tools.tuning.promise_record import Promise
@@ -122,16 +120,12 @@ def render_page(model: str) -> Tuple[str, Dict[str, str]]:
 
     The headers forbid a browser to load anything from elsewhere, or to run any other script.
     """
-    environment = Environment(
-        loader=PackageLoader("tagger.integrations.service"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    light, dark = (Markup(";".join(variables)) for variables in style_variables())
-    page = environment.get_template("page.html").render(
-        model=model, light=light, dark=dark, num_colours=len(LABELS), largest_bias=LARGEST_BIAS
+    page = render(
+        "tagger.integrations.service",
+        "page.html",
+        model=model,
+        num_colours=len(LABELS),
+        largest_bias=LARGEST_BIAS,
     )
     hashes = {tag: _hash_of(page, tag) for tag in ("script", "style")}
     policy = (

@@ -106,11 +106,8 @@ class LabelEvaluator:
         are_predicted = np.array([[c in each for c in self.labels] for each in predicted])
         for place in places(instance, output, len(all_gold)):
             own = place.tokens
-            gold, is_predicted, probabilities = (
-                all_gold[own],
-                are_predicted[own],
-                all_probabilities[own],
-            )
+            gold, is_predicted = all_gold[own], are_predicted[own]
+            probabilities = all_probabilities[own]
             is_gold, is_known = gold > 0, gold >= 0
             counted = (is_predicted & is_gold, is_predicted & is_known, is_gold)
             counts = np.stack([each.sum(0) for each in counted])

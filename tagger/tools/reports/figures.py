@@ -14,7 +14,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from tagger.tools.reports.colours import PAGE
+from tagger.tools.reports.page import PAGE
 from tagger_onnx.display import LABELS
 
 _INK, _MUTED = PAGE["ink"].light, PAGE["fourth"].light

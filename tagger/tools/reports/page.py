@@ -1,17 +1,81 @@
-"""Self-contained HTML pages: figures are inline SVG, styles and scripts are part of the page."""
+"""Self-contained HTML pages: figures are inline SVG, styles and scripts are part of the page.
+
+Each colour is for a light and for a dark page. Figures are drawn in the light colours. On a page, every
+colour is a variable of its style sheet, and the reader's system decides between light and dark. No
+colour says anything that a word beside it does not.
+"""
 
 import re
 from html import escape
 from pathlib import Path
-from typing import Any, Mapping, Optional
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from tagger.common.files import write_atomically
-from tagger.tools.reports.colours import as_variable, style_variables
 from tagger.tools.reports.run_tables import percent
-from tagger_onnx.display import spell_probability
+from tagger_onnx.display import LABELS, MARK_TINT, Colour, spell_probability
+
+#: Colours that are no label's, by the name of their variable.
+PAGE: Dict[str, Colour] = {
+    "page": Colour("#f3f5f7", "#101317"),
+    "card": Colour("#ffffff", "#1a1e24"),
+    "ink": Colour("#1a1a1a", "#eceff3"),
+    "muted": Colour("#565d66", "#a9b1bc"),
+    "line": Colour("#dddddd", "#3a414b"),
+    "track": Colour("#e9ecef", "#2b313a"),
+    "right": Colour("#0a6cb8", "#4f9fe0"),
+    "wrong": Colour("#a63a07", "#ff9a5e"),
+    "first": Colour("#0072b2", "#63b3ed"),
+    "second": Colour("#d55e00", "#ff9852"),
+    "third": Colour("#000000", "#ffffff"),
+    "fourth": Colour("#767676", "#9aa3ae"),
+    "pale": Colour("#9fc5df", "#3f6f94"),
+}
+#: How much of a colour the background of a number has at most, in percent.
+CELL_TINT = 45
+
+_VARIABLES: Dict[str, Colour] = {
+    **PAGE,
+    **{f"label-{index}": colour for index, colour in enumerate(LABELS)},
+}
+
+
+def style_variables() -> Tuple[List[str], List[str]]:
+    """Returns the declarations of all variables for a light page, and for a dark one."""
+    light, dark = (
+        [f"--{name}:{colour[side]}" for name, colour in _VARIABLES.items()] for side in (0, 1)
+    )
+    tints = [f"--mark-tint:{MARK_TINT}%", f"--cell-tint:{CELL_TINT / 100}%"]
+    return light + tints, dark
+
+
+def as_variable(light: str) -> str:
+    """Returns the style sheet's name of a light colour, or the colour itself if it has none.
+
+    Example:
+        >>> as_variable("#DDDDDD"), as_variable("#123456")
+        ('var(--line)', '#123456')
+    """
+    for name, colour in _VARIABLES.items():
+        if colour.light == light.lower():
+            return f"var(--{name})"
+    return light
+
+
+def render(package: str, template: str, **values: Any) -> str:
+    """Renders a template of a package; `values` are escaped, and the colours are there already."""
+    environment = Environment(
+        loader=PackageLoader(package),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(inline=inline_svg, percent=percent, probability=spell_probability)
+    light, dark = (Markup(";".join(variables)) for variables in style_variables())
+    return environment.get_template(template).render(light=light, dark=dark, **values)
 
 
 def write_page(
@@ -21,24 +85,11 @@ def write_page(
     figure_folder: Optional[Path] = None,
     **values: Any,
 ) -> None:
-    """Renders a template and writes the page.
+    """Writes a page of a template here.
 
-    `values` are escaped. Each figure, an SVG document, is also a file `NAME.svg` in `figure_folder` if
-    that is given.
+    Each figure, an SVG document, is also a file `NAME.svg` in `figure_folder` if that is given.
     """
-    environment = Environment(
-        loader=PackageLoader("tagger.tools.reports"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(inline=inline_svg, percent=percent, probability=spell_probability)
-    light, dark = (Markup(";".join(variables)) for variables in style_variables())
-    page = environment.get_template(template).render(
-        figures=figures, light=light, dark=dark, **values
-    )
-    files = {path: page}
+    files = {path: render("tagger.tools.reports", template, figures=figures, **values)}
     if figure_folder is not None:
         files.update({figure_folder / f"{name}.svg": svg for name, svg in figures.items()})
     for file, text in files.items():

@@ -29,9 +29,11 @@ def run_facts(
 ) -> Dict[str, str]:
     """Returns what is known of a run, by name. What its folder does not tell is left out."""
     log = _start_of(run / "out.log")
+    metrics = _json_of(run / "metrics.json") or (epochs[-1] if epochs else {})
     facts = {
         "trained": _date(run, log),
-        "training time": _duration(run, epochs),
+        # As `1:02:03`, without fractions of a second.
+        "training time": str(metrics.get("training_duration", "")).split(".")[0],
         "epochs": _epochs(epochs),
         "parameters": f"{num_parameters:,}",
         "model": _components(config),
@@ -74,11 +76,6 @@ def _date(run: Path, log: str) -> str:
     except (OSError, tarfile.TarError):
         return ""
     return f"{datetime.fromtimestamp(member.mtime):%Y-%m-%d %H:%M}" if member else ""
-
-
-def _duration(run: Path, epochs: Sequence[Mapping[str, Any]]) -> str:
-    metrics = _json_of(run / "metrics.json") or (epochs[-1] if epochs else {})
-    return str(metrics.get("training_duration", "")).split(".")[0]
 
 
 def _epochs(epochs: Sequence[Mapping[str, Any]]) -> str:

@@ -13,11 +13,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 import numpy as np
 
 from tagger.metrics.intervals import bootstrap_intervals
-from tagger.metrics.label_metrics import (
-    MEASURES,
-    macro_average_of_draws,
-    precision_recall_f1,
-)
+from tagger.metrics.label_metrics import MEASURES, macro_average_of_draws, precision_recall_f1
 from tagger_onnx.display import label_colours
 
 #: A label with fewer gold items has no interval: so few say too little even about their own spread.

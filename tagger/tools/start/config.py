@@ -1,11 +1,13 @@
 """The config for a user's own files."""
 
 import json
+import os
+from pathlib import Path
 from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from tagger.data.column_file import Row
-from tagger.tools.start.at_hand import pretrained_at_hand
 from tagger.tools.start.survey import Survey
+from tagger.transformers.pretrained import FOLDER_VARIABLE, weights_in
 
 #: A label with less than this share of the most frequent one is rare.
 _SHARE_OF_RARE = 0.1
@@ -15,6 +17,9 @@ _TINY, _SMALL, _LARGE = 10_000, 40_000, 1_000_000
 _FEW_ENTITIES, _SMALL_NETWORK = 800, 100
 #: How many labels a line names.
 _MOST_LISTED = 8
+#: Where `fetch-encoder` writes them, below the working directory.
+_TRANSFORMER = Path("data/all-MiniLM-L6-v2")
+_GLOVE = Path("data/glove/glove.6B.50d.txt")
 
 
 class Sizes(NamedTuple):
@@ -223,3 +228,44 @@ def _string(text: str) -> str:
     """Returns a literal of Jsonnet."""
     is_plain = text.isprintable() and not {"'", "\\"} & set(text)
     return f"'{text}'" if is_plain else json.dumps(text, ensure_ascii=False)
+
+
+class AtHand(NamedTuple):
+    """Fields of the template that use pretrained parts, and lines about what was found and what not."""
+
+    settings: Dict[str, str]
+    said: List[str]
+
+
+def pretrained_at_hand(language: str) -> AtHand:
+    """Looks for the transformer and the word vectors that `fetch-encoder` writes, which are English.
+
+    The transformer may also be in the folder that the environment variable TAGGER_TRANSFORMERS names.
+    """
+    if language != "en":
+        advice = "`transformer::` takes a folder with one for this language"
+        return AtHand({}, [f"no pretrained transformer, since the texts are not English; {advice}"])
+    settings: Dict[str, str] = {}
+    said = []
+    others = os.environ.get(FOLDER_VARIABLE)
+    places = [*([Path(others, _TRANSFORMER.name)] if others else []), _TRANSFORMER]
+    transformer = next(
+        (each for each in places if weights_in(each) and (each / "config.json").is_file()), None
+    )
+    if transformer is not None:
+        settings["transformer"] = str(transformer)
+        said.append(f"features of the transformer {transformer}, which help most")
+    else:
+        said.append(
+            "no pretrained transformer, which would help most: there is none in "
+            f"{' or '.join(map(str, places))}; get it with `allennlp fetch-encoder all-MiniLM-L6-v2`"
+        )
+    if _GLOVE.is_file():
+        settings["glove_file"] = str(_GLOVE)
+        said.append(f"word vectors of {_GLOVE}, for words that are not in the training file")
+    else:
+        said.append(
+            f"no pretrained word vectors: there is no {_GLOVE}; "
+            "get them with `allennlp fetch-encoder glove`"
+        )
+    return AtHand(settings, said)

@@ -193,11 +193,7 @@ def _survey_of_texts(
 
 
 def _text_file(
-    path: Path,
-    format: str,
-    texts: List[AnnotatedText],
-    counts: TextCounts,
-    tokenizer: Tokenizer,
+    path: Path, format: str, texts: List[AnnotatedText], counts: TextCounts, tokenizer: Tokenizer
 ) -> SurveyedFile:
     splitter = TextSplitter(tokenizer, max_sentence_tokens=MOST_TOKENS)
 

@@ -38,7 +38,7 @@ def compare(
     Each resample draws as many seeds and as many documents as there are, with replacement, the same for
     both variants (Efron & Tibshirani 1993, chapter 8). Sentences are drawn where the file tells no
     documents, as in Koehn 2004. So the interval says how much the draws of both matter. With three
-    seeds, their part is too small: by chance it is .8 times as wide as it should be.
+    seeds, their part is too small: by chance it is 0.8 times as wide as it should be.
 
     Columns with other metrics than precision, recall and F1 of test data, of labels, `overall` or
     `macro`, are left out. So are seeds that either variant lacks, and a variant with another number of

@@ -85,14 +85,11 @@ def features_of(
     joined = {name: np.concatenate([each[name] for each in parts]) for name in parts[0]}
     found = CandidateSpans(*map(np.concatenate, zip(*candidates)))
     return SentenceFeatures(
-        finder.labels,
-        joined["num_words"],
-        _sums(finder.labels, joined, found, instances),
-        joined["num_expected"],
-        joined["num_gold"],
-        joined["has_gold"],
-        found,
-        Groups("sentence", np.arange(num_sentences)),
+        labels=finder.labels,
+        sums=_sums(finder.labels, joined, found, instances),
+        candidates=found,
+        groups=Groups("sentence", np.arange(num_sentences)),
+        **{name: joined[name] for name in ("num_words", "num_expected", "num_gold", "has_gold")},
     )
 
 

@@ -21,19 +21,9 @@ from tagger.tools.tuning.decoding import Batch, DecodingTuner, Settings
 
 
 def tuner_on_file(
-    model: Model,
-    reader: DatasetReader,
-    path: str,
-    batch_size: int = 64,
-    in_order: bool = False,
+    model: Model, reader: DatasetReader, path: str, batch_size: int = 64, in_order: bool = False
 ) -> DecodingTuner:
-    """Returns a tuner on the sentences of a file.
-
-    It has a head of its own, which gives the chain's own probabilities, by which thresholds decide; the
-    model stays as it is.
-
-    `in_order` keeps the sentences in the order of the file, which takes longer.
-    """
+    """As `decoding_tuner`, on the sentences of a file."""
     tuned_model(model)
     return decoding_tuner(model, read_instances(reader, path), batch_size, in_order)
 
@@ -41,7 +31,10 @@ def tuner_on_file(
 def decoding_tuner(
     model: Model, instances: Sequence[Instance], batch_size: int = 64, in_order: bool = False
 ) -> DecodingTuner:
-    """As `tuner_on_file`, on sentences."""
+    """Returns a tuner with a copy of a model's head, which gives the chain's own probabilities.
+
+    `in_order` keeps the order of the sentences, which takes longer.
+    """
     model = tuned_model(model)
     if not in_order:
         # Batches of similar lengths need little padding.

@@ -57,18 +57,13 @@ class Candidates(NamedTuple):
 
         Returns (2, M), or (2, D, M) with `draws`: of the data, and what it would be if all were right.
         """
-        return np.stack(
-            [
-                np.max(
-                    [
-                        p_values(of_goal, total, goal.least, draws, for_next)
-                        for goal, of_goal, total in zip(self.goals, right, self.total)
-                    ],
-                    axis=0,
-                )
-                for right in (self.right, self.total)
-            ]
-        )
+
+        def largest(right: np.ndarray) -> np.ndarray:
+            of_goals = zip(self.goals, right, self.total)
+            each = [p_values(r, t, goal.least, draws, for_next) for goal, r, t in of_goals]
+            return np.max(each, axis=0)
+
+        return np.stack([largest(self.right), largest(self.total)])
 
     def chosen(self, error: float, repeats: int = 1, for_next: Optional[int] = None) -> int:
         """Chooses a setting for repeated groups; -1 if none is shown to keep the goals."""

@@ -38,10 +38,7 @@ def write_settings(
 
 
 def write_weights(
-    archive_file: Path,
-    output: Path,
-    changed: Mapping[str, torch.Tensor],
-    overwrite: bool = False,
+    archive_file: Path, output: Path, changed: Mapping[str, torch.Tensor], overwrite: bool = False
 ) -> None:
     """Copies an archive and replaces some of its weights, by their names in the model's state."""
     with tarfile.open(cached_path(archive_file)) as old:

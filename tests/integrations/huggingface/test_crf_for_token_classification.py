@@ -8,7 +8,7 @@ from transformers import (
 
 from tagger.common.from_allennlp import ConfigurationError
 from tagger.integrations.huggingface import CrfConfig, CrfForTokenClassification, encode_words
-from tagger.integrations.huggingface.crf_config import resolved_weighting
+from tagger.integrations.huggingface.crf_for_token_classification import resolved_weighting
 from tagger.linear_chain import viterbi_decode
 from tagger.modules import ConditionalRandomField, TagWeighting
 from tests.integrations.huggingface.backbones import SIZE, TAGS, load_tokenizer, random_model

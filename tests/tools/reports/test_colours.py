@@ -1,6 +1,6 @@
 import pytest
 
-from tagger.tools.reports.colours import CELL_TINT, PAGE, as_variable
+from tagger.tools.reports.page import CELL_TINT, PAGE, as_variable
 from tagger_onnx.display import LABELS, MARK_TINT
 
 LIGHT, DARK = 0, 1

@@ -3,7 +3,7 @@
 import pytest
 from allennlp.common import Params
 
-from tagger.tools.start.at_hand import pretrained_at_hand
+from tagger.tools.start.config import pretrained_at_hand
 from tagger.tools.start.start import start
 from tests.transformers.small import save_word_pieces
 

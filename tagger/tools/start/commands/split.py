@@ -46,13 +46,7 @@ class Split(Command):
         add("--label-key", metavar="KEY", help="the key of the labels, in files of JSON lines")
 
     def run(self, args: argparse.Namespace) -> None:
-        from tagger.tools.start.parts import (
-            PARTS,
-            divide,
-            paths_of_parts,
-            table_of,
-            write_parts,
-        )
+        from tagger.tools.start.parts import PARTS, divide, paths_of_parts, table_of, write_parts
 
         shares = dict(zip(PARTS, args.shares))
         source, suffix = _source(args)

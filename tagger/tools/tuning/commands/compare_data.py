@@ -128,17 +128,11 @@ def _estimates(
     own = None if recalibration is None else Correction(recalibration.coefficients.cpu().numpy())
     estimates = {"Estimated for {new}, by the tagger's own probabilities": estimate(new, own)}
     if labelled.has_gold.any():
-        estimates.update(
-            {
-                "Estimated for {new}, as corrected by {labelled}": estimate_corrected(
-                    new, labelled
-                ),
-                "For comparison: estimated for {labelled}, by the tagger's own probabilities": (
-                    estimate(labelled, own)
-                ),
-                "For comparison: the truth for {labelled}": true_measures(labelled),
-            }
-        )
+        corrected = estimate_corrected(new, labelled)
+        estimates["Estimated for {new}, as corrected by {labelled}"] = corrected
+        before = "For comparison: estimated for {labelled}, by the tagger's own probabilities"
+        estimates[before] = estimate(labelled, own)
+        estimates["For comparison: the truth for {labelled}"] = true_measures(labelled)
     return estimates
 
 

@@ -45,7 +45,6 @@ class WriteSoftLabels(Command):
         add_shared(parser, "--batch-size", "--cuda-device", "--force")
 
     def run(self, args: argparse.Namespace) -> None:
-
         from tagger.common.files import write_atomically
         from tagger.common.locations import check_output
         from tagger.data.texts import TextSplitter
