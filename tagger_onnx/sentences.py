@@ -45,9 +45,8 @@ def sentence_lengths(
     """
     if most_tokens is None or len(starts) <= most_tokens:
         return [len(starts)] if starts else []
-    blank_lines, lines, marks = (
-        list(find(text)) for find in (_after_blank_lines, _after_lines, _after_marks)
-    )
+    blank_lines = [match.end() for match in BLANK_LINES.finditer(text)]
+    lines, marks = list(_after_lines(text)), list(_after_marks(text))
     lengths: List[int] = []
     for paragraph in _cut(range(len(starts)), starts, blank_lines, most_tokens):
         for line in _cut(paragraph, starts, lines, most_tokens):
@@ -76,10 +75,6 @@ def _joined(lengths: Iterable[int], most_tokens: int) -> List[int]:
         else:
             joined.append(length)
     return joined
-
-
-def _after_blank_lines(text: str) -> Iterable[int]:
-    return (match.end() for match in BLANK_LINES.finditer(text))
 
 
 def _after_lines(text: str) -> Iterable[int]:

@@ -128,7 +128,8 @@ class Splitter:
         for _, first, last in sorted(found):
             is_free = first not in taken and last - 1 not in taken
             taken.update(range(first, last))
-            own = self._exceptions.get(text[tokens[first].start : _end(tokens[last - 1])])
+            end = tokens[last - 1].start + len(tokens[last - 1].text)
+            own = self._exceptions.get(text[tokens[first].start : end])
             # Tokens with a blank in between do not spell the exception, but stand in others' way.
             if is_free and own:
                 exceptions.append((first, last, own))
@@ -136,10 +137,6 @@ class Splitter:
             starts = accumulate(map(len, own), initial=tokens[first].start)
             tokens[first:last] = map(Token, own, starts)
         return tokens
-
-
-def _end(token: Token) -> int:
-    return token.start + len(token.text)
 
 
 def _compiled(rule: Optional[Dict[str, Any]]) -> Optional[re.Pattern]:

@@ -5,7 +5,7 @@ import pytest
 import spacy
 
 from tagger.data.tokenizers import LanguageRulesTokenizer
-from tagger.integrations.onnx.splitting import describe_splitting
+from tagger.integrations.onnx.export import describe_splitting
 from tagger_onnx.splitter import Splitter
 from tests.integrations.onnx.taggers import WORDS
 

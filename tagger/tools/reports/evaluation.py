@@ -104,7 +104,8 @@ def _of_probabilities(
     )
     if not len(items):
         return {}, None
-    num_gold = np.sum([result.num_gold for result in results], axis=0)
+    # Sentences that cannot be shown have no items.
+    num_gold = np.sum([result.counts[2] for result in results if result.is_shown], axis=0)
     points: Dict[str, Points] = {}
     for c, label in enumerate(labels):
         of_label = items == c

@@ -63,7 +63,6 @@ class Result(NamedTuple):
     num_words: int  # The number of tokens; 0 for documents
     is_shown: bool  # Whether its errors can be shown: none of its tags is unknown
     items: Items  # What has a probability
-    num_gold: np.ndarray  # (C,), how many items there should be
     errors: FrozenSet[Tuple[str, str]]  # The labels that are concerned, each with what is wrong
     example: Any  # What makes an example of the errors
 
@@ -119,7 +118,6 @@ class LabelEvaluator:
                 num_words=len(gold) if self._is_tagger else 0,
                 is_shown=True,
                 items=Items(*(each[is_known] for each in items)),
-                num_gold=counts[2],
                 errors=example.errors(),
                 example=example,
             )
@@ -165,14 +163,13 @@ class TagEvaluator:
     def results(self, instance: Instance, output: Mapping[str, Any]) -> Iterator[Result]:
         """Yields a result for each sentence of an instance, which may be a document."""
         all_gold = gold_tensor(instance, "tags")
-        nothing = np.zeros(len(self.labels), dtype=np.int64)
         for place in places(instance, output, len(output["tags"])):
             own = place.tokens
             tags, gold_tags = output["tags"][own], instance["tags"].labels[own]  # type: ignore[attr-defined]
             counts = self._count(np.array([self._index_of[tag] for tag in tags]), all_gold[own])
             if not self._index_of.keys() >= set(gold_tags):
                 no_items = self._items([], [], [])
-                yield Result(counts, len(tags), False, no_items, nothing, frozenset(), None)
+                yield Result(counts, len(tags), False, no_items, frozenset(), None)
                 continue
             gold, spans = self._spans(gold_tags), self._spans(tags)
             probabilities = [
@@ -181,13 +178,11 @@ class TagEvaluator:
                 if own.start <= entity["first"] < own.stop and "probability" in entity
             ]
             sentence = TaggedSentence(output["words"][own], gold, spans, probabilities)
-            gold_labels = [self.labels.index(label) for label, _ in gold]
             yield Result(
                 counts,
                 len(tags),
                 True,
                 self._items(spans, probabilities, gold),
-                np.bincount(gold_labels, minlength=len(self.labels)) if gold else nothing,
                 self._example(sentence, ()).errors(),
                 (place, sentence),
             )

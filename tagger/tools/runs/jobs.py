@@ -144,6 +144,10 @@ def _run(job: Job, study: Path, work: Work) -> None:
         # A file that changes while the job runs is found when the study is started again.
         digests = digests_of_files(job.config)
         work(job.config, folder)
+    _mark_finished(job, study, digests)
+
+
+def _mark_finished(job: Job, study: Path, digests: Mapping[str, str]) -> None:
     with write_atomically(job.folder(study) / JOB_FILE) as path:
         mark = {"config": job.config, "files": digests}
         path.write_text(json.dumps(mark, indent=2, sort_keys=True))

@@ -1,7 +1,4 @@
-"""The subcommand `import-hf`: makes an archive of a token classifier of Hugging Face's library.
-
-allennlp import-hf dslim/bert-base-NER -o model.tar.gz
-"""
+"""The subcommand `allennlp import-hf dslim/bert-base-NER -o model.tar.gz`."""
 
 import argparse
 from pathlib import Path

@@ -1,7 +1,4 @@
-"""The subcommand `export`: writes a saved tagger as one ONNX file.
-
-allennlp export model.tar.gz -o tagger.onnx
-"""
+"""The subcommand `allennlp export model.tar.gz -o tagger.onnx`."""
 
 import argparse
 from pathlib import Path

@@ -1,7 +1,4 @@
-"""The subcommand `serve`: tags texts over HTTP, and shows a page.
-
-allennlp serve model.tar.gz
-"""
+"""The subcommand `allennlp serve model.tar.gz`."""
 
 import argparse
 import logging

@@ -1,7 +1,4 @@
-"""The subcommand `add-label`: teaches a saved tagger labels that it does not know.
-
-allennlp add-label model.tar.gz new.txt -s runs/added
-"""
+"""The subcommand `allennlp add-label model.tar.gz new.txt -s runs/added`."""
 
 import argparse
 import shutil

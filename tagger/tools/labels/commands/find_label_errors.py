@@ -1,7 +1,4 @@
-"""The subcommand `find-label-errors`: finds the wrong labels of a corpus.
-
-allennlp find-label-errors train.txt -o doubts
-"""
+"""The subcommand `allennlp find-label-errors train.txt -o doubts`."""
 
 import argparse
 from pathlib import Path

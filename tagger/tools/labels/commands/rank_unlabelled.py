@@ -1,7 +1,4 @@
-"""The subcommand `rank-unlabelled`: what to label next.
-
-allennlp rank-unlabelled model.tar.gz texts.txt -o next.jsonl --budget 2000
-"""
+"""The subcommand `allennlp rank-unlabelled model.tar.gz texts.txt -o next.jsonl --budget 2000`."""
 
 import argparse
 from pathlib import Path

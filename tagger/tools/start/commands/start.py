@@ -1,7 +1,4 @@
-"""The subcommand `start`: writes a config for the user's own file.
-
-allennlp start train.txt dev.txt -o mine.jsonnet
-"""
+"""The subcommand `allennlp start train.txt dev.txt -o mine.jsonnet`."""
 
 import argparse
 from pathlib import Path

@@ -1,7 +1,4 @@
-"""The subcommand `study`, which trains many variants and compares them.
-
-allennlp study training_config/studies/wnut17.jsonnet -s runs/wnut17
-"""
+"""The subcommand `allennlp study training_config/studies/wnut17.jsonnet -s runs/wnut17`."""
 
 import argparse
 from pathlib import Path

@@ -1,12 +1,9 @@
-"""The subcommand `compare-data`: whether new texts are of the kind that a tagger was calibrated on.
-
-allennlp compare-data model.tar.gz dev.txt new.txt --format text
-"""
+"""The subcommand `allennlp compare-data model.tar.gz dev.txt new.txt --format text`."""
 
 import argparse
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence
 
 import numpy as np
 from allennlp.commands.subcommand import Subcommand
@@ -18,11 +15,20 @@ from tagger.common.console import say
 from tagger.common.files import write_atomically
 from tagger.common.locations import check_output
 from tagger.tools.tuning.commands.soft_labels import reader_without_tags
-
-if TYPE_CHECKING:
-    from tagger.tools.tuning.data_comparison import Difference
-    from tagger.tools.tuning.estimates import Estimate
-    from tagger.tools.tuning.features import SentenceFeatures
+from tagger.tools.tuning.data_comparison import (
+    Difference,
+    difference,
+    features_of_columns,
+    features_of_lines,
+)
+from tagger.tools.tuning.estimates import (
+    Correction,
+    Estimate,
+    estimate,
+    estimate_corrected,
+    true_measures,
+)
+from tagger.tools.tuning.features import SentenceFeatures
 
 #: The exit status if the new texts are of another kind.
 DIFFERENT = 3
@@ -72,13 +78,6 @@ class CompareData(Command):
         add_shared(parser, "--cuda-device", "--force")
 
     def run(self, args: argparse.Namespace) -> None:
-        # They import SciPy's statistics, which takes half a second.
-        from tagger.tools.tuning.data_comparison import (
-            difference,
-            features_of_columns,
-            features_of_lines,
-        )
-
         if not 0 < args.level < 1:
             raise ConfigurationError(f"`--level` must be above 0 and below 1; got {args.level:g}")
         if args.run is not None and args.run < 1:
@@ -100,9 +99,9 @@ class CompareData(Command):
         _say_difference(args, found, labelled, new, is_different)
         estimates = _estimates(model, labelled, new)
         names = [*new.labels, "overall"]
-        for title, estimate in estimates.items():
+        for title, each in estimates.items():
             shown = title.format(new=args.new_file, labelled=args.calibration_file)
-            say(f"\n{shown}\n{_table(names, estimate)}")
+            say(f"\n{shown}\n{_table(names, each)}")
         if args.output:
             with write_atomically(args.output, args.force) as path:
                 result = {**found._asdict(), "is_different": is_different, "level": args.level}
@@ -115,15 +114,8 @@ class CompareData(Command):
 
 
 def _estimates(
-    model: Any, labelled: "SentenceFeatures", new: "SentenceFeatures"
-) -> Dict[str, "Estimate"]:
-    from tagger.tools.tuning.estimates import (
-        Correction,
-        estimate,
-        estimate_corrected,
-        true_measures,
-    )
-
+    model: Any, labelled: SentenceFeatures, new: SentenceFeatures
+) -> Dict[str, Estimate]:
     recalibration = model.head.recalibration
     own = None if recalibration is None else Correction(recalibration.coefficients.cpu().numpy())
     estimates = {"Estimated for {new}, by the tagger's own probabilities": estimate(new, own)}
@@ -138,9 +130,9 @@ def _estimates(
 
 def _say_difference(
     args: argparse.Namespace,
-    found: "Difference",
-    labelled: "SentenceFeatures",
-    new: "SentenceFeatures",
+    found: Difference,
+    labelled: SentenceFeatures,
+    new: SentenceFeatures,
     is_different: bool,
 ) -> None:
     sizes = [
@@ -164,7 +156,7 @@ def _say_difference(
         say(f"  {name:36} {old:8.4f} -> {now:8.4f}  (p = {p:.4f})")
 
 
-def _table(names: Sequence[str], estimate: "Estimate") -> str:
+def _table(names: Sequence[str], estimate: Estimate) -> str:
     width = max(map(len, names)) + 2
     lines = [" " * width + "".join(f"{each:>28}" for each in MEASURES)]
     for k, name in enumerate(names):
@@ -177,7 +169,7 @@ def _table(names: Sequence[str], estimate: "Estimate") -> str:
 
 
 def _by_label(
-    names: Sequence[str], estimate: "Estimate"
+    names: Sequence[str], estimate: Estimate
 ) -> Dict[str, Dict[str, List[Optional[float]]]]:
     """A number with its bounds for each label and measure; None where it is undefined."""
     numbers = np.stack(estimate).tolist()

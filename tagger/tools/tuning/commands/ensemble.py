@@ -1,7 +1,4 @@
-"""The subcommand `ensemble`: joins the archives of several sequence taggers into one.
-
-allennlp ensemble a.tar.gz b.tar.gz -o ensemble.tar.gz
-"""
+"""The subcommand `allennlp ensemble a.tar.gz b.tar.gz -o ensemble.tar.gz`."""
 
 import argparse
 from pathlib import Path

@@ -1,7 +1,4 @@
-"""The subcommand `pack`: puts the frozen transformer of a saved tagger into its archive.
-
-allennlp pack model.tar.gz -o packed.tar.gz
-"""
+"""The subcommand `allennlp pack model.tar.gz -o packed.tar.gz`."""
 
 import argparse
 import tempfile

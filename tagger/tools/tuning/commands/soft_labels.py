@@ -1,12 +1,9 @@
-"""The subcommand `soft-labels`: writes what a saved tagger makes of a text, for another to learn from.
-
-allennlp soft-labels teacher.tar.gz train.txt -o soft.npz
-"""
+"""The subcommand `allennlp soft-labels teacher.tar.gz train.txt -o soft.npz`."""
 
 import argparse
 import copy
 from pathlib import Path
-from typing import TYPE_CHECKING, Iterable
+from typing import Iterable
 
 from allennlp.commands.subcommand import Subcommand
 from allennlp.data import DatasetReader, Instance
@@ -15,9 +12,14 @@ from allennlp.models import Archive
 from tagger.commands.command import Command, add_shared
 from tagger.commands.command_line import load
 from tagger.common.console import say
-
-if TYPE_CHECKING:
-    from tagger.data.texts import TextSplitter
+from tagger.common.files import write_atomically
+from tagger.common.inputs import open_input
+from tagger.common.locations import check_output
+from tagger.data import ColumnDatasetReader
+from tagger.data.survey.text_encodings import decoded_lines
+from tagger.data.texts import TextSplitter
+from tagger.data.tokenizers import max_sentence_tokens_of, tokenizer_of
+from tagger_onnx.inputs import check_text
 
 
 @Subcommand.register("soft-labels")
@@ -45,10 +47,6 @@ class WriteSoftLabels(Command):
         add_shared(parser, "--batch-size", "--cuda-device", "--force")
 
     def run(self, args: argparse.Namespace) -> None:
-        from tagger.common.files import write_atomically
-        from tagger.common.locations import check_output
-        from tagger.data.texts import TextSplitter
-        from tagger.data.tokenizers import max_sentence_tokens_of, tokenizer_of
         from tagger.models.teaching import soft_labels_of
 
         check_output(args.output, [args.archive_file, args.input_file], args.force)
@@ -71,8 +69,6 @@ class WriteSoftLabels(Command):
 
 def reader_without_tags(archive: Archive) -> DatasetReader:
     """The teacher's reader, which reads no gold tags, so that it takes any."""
-    from tagger.data.dataset_readers import ColumnDatasetReader
-
     reader = archive.validation_dataset_reader
     if not isinstance(reader, ColumnDatasetReader):
         return reader
@@ -82,12 +78,8 @@ def reader_without_tags(archive: Archive) -> DatasetReader:
     return reader
 
 
-def _instances_of_text(archive: Archive, path: str, splitter: "TextSplitter") -> Iterable[Instance]:
+def _instances_of_text(archive: Archive, path: str, splitter: TextSplitter) -> Iterable[Instance]:
     """Yields the sentences of a text; there is nothing to learn from a line without a token."""
-    from tagger.common.inputs import open_input
-    from tagger.data.survey.text_encodings import decoded_lines
-    from tagger_onnx.inputs import check_text
-
     reader = archive.validation_dataset_reader
     with open_input(path) as lines:
         for number, text in decoded_lines(lines, path):

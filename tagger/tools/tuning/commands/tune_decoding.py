@@ -1,7 +1,4 @@
-"""The subcommand `tune-decoding`: fits the decoding of a saved tagger to development data.
-
-allennlp tune-decoding model.tar.gz dev.txt -o precise.tar.gz --precision PER=0.97 --f-beta LOC=2
-"""
+"""The subcommand `allennlp tune-decoding model.tar.gz dev.txt -o precise.tar.gz --recall PER=0.97`."""
 
 import argparse
 import json
@@ -22,7 +19,9 @@ from tagger.metrics.label_metrics import metrics_by_label, precision_recall_f1
 from tagger.tools.tuning.commands import thresholds
 from tagger.tools.tuning.curves import decoding_curves
 from tagger.tools.tuning.decoding import LEAST_TUNED, MEANS, DecodingTuner, Settings
+from tagger.tools.tuning.estimates import calibration_errors, fitted_correction
 from tagger.tools.tuning.evidence import few_entities, format_evidence, say_changes
+from tagger.tools.tuning.features import features_of
 from tagger.tools.tuning.goals import Goal
 from tagger.tools.tuning.groups import groups_of_file
 from tagger.tools.tuning.labelled_file import settings_of, tuner_on_file
@@ -144,9 +143,6 @@ def _tune(args: argparse.Namespace, archive: Archive) -> None:
 
 
 def _recalibrate(args: argparse.Namespace, archive: Archive) -> None:
-    from tagger.tools.tuning.estimates import calibration_errors, fitted_correction
-    from tagger.tools.tuning.features import features_of
-
     instances = list(archive.validation_dataset_reader.read(args.input_file))
     features = features_of(archive.model, instances, args.batch_size)
     if not features.has_gold.any():
