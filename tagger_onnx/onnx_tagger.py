@@ -26,13 +26,7 @@ _BATCH_TOKENS = 2048
 class OnnxTagger(TextTagger[str]):
     """Tags texts as `tagger.SavedTagger` does, without PyTorch and AllenNLP.
 
-    Args:
-        session: An `onnxruntime.InferenceSession` of a file that `allennlp export` wrote.
-        name: What the tagger is called, such as the file's path.
-        run_characters: The most characters without white space between them that a text may have.
-
-    Raises:
-        ValueError: If the file is not one that `allennlp export` of this version wrote.
+    `load` makes one; `session` is an `onnxruntime.InferenceSession` of the file.
     """
 
     def __init__(

@@ -192,14 +192,9 @@ class CrfForTokenClassification(PreTrainedModel):
     ) -> "CrfForTokenClassification":
         """Puts a new CRF, and a new layer for the emissions, on pretrained weights.
 
-        Args:
-            name_or_path: What `AutoModelForTokenClassification.from_pretrained` takes.
-            tags: All tags, such as `["O", "B-PER", "I-PER"]`, in the order of their indices.
-            weighting: The `type` of a weighting and its arguments, see `resolved_weighting`.
-            tag_counts: How often training shows each tag, for a `weight_rule`.
-            constrain_decoding: See `CrfConfig`, as for `constrain_training`.
-            constrain_training: See `constrain_decoding`.
-            **kwargs: Further arguments of `from_pretrained`.
+        `name_or_path` and `kwargs` are what `AutoModelForTokenClassification.from_pretrained` takes.
+        `tags`, such as `["O", "B-PER", "I-PER"]`, `weighting` and `tag_counts` are those of
+        `resolved_weighting`, and the constraints those of `CrfConfig`.
 
         Raises:
             ConfigurationError: If the tags, the weighting or the constraints do not fit, or the model

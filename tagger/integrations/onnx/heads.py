@@ -15,13 +15,13 @@ from tagger.integrations.onnx.chain import (
 )
 from tagger.integrations.onnx.encoders import type_name
 from tagger.integrations.onnx.entities import (
+    add_missed,
     corrected_probabilities,
     drop_improbable,
     entity_probabilities,
     find_entities,
 )
 from tagger.integrations.onnx.graph import Value
-from tagger.integrations.onnx.missed import add_missed
 from tagger.linear_chain import ChainScores
 from tagger.models import SequenceTagger
 from tagger.modules.chain_decoder import expected_right

@@ -51,8 +51,7 @@ class RequestError(HTTPException):
 class Limits(NamedTuple):
     """The limits of requests; what exceeds one is refused before the model sees it.
 
-    They bound the memory and the time that one request takes. spaCy's tokenizer takes time quadratic in
-    the length of a run of characters without a blank, hence `run_characters`.
+    They bound the memory and the time that one request takes.
 
     Attributes:
         connections: How many connections may be open.

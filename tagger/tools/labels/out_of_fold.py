@@ -78,8 +78,6 @@ def out_of_fold(
 ) -> List[Tuple[List[int], SentenceScores]]:
     """Trains taggers on folds of a corpus, and has each score the sentences that it has not seen.
 
-    Finished trainings in the folder are kept.
-
     A tagger is trained with each seed on each fold, and their scores are averaged. `config` is
     complete; its files are replaced. Returns the sentences held out by each fold, and their scores.
     """

@@ -14,6 +14,7 @@ import numpy as np
 
 from tagger.metrics.intervals import bootstrap_intervals
 from tagger.metrics.label_metrics import MEASURES, macro_average_of_draws, precision_recall_f1
+from tagger.tools.tuning.estimates import measures
 from tagger_onnx.display import label_colours
 
 #: A label with fewer gold items has no interval: so few say too little even about their own spread.
@@ -54,15 +55,15 @@ def headline(counts: np.ndarray, metrics: Mapping[str, float], prefix: str) -> D
     of_labels = counts.sum(axis=0)
     bounds = np.stack(bootstrap_intervals(counts, partial(_averages, all_counts=of_labels)))
     _, predicted, gold = of_labels.sum(axis=1).tolist()
-    measures = {
+    averages = {
         "F1": ("f1-measure-overall", 2, predicted or gold),
         "precision": ("precision-overall", 0, predicted),
         "recall": ("recall-overall", 1, gold),
         "macro F1": ("f1-measure-macro", 3, predicted or gold),
     }
     return {
-        name: _measure(metrics[f"{prefix}{metric}"], is_defined, bounds[:, i], gold)
-        for name, (metric, i, is_defined) in measures.items()
+        name: _measure(metrics[f"{prefix}{metric}"] if is_defined else math.nan, bounds[:, i], gold)
+        for name, (metric, i, is_defined) in averages.items()
     }
 
 
@@ -72,17 +73,9 @@ def _averages(sums: np.ndarray, all_counts: np.ndarray) -> np.ndarray:
     return np.stack([*micro, macro_average_of_draws(sums, all_counts)[2]], axis=1)
 
 
-def _of_labels(sums: np.ndarray) -> np.ndarray:
-    """Returns precision, recall and F1 of labels, (R, 3, C), NaN where undefined."""
-    _, predicted, gold = np.moveaxis(sums, 1, 0)
-    is_defined = np.stack([predicted > 0, gold > 0, predicted + gold > 0])
-    measures = np.where(is_defined, precision_recall_f1(np.moveaxis(sums, 1, 0)), np.nan)
-    return np.moveaxis(measures, 0, 1)
-
-
-def _measure(value: float, is_defined: Any, interval: np.ndarray, num_gold: int) -> Measure:
+def _measure(value: float, interval: np.ndarray, num_gold: int) -> Measure:
     low, high = interval.tolist()
-    if not is_defined:
+    if math.isnan(value):
         return Measure(None)
     if num_gold < LEAST_GOLD or math.isnan(low) or low == high:
         return Measure(float(value))
@@ -97,17 +90,14 @@ def label_rows(
 ) -> List[Row]:
     """Returns a row for each label, the most frequent first."""
     total = counts.sum(axis=0)
-    values = precision_recall_f1(total)
-    bounds = np.stack(bootstrap_intervals(counts, _of_labels))
+    # Those of all labels together come last.
+    values, bounds = measures(total), np.stack(bootstrap_intervals(counts, measures))
     colours = label_colours(labels)
     rows = []
     for label in labels_by_frequency(labels, counts):
         c = labels.index(label)
         _, predicted, gold = total[:, c].tolist()
-        precision, recall, f1 = (
-            _measure(values[i, c], is_defined, bounds[:, i, c], gold)
-            for i, is_defined in enumerate((predicted, gold, predicted or gold))
-        )
+        precision, recall, f1 = (_measure(values[i, c], bounds[:, i, c], gold) for i in range(3))
         rows.append(
             Row(
                 *(label, precision, recall, f1, gold, predicted),

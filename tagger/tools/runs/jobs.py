@@ -71,9 +71,8 @@ def default_num_workers(config: Mapping[str, Any]) -> int:
 def run_jobs(jobs: Sequence[Job], study: Path, num_workers: int, work: Work = train) -> List[Job]:
     """Runs all unfinished jobs, each in a process with one thread; returns those that failed.
 
-    An interrupted job starts again from the beginning, so its result depends on its seed alone.
-
-    It refuses a folder with a run of the same name that has another config or other data.
+    An interrupted job starts again from the beginning, so its result depends on its seed alone. A run of
+    the same name that has another config or other data is refused.
     """
     for job in jobs:
         _check_unchanged(job, study)
