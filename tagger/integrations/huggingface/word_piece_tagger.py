@@ -2,7 +2,7 @@
 
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
+from typing import Any, List, Optional, Sequence, Union
 
 import torch
 from transformers import AutoTokenizer
@@ -88,21 +88,16 @@ class WordPieceTagger(TextTagger[str]):
                 )
 
     def _split(self, text_or_words: Union[str, Sequence[str]]) -> Words:
-        if isinstance(text_or_words, str):
-            return Words(text_or_words, *self._splitter(text_or_words))
-        return Words.joined(text_or_words)
+        if not isinstance(text_or_words, str):
+            return Words.joined(text_or_words)
+        if self._language in PATTERNS:
+            found = splitter_at(PATTERNS[self._language])(text_or_words)
+            return Words(text_or_words, [word for word, _ in found], [at for _, at in found])
+        return Words(text_or_words, *self._word_splitter(text_or_words))
 
     @cached_property
-    def _splitter(self) -> Callable[[str], Tuple[List[str], List[int]]]:
-        if self._language not in PATTERNS:
-            return WordSplitter(self._language)
-        split = splitter_at(PATTERNS[self._language])
-
-        def words_and_starts(text: str) -> Tuple[List[str], List[int]]:
-            found = split(text)
-            return [word for word, _ in found], [start for _, start in found]
-
-        return words_and_starts
+    def _word_splitter(self) -> WordSplitter:
+        return WordSplitter(self._language)
 
     @torch.no_grad()
     def _emissions(

@@ -18,9 +18,12 @@ from allennlp.nn.activations import LinearActivation
 from tagger.integrations.onnx.graph import Value
 from tagger.modules.encoders import BiLstmEncoder, MaskedCnnEncoder
 
+# Weights of inputs and of states, and both biases, of each direction of each layer.
+_Weights = List[List[List[torch.Tensor]]]
+
 # Where PyTorch keeps the blocks of the gates that ONNX wants, in ONNX's order: input, output, forget and
 # cell gate of an LSTM; update, reset and hidden gate of a GRU.
-_GATES = {torch.nn.LSTM: ("LSTM", (0, 3, 1, 2)), torch.nn.GRU: ("GRU", (1, 0, 2))}
+_GATES = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2)}
 _ACTIVATIONS = {
     LinearActivation: "Identity",
     torch.nn.ReLU: "Relu",
@@ -44,10 +47,11 @@ def encode(encoder: Seq2SeqEncoder, inputs: Value, lengths: Value) -> Value:
     if type(encoder) is PassThroughEncoder:
         return inputs
     if type(encoder) is BiLstmEncoder:
-        layers: Any = list(zip(encoder.forward_layers, encoder.backward_layers))
-        return _layers(layers, inputs, lengths)[0]
+        layers = zip(encoder.forward_layers, encoder.backward_layers)
+        weights = [[list(module.parameters()) for module in layer] for layer in layers]
+        return _layers("LSTM", weights, inputs, lengths)[0]
     if type(encoder) in (GruSeq2SeqEncoder, LstmSeq2SeqEncoder):
-        return _layers(_split(encoder._module), inputs, lengths)[0]
+        return _layers(*_split(encoder._module), inputs, lengths)[0]
     raise ConfigurationError(
         f"the encoder `{type_name(type(encoder))}` cannot be exported; use `bilstm`, `lstm`, `gru` or "
         f"`pass_through`"
@@ -60,7 +64,7 @@ def pool(encoder: Seq2VecEncoder, inputs: Value, mask: Value) -> Value:
     if type(encoder) in (CnnEncoder, MaskedCnnEncoder):
         return _convolve(encoder, inputs, mask, lengths)
     if type(encoder) in (GruSeq2VecEncoder, LstmSeq2VecEncoder):
-        return _layers(_split(encoder._module), inputs, lengths)[1]
+        return _layers(*_split(encoder._module), inputs, lengths)[1]
     raise ConfigurationError(
         f"the encoder of characters `{type_name(type(encoder))}` cannot be exported; use `masked_cnn`, "
         f"`cnn`, `lstm` or `gru`"
@@ -73,44 +77,33 @@ def linear(layer: torch.nn.Linear, inputs: Value) -> Value:
     return outputs if layer.bias is None else outputs + layer.bias.detach().numpy()
 
 
-def _split(module: Any) -> List[List[torch.nn.RNNBase]]:
-    """Returns the layers of a module, each as a list of its directions of one layer each."""
+def _split(module: Any) -> Tuple[str, _Weights]:
+    """Returns the operator of a module of PyTorch, and its weights."""
     if module.proj_size or not module.bias:
         raise ConfigurationError(
             f"an encoder with a projection or without biases cannot be exported: {module}"
         )
-    layers = []
-    for number in range(module.num_layers):
-        directions = []
-        for suffix in ("", "_reverse")[: 1 + module.bidirectional]:
-            weights = [
-                getattr(module, f"{name}_l{number}{suffix}")
-                for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
-            ]
-            own = type(module)(weights[0].size(1), module.hidden_size, batch_first=True)
-            for parameter, weight in zip(own.parameters(), weights):
-                parameter.data = weight.detach()
-            directions.append(own)
-        layers.append(directions)
-    return layers
+    names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+    suffixes = ("", "_reverse")[: 1 + module.bidirectional]
+    return module.mode, [
+        [[getattr(module, f"{name}_l{number}{suffix}") for name in names] for suffix in suffixes]
+        for number in range(module.num_layers)
+    ]
 
 
-def _layers(
-    layers: Sequence[Sequence[torch.nn.RNNBase]], inputs: Value, lengths: Value
-) -> Tuple[Value, Value]:
+def _layers(operator: str, layers: _Weights, inputs: Value, lengths: Value) -> Tuple[Value, Value]:
     """Runs recurrent layers; returns all states, (B, T, features), 0 in padding, and the last ones."""
     lengths = lengths.cast("int32")
     # (T, B, D)
     states = inputs.op("Transpose", perm=[1, 0, 2])
     for directions in layers:
-        operator, order = _GATES[type(directions[0])]
-        size = directions[0].hidden_size
+        size = directions[0][1].size(1)
         options = {"linear_before_reset": 1} if operator == "GRU" else {}
         # (T, directions, B, H) and (directions, B, H)
         states, last = inputs.graph.add(
             operator,
             states,
-            *_weights(directions, order),
+            *_stacked(directions, _GATES[operator]),
             lengths,
             num_outputs=2,
             hidden_size=size,
@@ -123,14 +116,16 @@ def _layers(
     return states.op("Transpose", perm=[1, 0, 2]), last
 
 
-def _weights(directions: Sequence[torch.nn.RNNBase], order: Sequence[int]) -> List[np.ndarray]:
+def _stacked(
+    directions: Sequence[Sequence[torch.Tensor]], order: Sequence[int]
+) -> List[np.ndarray]:
     """Returns weights of inputs and of states, and biases of both, for all directions."""
 
     def reordered(weights: torch.Tensor) -> np.ndarray:
         blocks = np.split(weights.detach().numpy(), len(order))
         return np.concatenate([blocks[place] for place in order])
 
-    parts = [[reordered(each) for each in module.parameters()] for module in directions]
+    parts = [[reordered(each) for each in weights] for weights in directions]
     return [
         np.stack([from_inputs for from_inputs, *_ in parts]),
         np.stack([from_states for _, from_states, *_ in parts]),

@@ -52,25 +52,16 @@ def count_sentences(model: Any, reader: Any, data_path: str) -> Optional[Sentenc
 
 
 def _count_texts(model: Any, reader: Any, data_path: str) -> SentenceCounts:
-    import torch
     from allennlp.common.util import lazy_groups_of
-    from allennlp.data import Batch
-    from allennlp.nn.util import move_to_device
 
     model.eval()
-    device = next(model.parameters()).device
     counts = []
     for group in lazy_groups_of(iter(reader.read(data_path)), _BATCH_SIZE):
-        batch = Batch(group)
-        batch.index_instances(model.vocab)
-        tensors: Any = batch.as_tensor_dict()
-        gold = tensors["labels"]
-        with torch.no_grad():
-            output = model(**move_to_device(tensors, device))
-        predicted = output["predicted_labels"].cpu() & (gold >= 0)
-        is_gold = gold > 0
-        counts.append(torch.stack([predicted & is_gold, predicted, is_gold], 1).long().numpy())
-    return SentenceCounts(model.labels, np.concatenate(counts))
+        for instance, output in zip(group, model.forward_on_instances(group)):
+            gold = instance["labels"].as_tensor({}).numpy()
+            predicted = np.array([c in output["labels"] for c in model.labels]) & (gold >= 0)
+            counts.append(np.stack([predicted & (gold > 0), predicted, gold > 0]))
+    return SentenceCounts(model.labels, np.stack(counts).astype(np.int64))
 
 
 #: Takes a job's config and its folder, which does not exist yet, and writes `metrics.json` into it.
