@@ -19,7 +19,7 @@ from tagger.integrations.onnx.graph import Value
 from tagger.modules.encoders import BiLstmEncoder, MaskedCnnEncoder
 
 # Weights of inputs and of states, and both biases, of each direction of each layer.
-_Weights = List[List[List[torch.Tensor]]]
+_Weights = Sequence[Sequence[Sequence[torch.Tensor]]]
 
 # Where PyTorch keeps the blocks of the gates that ONNX wants, in ONNX's order: input, output, forget and
 # cell gate of an LSTM; update, reset and hidden gate of a GRU.
