@@ -21,6 +21,8 @@ import pyarrow as pa
 import pyarrow.parquet
 from fsspec.compression import compr
 
+#: How often the small file has the texts, and how often each route is measured.
+TIMES, RUNS = 2, 3
 #: What follows the name of the input, and the options.
 ROUTES: Dict[str, Tuple[str, List[str]]] = {
     "plain": (".txt", []),
@@ -71,26 +73,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("archive")
     parser.add_argument("texts", type=Path, help="a file of texts, one a line")
-    parser.add_argument("--times", type=int, default=2, help="how often the small file has them")
-    parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--routes", nargs="+", choices=ROUTES, default=list(ROUTES))
     args = parser.parse_args()
     texts = args.texts.read_text(encoding="utf-8").splitlines()
     measured: Dict[Tuple[str, int], List[Tuple[float, float]]] = {}
     with tempfile.TemporaryDirectory() as folder:
-        for number in range(args.runs):
-            for name in args.routes:
-                suffix, options = ROUTES[name]
+        for number in range(RUNS):
+            for name, (suffix, options) in ROUTES.items():
                 for size in (1, 2):
                     path = Path(folder, f"{size}{suffix}")
                     if not path.exists():
-                        write(texts, size * args.times, path)
+                        write(texts, size * TIMES, path)
                     measured.setdefault((name, size), []).append(run(args.archive, path, options))
                     print(f"run {number + 1}: {name}, size {size}", file=sys.stderr)
     print(f"{'route':28}{'per second':>12}{'start, s':>10}{'MB':>8}{'MB, twice the size':>20}")
-    for name in args.routes:
+    for name in ROUTES:
         (small, memory), (large, more) = (map(min, zip(*measured[name, size])) for size in (1, 2))
-        speed = len(texts) * args.times / (large - small)
+        speed = len(texts) * TIMES / (large - small)
         print(f"{name:28}{speed:12.0f}{2 * small - large:10.1f}{memory:8.0f}{more:20.0f}")
 
 

@@ -1,7 +1,7 @@
 """Times linear-chain CRFs: ours, AllenNLP's, pytorch-crf and torch-struct, and prints tables.
 
 Run: python scripts/benchmark_crf.py [--tables crf weightings growth] [--sizes 32x128x9 ...]
-    [--device cuda] [--threads 2] [--repeats 9]
+    [--repeats 9] [--no-memory]
 
 The table `crf` compares the libraries, and `growth` shows how our time grows with sequences and tokens.
 The table `weightings` compares our class weightings with the plain likelihood, and also the likelihood
@@ -244,16 +244,14 @@ def times(found: Dict[str, Candidate], task: str, batch: Batch, repeats: int) ->
         for name, candidate in found.items():
             start = time.perf_counter()
             candidate.run(task, batch)
-            if batch.emissions.is_cuda:
-                torch.cuda.synchronize()
             if repeat > 0:
                 milliseconds[name].append((time.perf_counter() - start) * 1e3)
     return milliseconds
 
 
-def print_crf_rows(size: Size, device: str, repeats: int, with_memory: bool) -> None:
+def print_crf_rows(size: Size, repeats: int, with_memory: bool) -> None:
     """Compares the libraries at one size."""
-    batch, found = random_batch(size, device), candidates(size[2], device)
+    batch, found = random_batch(size), candidates(size[2])
     exact = found["our reference"]
     for name in list(found):
         difference = disagreement(found[name], exact, batch)
@@ -267,9 +265,9 @@ def print_crf_rows(size: Size, device: str, repeats: int, with_memory: bool) -> 
         print(f"| {_name(size)} | {name} | {' | '.join(cells)} |", flush=True)
 
 
-def print_weighting_rows(size: Size, device: str, repeats: int) -> None:
+def print_weighting_rows(size: Size, repeats: int) -> None:
     """Compares the weightings with the plain likelihood at one size."""
-    found, batch = weighted_candidates(size[2], device), random_batch(size, device)
+    found, batch = weighted_candidates(size[2], "cpu"), random_batch(size)
     found["partial labels"] = with_unknown_tags(found["plain"], batch)
     milliseconds = times(found, "loss+gradient", batch, repeats)
     plain = statistics.median(milliseconds["plain"])
@@ -278,10 +276,10 @@ def print_weighting_rows(size: Size, device: str, repeats: int) -> None:
         print(f"| {_name(size)} | {name} | {_cell(own)} | {ratio:.2f} |", flush=True)
 
 
-def print_growth_row(size: Size, device: str, repeats: int) -> None:
+def print_growth_row(size: Size, repeats: int) -> None:
     """Times ours at one size, also by token."""
-    found = {"ours": _of_module(ConditionalRandomField(size[2]).to(device))}
-    batch = random_batch(size, device)
+    found = {"ours": _of_module(ConditionalRandomField(size[2]))}
+    batch = random_batch(size)
     num_tokens = int(batch.mask.sum())
     cells = []
     for task in TASKS:
@@ -313,28 +311,24 @@ def main() -> None:
     tables = ("crf", "weightings", "growth")
     parser.add_argument("--tables", nargs="+", choices=tables, default=tables)
     parser.add_argument("--sizes", nargs="+", type=_size, help="as BxTxK; of `crf`, `weightings`")
-    parser.add_argument("--device", default="cpu", help="as torch names it")
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--no-memory", action="store_true", help="leave the memory out")
     arguments = parser.parse_args()
-    device, repeats = arguments.device, arguments.repeats
-    torch.set_num_threads(arguments.threads)
-    print(f"torch {torch.__version__}, {device}, {arguments.threads} threads; ms: median (range)")
+    repeats, threads = arguments.repeats, torch.get_num_threads()
+    print(f"torch {torch.__version__}, {threads} threads; ms: median (range)")
     if "crf" in arguments.tables:
         print("\nx: times AllenNLP's speed; MiB: peak of loss+gradient\n")
         print(f"| BxTxK | | {' | '.join(TASKS)} | MiB |\n|---|---|---|---|---|---|")
-        with_memory = not arguments.no_memory and device == "cpu"
         for size in arguments.sizes or DEFAULT_SIZES:
-            print_crf_rows(size, device, repeats, with_memory)
+            print_crf_rows(size, repeats, not arguments.no_memory)
     if "weightings" in arguments.tables:
         print("\n| BxTxK | weighting | loss+gradient | times plain |\n|---|---|---|---|")
         for size in arguments.sizes or WEIGHTED_SIZES:
-            print_weighting_rows(size, device, repeats)
+            print_weighting_rows(size, repeats)
     if "growth" in arguments.tables:
         print(f"\n| BxTxK | {' | '.join(TASKS)} |\n|---|---|---|---|")
         for size in GROWING_SIZES:
-            print_growth_row(size, device, repeats)
+            print_growth_row(size, repeats)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 Run: OMP_WAIT_POLICY=PASSIVE python scripts/benchmark_transformer.py
     [--transformer data/all-MiniLM-L6-v2] [--data data/conll2003/eng.train] [--encoding IOB1]
-    [--sentences 400] [--rounds 5] [--threads 1]
+    [--sentences 400] [--rounds 5]
 
 A step is the forward and the backward pass, the clipping of gradients, and the optimizer, of the tagger
 of tagger/training/transformer.libsonnet with a weighted CRF. The ways take turns, batch by batch, and
@@ -11,8 +11,8 @@ pass before has kept.
 
 `pieces/s` is word pieces by second, without special ones and padding; `times` is the time of the first
 way by that of each, over the same batches: the median over rounds. `CRF` is the share of a step that the
-weighted CRF takes, forward and backward. One thread is timed by the processor's time, which other
-processes do not lengthen; more threads by the clock.
+weighted CRF takes, forward and backward. Each has one thread and is timed by the processor's time, which
+other processes do not lengthen.
 """
 
 import argparse
@@ -64,7 +64,7 @@ def config(options: argparse.Namespace, settings: Dict[str, Any]) -> Dict[str, A
         "transformer": options.transformer,
         "source_encoding": options.encoding,
         "weighting": WEIGHTING,
-        "pieces_per_batch": options.pieces,
+        "pieces_per_batch": 1024,
         **settings,
     }
     paths = {"train_data_path": options.data, "validation_data_path": options.data}
@@ -122,10 +122,9 @@ def crf_step(way: Way, batch: TensorDict) -> None:
 
 def seconds_of(run: Callable[[Way, TensorDict], None], way: Way, batch: TensorDict) -> float:
     """Returns how long a run takes."""
-    clock = time.process_time if torch.get_num_threads() == 1 else time.perf_counter
-    start = clock()
+    start = time.process_time()
     run(way, batch)
-    return clock() - start
+    return time.process_time() - start
 
 
 def time_all(
@@ -171,11 +170,9 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     parser.add_argument("--data", default="data/conll2003/eng.train", help="a column file")
     parser.add_argument("--encoding", default="IOB1", help="how it spells spans")
     parser.add_argument("--sentences", type=int, default=400)
-    parser.add_argument("--pieces", type=int, default=1024, help="of a batch")
     parser.add_argument("--rounds", type=int, default=5, help="passes over the batches")
-    parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args(arguments)
-    torch.set_num_threads(options.threads)
+    torch.set_num_threads(1)
     torch.manual_seed(0)
     logging.disable(logging.WARNING)
     tqdm.__init__ = partialmethod(tqdm.__init__, disable=True)

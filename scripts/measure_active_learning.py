@@ -1,7 +1,7 @@
 #!/usr/bin/env python
 """Measures what each way of choosing tokens to label gives: F1 by the share of tokens labelled.
 
-    python scripts/measure_active_learning.py -s runs/active_learning --corpora conll2003 --seeds 1
+    python scripts/measure_active_learning.py -s runs/active_learning --ways spans
 
 A run begins with random sentences, the same for all ways of a seed. In each round the tagger of the
 round before ranks all that is not labelled yet, the gold labels answer its questions, and a new tagger
@@ -10,6 +10,7 @@ ways are those of WAYS. Runs that are finished are kept; results.csv has the met
 """
 
 import argparse
+import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -58,6 +59,7 @@ WAYS: dict[str, Any] = {
 SHARES = [0.02, 0.05, 0.1, 0.2, 0.25]
 #: Training takes this many sentences, but every sentence this often at least and at most.
 NUM_SENTENCES, LEAST_EPOCHS, MOST_EPOCHS = 48_000, 5, 25
+SEEDS = (1, 2, 3)
 UNKNOWN = "?"
 LABELLED = "labelled.npy"
 
@@ -66,17 +68,13 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     """Runs the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("-s", dest="folder", type=Path, required=True, help="for all results")
-    parser.add_argument("--corpora", nargs="+", choices=CORPORA, default=list(CORPORA))
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
-    parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
-    parser.add_argument("--workers", type=int, default=1)
     args = parser.parse_args(arguments)
     args.folder.mkdir(parents=True, exist_ok=True)
-    rounds = list(_rounds(args.folder, args.corpora, args.ways, args.seeds))
     jobs: list[Job] = []
-    for of_round in rounds:
+    for of_round in _rounds(args.folder, args.ways):
         jobs += of_round
-        failed = run_jobs(of_round, args.folder, args.workers, run_round)
+        failed = run_jobs(of_round, args.folder, 1, run_round)
         results = read_results(jobs, args.folder)
         write_results(results, args.folder / "results.csv")
         if failed:
@@ -86,25 +84,20 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
         say(f"{result.factors}: {result.metrics['num_labelled']:.0f} tokens, F1 {f1:.4f}")
 
 
-def _rounds(
-    folder: Path, corpora: Sequence[str], ways: Sequence[str], seeds: Sequence[int]
-) -> Iterator[list[Job]]:
+def _rounds(folder: Path, ways: Sequence[str]) -> Iterator[list[Job]]:
     """Yields the jobs of each round, which need those of the round before."""
     before: dict[tuple[str, str, int], str] = {}
     for number, share in enumerate([*SHARES, 1.0]):
         own = {0: ["start"], len(SHARES): ["all"]}.get(number, ways)
         of_round = []
-        for corpus in corpora:
-            for way in own:
-                for seed in seeds:
-                    key = corpus, way if number > 1 else "start", seed
-                    settings = {"corpus": corpus, "way": way, "share": share}
-                    if way not in ("start", "all"):
-                        settings["before"] = before[key]
-                    factors = {"corpus": corpus, "way": way, "share": share}
-                    (job,) = seeded_jobs(factors, settings, [seed])
-                    before[corpus, way, seed] = str(job.folder(folder))
-                    of_round.append(job)
+        for corpus, way, seed in itertools.product(CORPORA, own, SEEDS):
+            factors: dict[str, Any] = {"corpus": corpus, "way": way, "share": share}
+            settings = dict(factors)
+            if way not in ("start", "all"):
+                settings["before"] = before[corpus, way if number > 1 else "start", seed]
+            (job,) = seeded_jobs(factors, settings, [seed])
+            before[corpus, way, seed] = str(job.folder(folder))
+            of_round.append(job)
         yield of_round
 
 

@@ -246,8 +246,6 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     parser.add_argument("-s", dest="folder", type=Path, required=True, help="for all results")
     parser.add_argument("--labels", nargs="+", required=True, help="each in turn is the new one")
     parser.add_argument("--seeds", nargs="+", type=int, default=[1])
-    parser.add_argument("--methods", nargs="+", choices=METHODS[1:], default=METHODS[1:])
-    parser.add_argument("--workers", type=int, default=1)
     args = parser.parse_args(arguments)
     study, jobs = STUDIES[args.study], []
     for seed in args.seeds:
@@ -256,10 +254,10 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
             if not files.exists():
                 write_files(study, files, seed, label)
             # The base tagger must be there before the others start.
-            for methods in (["base"], args.methods):
+            for methods in (METHODS[:1], METHODS[1:]):
                 own = [job_of(study, files, args.folder, label, name, seed) for name in methods]
                 jobs += own
-                run_jobs(own, args.folder, args.workers, work)
+                run_jobs(own, args.folder, 1, work)
     results = read_results(jobs, args.folder)
     write_results(results, args.folder / "results.csv")
     columns = [Column("old labels", ["old"]), Column("new label", ["new"])]

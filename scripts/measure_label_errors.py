@@ -58,7 +58,6 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
         "--tagger", type=Path, help="an archive trained on CoNLL-2003's training file"
     )
     parser.add_argument("--retrain", action="store_true", help="train on what was corrected")
-    parser.add_argument("--workers", type=int, default=1)
     args = parser.parse_args(arguments)
     args.folder.mkdir(parents=True, exist_ok=True)
     results, jobs = [], []
@@ -67,7 +66,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
         clean = _spans(Corpus(Path("data/noisebench/clean.txt"), {}))
         config = Params.from_file(CONFIG, json.dumps(OVERRIDES)).as_dict(quiet=True)
         folder = args.folder / noise
-        parts = out_of_fold(corpus, folder, config, NUM_FOLDS, [1], args.workers)
+        parts = out_of_fold(corpus, folder, config, NUM_FOLDS, [1], 1)
         taggers = LabelProbabilities(parts)
         probabilities = error_probabilities(taggers, corpus.sentences)
         results.append(Result({"corpus": noise}, _measure(corpus, clean, taggers, probabilities)))
@@ -86,7 +85,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     for result in results:
         say(f"{result.factors['corpus']}: {json.dumps(result.metrics)}")
     write_results(results, args.folder / "errors.csv")
-    run_jobs(jobs, args.folder, args.workers)
+    run_jobs(jobs, args.folder, 1)
     retrained = read_results(jobs, args.folder)
     for result in retrained:
         say(f"{dict(result.factors)}: F1 {result.metrics['test_f1-measure-overall']:.4f}")

@@ -5,8 +5,9 @@
         --precision PER=0.97 --recall PER=0.97 -o promises.csv
 
 The documents of all files together are taken for everything that there is, so that the truth is known.
-Calibration documents are drawn from them with replacement, many times; each time every rule chooses a
-setting. The tagger must not have seen the files. For each target and rule the table shows
+Calibration documents, half as many, are drawn from them with replacement, a thousand times; each time
+every rule chooses a setting. The tagger must not have seen the files. For each target and rule the table
+shows
 
 - answers: the share of draws in which the rule found a setting;
 - broken: the share of draws in which that setting misses its target on all documents;
@@ -39,6 +40,7 @@ from tagger.tools.tuning.groups import Groups, groups_of_file
 from tagger.tools.tuning.labelled_file import settings_of, tuner_on_file
 from tagger.tools.tuning.promise_search import Candidates, candidates_for
 
+DRAWS, CONFIDENCES = 1000, (0.95, 0.9)
 COLUMNS = ("measure", "labels", "level", "rule", "confidence", "answers", "broken", "costs")
 
 
@@ -59,20 +61,18 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     options = _options(arguments)
     populations = _populations(options)
     num_documents = next(iter(populations.values())).candidates.right.shape[-1]
-    size = options.size or num_documents // 2
-    print(f"{num_documents} documents, {size} drawn each time, {options.draws} times", flush=True)
+    size, share = num_documents // 2, np.full(num_documents, 1 / num_documents)
+    print(f"{num_documents} documents, {size} drawn each time, {DRAWS} times", flush=True)
     with open(options.output or sys.stdout.fileno(), "w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
         for goal, population in populations.items():
             # The same draws whatever else is measured.
-            rng = np.random.default_rng([options.seed, zlib.crc32(str(goal).encode())])
-            draw = rng.multinomial(size, np.full(num_documents, 1 / num_documents), options.draws)
-            new = None
+            rng = np.random.default_rng([0, zlib.crc32(str(goal).encode())])
+            draw, new = rng.multinomial(size, share, DRAWS), None
             if options.for_next:
-                share = np.full(num_documents, 1 / num_documents)
-                new = rng.multinomial(options.for_next, share, options.draws)
-            for row in _rows(goal, population, draw, new, options):
+                new = rng.multinomial(options.for_next, share, DRAWS)
+            for row in _rows(goal, population, draw, new, options.for_next):
                 writer.writerow([goal.measure, " ".join(goal.labels), f"{goal.level:g}", *row])
             file.flush()
 
@@ -82,7 +82,7 @@ def _rows(
     population: Population,
     draw: np.ndarray,
     new: Optional[np.ndarray],
-    options: argparse.Namespace,
+    num_next: Optional[int],
 ) -> Iterator[tuple[str, ...]]:
     candidates, merit = population
     right, total = candidates.right[0].astype(float), candidates.total[0].astype(float)
@@ -92,13 +92,13 @@ def _rows(
     # Draws at the level itself keep it; floats may differ in the last digit.
     is_kept = np.broadcast_to(truth >= goal.least - 1e-9, (len(draw), len(merit)))
     known = np.where(is_kept, merit, -np.inf).max(1)
-    p_values = candidates.p_values(draw, options.for_next)
+    p_values = candidates.p_values(draw, num_next)
     choices = {
         ("promise", f"{confidence:g}"): candidates.pick(p_values, 1 - confidence)
-        for confidence in options.confidence
+        for confidence in CONFIDENCES
     }
-    if not options.for_next:
-        choices |= _others(goal, right, total, draw, max(options.confidence))
+    if not num_next:
+        choices |= _others(goal, right, total, draw, max(CONFIDENCES))
     for (rule, confidence), chosen in choices.items():
         answers = chosen >= 0
         at = np.flatnonzero(answers), chosen[answers]
@@ -197,12 +197,8 @@ def _options(arguments: Optional[Sequence[str]]) -> argparse.Namespace:
     for measure in ("precision", "recall", "leak"):
         text = f"a {measure} to promise; may be repeated"
         add(f"--{measure}", type=_goal, action="append", metavar="LABEL=LEVEL", help=text)
-    add("--confidence", type=float, nargs="+", default=[0.95, 0.9], help="(0.95 0.9)")
-    add("--draws", type=int, default=1000, help="how often documents are drawn (1000)")
-    add("--size", type=int, help="how many documents are drawn (half of them)")
     text = "judge by so many newly drawn documents, and promise for them"
     add("--for-next", type=int, metavar="NUMBER", help=text)
-    add("--seed", type=int, default=0)
     add("-o", "--output", help="the CSV file to write (printed)")
     return parser.parse_args(arguments)
 

@@ -81,10 +81,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     """Runs the command line."""
     options = _options(arguments)
     archive = load_archive(options.archive)
-    renamed = {**RENAMED, **dict(each.split("=") for each in options.rename)}
-    seen = {
-        path: _see(archive, path, renamed) for path in dict.fromkeys([options.file, *options.new])
-    }
+    seen = {path: _see(archive, path) for path in dict.fromkeys([options.file, *options.new])}
     results = Results(options.output)
     home = seen[options.file]
     print("\n".join(_false_alarms(results, seen, options.draws)))
@@ -95,7 +92,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
         print("\n".join(_recalibration(results, path, texts, options.fits)))
 
 
-def _see(archive: Any, path: str, renamed: dict[str, str]) -> SentenceFeatures:
+def _see(archive: Any, path: str) -> SentenceFeatures:
     """Has the tagger see a file, in which labels are renamed."""
     labels = {tag.partition("-")[2] for tag in archive.model.tags}
     with tempfile.TemporaryDirectory() as folder:
@@ -104,7 +101,7 @@ def _see(archive: Any, path: str, renamed: dict[str, str]) -> SentenceFeatures:
             for line in lines:
                 *columns, tag = line.split() or [""]
                 prefix, _, label = tag.partition("-")
-                label = label if label in labels else renamed.get(label, label)
+                label = label if label in labels else RENAMED.get(label, label)
                 is_tag = bool(columns) and columns[0] != "-DOCSTART-" and prefix not in ("", "O")
                 new = tag if not is_tag else f"{prefix}-{label}" if label in labels else "O"
                 file.write(" ".join([*columns, new]) + "\n")
@@ -279,8 +276,6 @@ def _options(arguments: Optional[Sequence[str]]) -> argparse.Namespace:
     )
     parser.add_argument("--new", metavar="FILE", action="append", default=[], help="others")
     parser.add_argument("-o", "--output", type=Path, required=True, help="where results are kept")
-    text = "what a label of a file is called by the tagger"
-    parser.add_argument("--rename", metavar="OLD=NEW", nargs="*", default=[], help=text)
     parser.add_argument("--draws", type=int, default=200, help="of texts, for each test (200)")
     text = "of labelled sentences, for each recalibration (20)"
     parser.add_argument("--fits", type=int, default=20, help=text)

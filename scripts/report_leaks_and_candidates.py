@@ -4,9 +4,10 @@
     python scripts/report_leaks_and_candidates.py model.tar.gz data/conll2003/eng.testa --leaks PER,LOC
     python scripts/report_leaks_and_candidates.py model.tar.gz data/bc5cdr/devel.tsv --documents 10
 
-FILE is a column file, its tags last, which the tagger must not have seen. The first tables show, for
-each set of labels, how many documents leak that the tagger calls about as likely to. The last shows, by
-the least probability of a candidate, how many gold entities the candidates hold, and what they cost.
+FILE is a column file, its tags last and in IOB1 or BIO, which the tagger must not have seen. The first
+tables show, for each set of labels, how many documents leak that the tagger calls about as likely to.
+The last shows, by the least probability of a candidate, how many gold entities the candidates hold, and
+what they cost.
 """
 
 import argparse
@@ -38,7 +39,7 @@ class Sentence(NamedTuple):
 def main(arguments: Optional[Sequence[str]] = None) -> None:
     """Runs the command line."""
     options = _options(arguments)
-    documents = list(_read(options.file, options.documents, options.encoding))
+    documents = list(_read(options.file, options.documents))
     model = tagger.load(options.archive)
     words = [sentence.words for document in documents for sentence in document]
     for labels in options.leaks or [model.labels]:
@@ -87,48 +88,26 @@ def _candidate_table(
 ) -> str:
     num_tokens, num_gold = sum(map(len, words)), sum(map(len, gold))
     lines = ["least probability  recall of gold  candidates a token  bytes a token"]
-    plain = model.tag(words)
-    found = sum(len(_spans(each.entities) & own) for each, own in zip(plain, gold))
-    num_found, num_bytes = sum(len(each.entities) for each in plain), _num_bytes(plain, "entities")
-    line = "{:<19}{:14.4f}{:20.4f}{:15.2f}"
-    lines.append(
-        line.format("prediction", found / num_gold, num_found / num_tokens, num_bytes / num_tokens)
-    )
+
+    def add(title: object, listed: Sequence[Sequence[tagger.Entity]]) -> None:
+        found = sum(len(_spans(each) & own) for each, own in zip(listed, gold))
+        # How many bytes they take in the output of `predict-file`.
+        rows = [[entity._asdict() for entity in each] for each in listed]
+        num_bytes = sum(len(json.dumps(each).encode()) for each in rows)
+        values = found / num_gold, sum(map(len, listed)) / num_tokens, num_bytes / num_tokens
+        lines.append("{:<19}{:14.4f}{:20.4f}{:15.2f}".format(title, *values))
+
+    add("prediction", [each.entities for each in model.tag(words)])
     for least in LEAST:
-        tagged = model.tag(words, candidates=least)
-        found = sum(len(_spans(each.candidates) & own) for each, own in zip(tagged, gold))
-        number = sum(len(each.candidates) for each in tagged)
-        num_bytes = _num_bytes(tagged, "candidates")
-        values = found / num_gold, number / num_tokens, num_bytes / num_tokens
-        lines.append(line.format(least, *values))
+        add(least, [each.candidates for each in model.tag(words, candidates=least)])
     return "\n".join(lines)
-
-
-def _num_bytes(tagged: Sequence[TaggedText], name: str) -> int:
-    """How many bytes lists of entities take in the output of `predict-file`."""
-    total = 0
-    for each in tagged:
-        listed = [
-            {
-                "label": entity.label,
-                "text": entity.text,
-                "start": entity.start,
-                "end": entity.end,
-                "first": entity.first,
-                "last": entity.last,
-                "probability": entity.probability,
-            }
-            for entity in getattr(each, name)
-        ]
-        total += len(json.dumps(listed).encode())
-    return total
 
 
 def _spans(entities: Sequence[tagger.Entity]) -> set[Span]:
     return {(each.label, (each.first, each.last)) for each in entities}
 
 
-def _read(path: Path, borders: str, encoding: str) -> Iterator[list[Sentence]]:
+def _read(path: Path, borders: str) -> Iterator[list[Sentence]]:
     with path.open("rb") as file:
         if borders in DOCUMENT_BORDERS:
             documents = read_documents(file, path, borders=borders)
@@ -140,7 +119,7 @@ def _read(path: Path, borders: str, encoding: str) -> Iterator[list[Sentence]]:
             yield [
                 Sentence(
                     [row.columns[0] for row in sentence],
-                    set(tags_to_spans([row.columns[-1] for row in sentence], encoding)),
+                    set(tags_to_spans([row.columns[-1] for row in sentence], "IOB1")),
                 )
                 for sentence in document
             ]
@@ -156,8 +135,6 @@ def _options(arguments: Optional[Sequence[str]]) -> argparse.Namespace:
     parser.add_argument("--leaks", type=lambda text: text.split(","), action="append", help=text)
     text = "what separates documents: docstart, blank_lines, or a number of sentences (docstart)"
     parser.add_argument("--documents", default="docstart", help=text)
-    text = "how the file's tags spell entities (IOB1, which BIO is too)"
-    parser.add_argument("--encoding", default="IOB1", help=text)
     return parser.parse_args(arguments)
 
 

@@ -11,9 +11,9 @@ def test_all_tables_are_printed_and_come_from_the_file_the_second_time(
     trained, tmp_path, capsys, monkeypatch
 ):
     renamed, output = tmp_path / "renamed.txt", tmp_path / "shift.jsonl"
-    renamed.write_text((TOY / "train.txt").read_text().replace("-LOC", "-town"))
+    renamed.write_text((TOY / "train.txt").read_text().replace("-LOC", "-location"))
     arguments = [str(trained / "model.tar.gz"), str(TOY / "dev.txt"), "--new", str(renamed)]
-    arguments += ["-o", str(output), "--rename", "town=LOC", "--draws", "2", "--fits", "2"]
+    arguments += ["-o", str(output), "--draws", "2", "--fits", "2"]
     measure_shift.main(arguments)
     printed = capsys.readouterr().out
     for title in ("False alarms at", "Power: share of 2 draws", "Estimates for", "Recalibration"):
