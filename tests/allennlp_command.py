@@ -5,12 +5,11 @@ With the fixture `warm_python` their processes start warm.
 
 import hashlib
 import os
-import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Optional, Sequence
+from typing import List, NamedTuple
 
 #: Environment variables that change what the commands say.
 SETTINGS = ("ALLENNLP_LOG_LEVEL", "ALLENNLP_DEBUG", "TAGGER_TRUST_ARCHIVES")
@@ -30,13 +29,13 @@ class Outcome(NamedTuple):
     errors: List[str]
 
     @property
-    def last_line(self) -> str:
+    def last_line(self):
         """The last line of an error; that of standard output if there is none."""
         lines = [line for line in (self.errors if self.status else self.output) if line.strip()]
         return lines[-1] if lines else ""
 
     @property
-    def has_traceback(self) -> bool:
+    def has_traceback(self):
         """Whether a traceback is printed, which no user's mistake should lead to."""
         return any(line.startswith("Traceback") for line in self.output + self.errors)
 
@@ -51,13 +50,7 @@ class RunningCommand:
         program: What stands in place of `allennlp`; None for the one beside `sys.executable`.
     """
 
-    def __init__(
-        self,
-        arguments: Sequence[str],
-        folder: Path,
-        text: bytes = b"",
-        program: Optional[Sequence[str]] = None,
-    ) -> None:
+    def __init__(self, arguments, folder, text=b"", program=None):
         program = program or [str(Path(sys.executable).with_name("allennlp"))]
         self._process = subprocess.Popen(
             [*program, *arguments],
@@ -72,15 +65,15 @@ class RunningCommand:
         self._streams = reader.submit(self._process.communicate, text)
         reader.shutdown(wait=False)
 
-    def send(self, number: signal.Signals) -> None:
+    def send(self, number):
         """Sends a signal; does nothing if the command has ended."""
         self._process.send_signal(number)
 
-    def has_ended(self) -> bool:
+    def has_ended(self):
         """Whether the command has ended; `wait` still gives its outcome."""
         return self._streams.done()
 
-    def wait(self) -> Outcome:
+    def wait(self):
         """Waits for the end of the command."""
         # A carriage return draws a progress bar anew.
         lines = [
@@ -90,17 +83,12 @@ class RunningCommand:
         return Outcome(self._process.returncode, *lines)
 
 
-def run_command(
-    arguments: Sequence[str],
-    folder: Path,
-    text: bytes = b"",
-    program: Optional[Sequence[str]] = None,
-) -> Outcome:
+def run_command(arguments, folder, text=b"", program=None):
     """Runs a command to its end; the arguments are those of `RunningCommand`."""
     return RunningCommand(arguments, folder, text, program).wait()
 
 
-def digests(folder: Path) -> Dict[str, str]:
+def digests(folder):
     """The digests of all files of a folder and the folders in it, by name."""
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()

@@ -206,6 +206,18 @@ def run_fresh(warm_python, tmp_path):
 
 
 @pytest.fixture
+def succeed_fresh(run_fresh):
+    """Runs code so, which must succeed; gives its output."""
+
+    def run(code):
+        outcome = run_fresh(code)
+        assert outcome.succeeded, outcome.output
+        return outcome.output
+
+    return run
+
+
+@pytest.fixture
 def at_root(monkeypatch):
     """Runs the test in the project's root, from where shipped configs name their files."""
     monkeypatch.chdir(ROOT)
@@ -254,6 +266,40 @@ def train_once(shared_folder):
 def trained(train_once):
     """The folder of a training run of the toy config."""
     return train_once("toy", "toy_bilstm_crf.jsonnet")
+
+
+@pytest.fixture
+def good(trained):
+    """The archive of that run."""
+    return trained / "model.tar.gz"
+
+
+@pytest.fixture
+def baited(tmp_path, monkeypatch):
+    """The current folder, with modules and files that hostile configs name."""
+    from tests.system.archives import place_bait
+
+    path = tmp_path / "current"
+    path.mkdir()
+    monkeypatch.chdir(path)
+    # The command `allennlp` puts the current folder there.
+    monkeypatch.syspath_prepend(str(path))
+    place_bait(path)
+    return path
+
+
+@pytest.fixture
+def changed(good, tmp_path):
+    """Writes an archive that differs from the good one: what `write_archive` takes."""
+    from tests.system.archives import write_archive
+
+    def write(*arguments, **keywords):
+        path = tmp_path / "current" / "hostile.tar.gz"
+        path.parent.mkdir(exist_ok=True)
+        write_archive(good, path, *arguments, **keywords)
+        return path
+
+    return write
 
 
 @pytest.fixture(scope="session")

@@ -38,20 +38,7 @@ ODD = [
 def sentences(number, seed=0):
     """Returns sentences of 1 to 40 words, with the odd ones among them."""
     draw = random.Random(seed)
-    words = [
-        "Maria",
-        "Lindqvist",
-        "met",
-        "Paulo",
-        "in",
-        "Lisbon",
-        ",",
-        "the",
-        "said",
-        "Oslo",
-        "a",
-        "12",
-    ]
+    words = "Maria Lindqvist met Paulo in Lisbon , the said Oslo a 12".split()
     plain = [
         " ".join(draw.choices(words, k=draw.randint(1, 40))) + draw.choice([".", ""])
         for _ in range(number - len(ODD))
@@ -65,14 +52,11 @@ def _with_vectors(folder):
     vectors = folder / "vectors.txt"
     draw = random.Random(0)
     words = ("maria", "paulo", "lisbon", "the", "said", "in")
-    vectors.write_text(
-        "".join(
-            f"{word} {' '.join(f'{draw.gauss(0, 1):.3f}' for _ in range(20))}\n" for word in words
-        )
-    )
-    return (
-        f"(import '{TOY}') + {{ glove_file:: '{vectors}', lowercase_words:: true, num_epochs:: 1 }}"
-    )
+    rows = [[f"{draw.gauss(0, 1):.3f}" for _ in range(20)] for _ in words]
+    lines = [" ".join([word, *row]) for word, row in zip(words, rows)]
+    vectors.write_text("\n".join(lines))
+    settings = f"glove_file:: '{vectors}', lowercase_words:: true, num_epochs:: 1"
+    return f"(import '{TOY}') + {{ {settings} }}"
 
 
 def _frozen(precision):

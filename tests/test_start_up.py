@@ -82,13 +82,12 @@ assert callable(spacy.cli.info)
     assert done.returncode == 0, done.stderr
 
 
-def test_the_crf_works_without_allennlp(run_fresh):
-    outcome = run_fresh(WITHOUT_ALLENNLP + TRAIN_A_CRF + "assert 'allennlp' not in sys.modules")
-    assert outcome.succeeded, outcome.output
+def test_the_crf_works_without_allennlp(succeed_fresh):
+    succeed_fresh(WITHOUT_ALLENNLP + TRAIN_A_CRF + "assert 'allennlp' not in sys.modules")
 
 
-def test_the_crf_of_transformers_works_without_allennlp(run_fresh, tmp_path):
-    outcome = run_fresh(
+def test_the_crf_of_transformers_works_without_allennlp(succeed_fresh, tmp_path):
+    succeed_fresh(
         WITHOUT_ALLENNLP
         + """
 from tagger.integrations.huggingface import CrfForTokenClassification
@@ -106,13 +105,12 @@ assert model.crf.transitions.grad.abs().sum() > 0
 assert "allennlp" not in __import__("sys").modules
 """
     )
-    assert outcome.succeeded, outcome.output
 
 
-def test_every_weighting_and_rule_is_known_without_allennlp(run_fresh):
+def test_every_weighting_and_rule_is_known_without_allennlp(succeed_fresh):
     from tagger.modules import TagWeighting, WeightRule
 
-    outcome = run_fresh(
+    succeed_fresh(
         WITHOUT_ALLENNLP
         + f"""
 from tagger.modules import TagWeighting, WeightRule
@@ -123,7 +121,6 @@ weighting = TagWeighting.by_name("emission")(weight_rule=rule, tag_counts=[6, 3,
 assert weighting.tag_weights.tolist() == [0.75, 1.5, 1.0]
 """
     )
-    assert outcome.succeeded, outcome.output
 
 
 def test_mistakes_without_allennlp_are_sentences(run_fresh):
@@ -194,9 +191,8 @@ assert isinstance(DatasetReader.from_params(Params({"type": "column"})), Dataset
         + KNOWN,
     ],
 )
-def test_components_are_known_in_any_order_of_imports(code, run_fresh):
-    outcome = run_fresh(code)
-    assert outcome.succeeded, outcome.output
+def test_components_are_known_in_any_order_of_imports(code, succeed_fresh):
+    succeed_fresh(code)
 
 
 def test_without_tagger_its_components_are_unknown(run_fresh):
@@ -204,8 +200,8 @@ def test_without_tagger_its_components_are_unknown(run_fresh):
     assert "'sequence_tagger' is not a registered name for 'Model'" in outcome.output
 
 
-def test_a_config_names_heads_and_weightings(run_fresh):
-    outcome = run_fresh(
+def test_a_config_names_heads_and_weightings(succeed_fresh):
+    succeed_fresh(
         """
 import tagger
 from allennlp.common import Params
@@ -223,7 +219,6 @@ except Exception as error:
     assert "cfr" in str(error) and "crf" in str(error), error
 """
     )
-    assert outcome.succeeded, outcome.output
 
 
 def test_a_class_may_take_one_of_our_names(run_fresh):

@@ -5,15 +5,17 @@ from allennlp.common import Params
 from allennlp.common.params import parse_overrides
 
 FILES = "source_encoding:: 'BIO', train_data_path: 't', validation_data_path: 'd'"
+FINE_TUNED = "transformer:: 'x'"
 
 
 @pytest.fixture
 def config(tmp_path):
-    """Evaluates a config made of the template with further fields."""
+    """Evaluates a config made of a template with further fields."""
 
-    def evaluate(fields):
+    def evaluate(fields, template="template", files=FILES):
         path = tmp_path / "own.jsonnet"
-        path.write_text(f"(import 'tagger/training/template.libsonnet') + {{ {FILES}, {fields} }}")
+        imported = f"(import 'tagger/training/{template}.libsonnet')"
+        path.write_text(f"{imported} + {{ {files}, {fields} }}")
         return Params.from_file(path)
 
     return evaluate
@@ -26,40 +28,29 @@ def config(tmp_path):
         ("num_epoch", "num_epochs"),
         ("hiden_size", "hidden_size"),
         ("batchsize", "batch_size"),
-        ("x", None),
+        ("x", ""),
     ],
 )
 def test_a_field_that_the_template_does_not_read_is_refused(typo, meant, config):
-    message = f"`{typo}::` is no field of the template; did you mean `{meant or ''}"
+    message = f"`{typo}::` is no field of the template; did you mean `{meant}"
     with pytest.raises(RuntimeError, match=message):
         config(f"{typo}:: 3")
 
 
-def test_the_template_of_fine_tuning_refuses_unknown_fields_too(tmp_path):
-    path = tmp_path / "own.jsonnet"
-    own = f"transformer:: 'x', {FILES}"
-    path.write_text(
-        f"(import 'tagger/training/transformer.libsonnet') + {{ {own}, layer_decai:: 1 }}"
-    )
-    with pytest.raises(RuntimeError, match="`layer_decai::` .* did you mean `layer_decay::`"):
-        Params.from_file(path)
-    path.write_text(
-        f"(import 'tagger/training/transformer.libsonnet') + {{ {own}, layer_decay:: 1 }}"
-    )
-    assert Params.from_file(path)["trainer"]["optimizer"]["layer_decay"] == 1
-
-
-@pytest.mark.parametrize("missing", ["transformer", "source_encoding"])
-def test_the_template_of_fine_tuning_asks_for_what_it_needs(missing, tmp_path):
-    path = tmp_path / "own.jsonnet"
-    given = {"transformer": "transformer:: 'x'", "source_encoding": "source_encoding:: 'BIO'"}
-    del given[missing]
-    path.write_text(
-        f"(import 'tagger/training/transformer.libsonnet') + {{ {', '.join(given.values())}, "
-        f"train_data_path: 't', validation_data_path: 'd' }}"
-    )
-    with pytest.raises(RuntimeError, match=f"set `{missing}`"):
-        Params.from_file(path)
+def test_the_template_of_fine_tuning_refuses_unknown_fields_and_asks_for_what_it_needs(config):
+    params = config(f"{FINE_TUNED}, layer_decay:: 1", "transformer")
+    assert params["trainer"]["optimizer"]["layer_decay"] == 1
+    for fields, files, message in [
+        (
+            f"{FINE_TUNED}, layer_decai:: 1",
+            FILES,
+            "`layer_decai::` .* did you mean `layer_decay::`",
+        ),
+        ("layer_decay:: 1", FILES, "set `transformer`"),
+        (FINE_TUNED, FILES.partition(", ")[2], "set `source_encoding`"),
+    ]:
+        with pytest.raises(RuntimeError, match=message):
+            config(fields, "transformer", files)
 
 
 def test_fields_of_the_template_and_keys_of_allennlp_are_taken(config):

@@ -26,7 +26,6 @@ import sys
 import threading
 import types
 from pathlib import Path
-from typing import Dict, List, Mapping, Optional
 
 LIBRARIES = [
     "cached_path",
@@ -55,7 +54,7 @@ class WarmPython:
         executable: Takes the place of `sys.executable`. Beside it is `allennlp`, which starts warm too.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.executable = folder / "warm" / "python"
         self.executable.parent.mkdir()
         allennlp = Path(sys.executable).with_name("allennlp")
@@ -79,12 +78,12 @@ class WarmPython:
                 start_new_session=True,
             )
 
-    def close(self) -> None:
+    def close(self):
         """Ends the server and all that it has started."""
         self._server.communicate()
 
 
-def ask(executable: str, *arguments: str) -> None:
+def ask(executable, *arguments):
     """Does what `python *arguments` does, in a process of the server if possible."""
     warm = without_harmless_options(list(arguments))
     if warm:
@@ -109,7 +108,7 @@ def ask(executable: str, *arguments: str) -> None:
     os.execv(sys.executable, [sys.executable, *arguments])
 
 
-def without_harmless_options(arguments: List[str]) -> Optional[List[str]]:
+def without_harmless_options(arguments):
     """The arguments without `-B` and `-u`, which the environment sets for all; None if others remain."""
     while arguments and arguments[0] in ("-B", "-u"):
         arguments = arguments[1:]
@@ -117,7 +116,7 @@ def without_harmless_options(arguments: List[str]) -> Optional[List[str]]:
     return arguments if is_understood else None
 
 
-def inherited_files() -> List[int]:
+def inherited_files():
     files = []
     for file in map(int, os.listdir("/dev/fd")):
         try:
@@ -128,7 +127,7 @@ def inherited_files() -> List[int]:
     return files
 
 
-def end_with(status: int) -> None:
+def end_with(status):
     """Ends this process as another has ended, of which `os.wait` tells this."""
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
@@ -138,7 +137,7 @@ def end_with(status: int) -> None:
     os._exit(os.WEXITSTATUS(status))
 
 
-def serve(listener: socket.socket) -> dict:
+def serve(listener):
     """Forks a process for each request; returns the request, there. Ends with its standard input."""
     gc.disable()
     # Folders of tests are named like libraries.
@@ -152,7 +151,7 @@ def serve(listener: socket.socket) -> dict:
     os.set_blocking(wakeup, False)
     signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    callers: Dict[int, socket.socket] = {}
+    callers = {}
 
     while True:
         ready, _, _ = select.select([listener, ended, sys.stdin, *callers.values()], [], [])
@@ -171,9 +170,7 @@ def serve(listener: socket.socket) -> dict:
                 return request
 
 
-def answer(
-    listener: socket.socket, callers: Dict[int, socket.socket], pipe: List[int]
-) -> Optional[dict]:
+def answer(listener, callers, pipe):
     """Forks a process for a request; returns the request there, `None` here."""
     caller, _ = listener.accept()
     _, files, _, _ = socket.recv_fds(caller, 1, MAX_FILES)
@@ -198,7 +195,7 @@ def answer(
     return None
 
 
-def report_ended_processes(callers: Dict[int, socket.socket]) -> None:
+def report_ended_processes(callers):
     while callers:
         process, status = os.waitpid(-1, os.WNOHANG)
         if not process:
@@ -207,10 +204,10 @@ def report_ended_processes(callers: Dict[int, socket.socket]) -> None:
             caller.sendall(f"{status}\n".encode())
 
 
-def has_equal_start(environment: Mapping[str, str]) -> bool:
+def has_equal_start(environment):
     """Whether a process with this environment would start as the server did."""
 
-    def settings(environment: Mapping[str, str]) -> dict:
+    def settings(environment):
         return {
             name: environment[name]
             for name in environment
@@ -220,7 +217,7 @@ def has_equal_start(environment: Mapping[str, str]) -> bool:
     return settings(environment) == settings(os.environ)
 
 
-def take_files(files: List[int], numbers: List[int]) -> None:
+def take_files(files, numbers):
     """Gives open files the numbers that they have where they come from."""
     free = max(files + numbers) + 1
     copies = [fcntl.fcntl(file, fcntl.F_DUPFD, free) for file in files]
@@ -233,7 +230,7 @@ def take_files(files: List[int], numbers: List[int]) -> None:
         setattr(sys, name, renewed(getattr(sys, name), number))
 
 
-def renewed(stream: io.TextIOWrapper, number: int) -> io.TextIOWrapper:
+def renewed(stream, number):
     """Returns a standard stream anew, because the old one keeps whether its file could be sought."""
     file = io.FileIO(number, "r" if number == 0 else "w", closefd=False)
     return io.TextIOWrapper(
@@ -245,7 +242,7 @@ def renewed(stream: io.TextIOWrapper, number: int) -> io.TextIOWrapper:
     )
 
 
-def run(request: dict) -> None:
+def run(request):
     """Does in this process what is requested."""
     environment = request["environment"]
     os.chdir(request["folder"])
@@ -273,12 +270,12 @@ def run(request: dict) -> None:
         runpy.run_path(what, run_name="__main__")
 
 
-def python_path(environment: Mapping[str, str]) -> List[str]:
+def python_path(environment):
     path = environment.get("PYTHONPATH")
     return path.split(os.pathsep) if path else []
 
 
-def end(error: Optional[BaseException]) -> None:
+def end(error):
     """Ends this process, but spares it to take down all that the libraries have set up."""
     status = 0
     if isinstance(error, SystemExit):

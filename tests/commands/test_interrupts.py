@@ -12,6 +12,7 @@ from tests.system.interrupts import (
     STATUS,
     break_prediction,
     break_training,
+    lines_of_texts,
     moments_of_prediction,
     moments_of_training,
 )
@@ -30,8 +31,7 @@ def test_training_goes_on_as_if_unbroken(index, warm_python, trained, tmp_path):
 
 @pytest.mark.slow
 def test_predict_file_goes_on_as_if_unbroken(warm_python, trained, tmp_path):
-    lines = [f"Maria Lindqvist met {number} in Lisbon.\n" for number in range(600)]
-    (tmp_path / "texts.txt").write_text("".join(lines))
+    (tmp_path / "texts.txt").write_text(lines_of_texts(600))
     predict = ["predict-file", str(trained / "model.tar.gz"), "texts.txt", "--window", "128"]
     assert run_command([*predict, "-o", "unbroken.jsonl"], tmp_path).status == 0
     (moment,) = moments_of_prediction(1, 5)

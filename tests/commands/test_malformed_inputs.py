@@ -2,8 +2,8 @@
 
 import pytest
 
+from tests.system.malformed_case import prepare, problems_of
 from tests.system.malformed_inputs import CASES
-from tests.system.malformed_inputs.trial import prepare, problems_of
 
 #: The command and the title of cases that end before much is computed.
 CHEAP = [

@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from tests.configs import WORDS, save_small_transformer
 from tests.conftest import ROOT
 
 TOY = ROOT / "data/toy"
@@ -15,23 +16,10 @@ pytestmark = pytest.mark.filterwarnings(
 
 def write_transformer(folder):
     """Writes a tiny transformer whose vocabulary has the words of the toy corpus."""
-    from transformers import BertConfig, BertModel, BertTokenizerFast
-
     lines = [line.split() for line in (TOY / "train.txt").read_text().splitlines()]
     words = sorted({line[0].lower() for line in lines if line and line[0].isalpha()})
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     folder.mkdir()
-    (folder / "vocab.txt").write_text("\n".join([*special, *words, "."]))
-    BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
-    config = BertConfig(
-        vocab_size=len(words) + 6,
-        hidden_size=32,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=64,
-    )
-    BertModel(config).save_pretrained(folder)
+    save_small_transformer(folder, [*WORDS, *words, "."], size=32, num_layers=1)
 
 
 def run(folder, *more):

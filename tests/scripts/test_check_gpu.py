@@ -7,7 +7,7 @@ import pytest
 from scripts import check_gpu
 from scripts.check_gpu import PARTS
 from scripts.gpu_check import crf, report, training
-from scripts.gpu_check.measuring import Options, SkippedError, needed
+from scripts.gpu_check.measuring import Options
 from tests.configs import save_small_transformer
 
 TINY = Options("cpu", is_tiny=True, seconds=0.01)
@@ -55,7 +55,7 @@ def test_what_is_missing_is_skipped_with_a_reason(tmp_path, monkeypatch):
     for name in ("tagger", "training", "precision", "finetuning", "reuters", "prediction"):
         kept = check_gpu.run_part(name, TINY)
         assert kept["status"] == "skipped"
-        assert "missing" in kept["reason"]
+        assert "is missing: run " in kept["reason"]
 
 
 def test_parts_that_are_done_are_not_run_again(tmp_path, monkeypatch, capsys):
@@ -137,8 +137,3 @@ def test_every_loss_of_several_labels_is_measured():
     from tagger.modules.multi_label_losses import MultiLabelLoss
 
     assert set(training.LOSSES) == set(MultiLabelLoss.list_available())
-
-
-def test_a_missing_path_is_skipped(tmp_path):
-    with pytest.raises(SkippedError, match="run this"):
-        needed(tmp_path / "nothing", "run this")

@@ -60,21 +60,35 @@ def test_a_right_copy_of_conll2003_is_put_in_place_once(conll, capsys):
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "message"),
+    ("corpus", "name", "change", "message"),
     [
-        ("eng.testa", f"{TEXT}\nThe DT I-NP O\n", "not the corpus as distributed"),
-        ("eng.testa", f"{TEXT}loose\n", "eng.testa:6: expected 4 columns"),
-        ("eng.testb", None, "source: expected a file eng.testb or test.txt, got none"),
+        ("conll", "eng.testa", lambda text: f"{text}\nThe DT I-NP O\n", "not the corpus as distr"),
+        ("conll", "eng.testa", lambda text: f"{text}loose\n", "eng.testa:6: expected 4 columns"),
+        ("conll", "eng.testb", None, "source: expected a file eng.testb or test.txt, got none"),
+        (
+            "reuters",
+            "small.test.jsonl",
+            lambda text: text.partition("\n")[2],
+            "test: 2 documents of 2 labels",
+        ),
+        (
+            "reuters",
+            "small.train.jsonl",
+            lambda text: text + '{"id": "x"}\n',
+            "train.jsonl:41: expected a JSON",
+        ),
+        ("reuters", "small.train.jsonl", None, r"expected one file \*train.jsonl, got 0"),
     ],
 )
-def test_another_copy_of_conll2003_is_refused(name, content, message, conll, capsys):
-    source, target, prepare = conll
+def test_another_copy_is_refused(corpus, name, change, message, request, capsys):
+    source, target, prepare = request.getfixturevalue(corpus)
+    text = (source / name).read_text()
     (source / name).unlink()
-    if content:
-        (source / name).write_text(content)
+    if change:
+        (source / name).write_text(change(text))
     with pytest.raises(SystemExit, match=message):
         prepare()
-    if "corpus" in message:
+    if "distr" in message:
         assert "eng.testa: 2 sentences, 4 tokens, 2 entities; expected 1" in capsys.readouterr().out
     assert not target.exists()
 
@@ -106,11 +120,9 @@ def reuters(tmp_path, monkeypatch):
     source, target = tmp_path / "source", tmp_path / "reuters"
     source.mkdir()
     for part, count in (("train", 40), ("test", 3)):
-        rows = [
-            {"id": f"{part}/{i}", "title": "T", "text": "", "labels": ["a", "b"]}
-            for i in range(count)
-        ]
-        (source / f"small.{part}.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+        row = {"title": "T", "text": "", "labels": ["a", "b"]}
+        lines = [json.dumps({"id": f"{part}/{i}", **row}) + "\n" for i in range(count)]
+        (source / f"small.{part}.jsonl").write_text("".join(lines))
     monkeypatch.setattr(prepare_reuters, "EXPECTED", {"train": 40, "test": 3})
     monkeypatch.setattr(prepare_reuters, "NUM_LABELS", 2)
     return source, target, lambda: prepare_reuters.main([str(source), "--target", str(target)])
@@ -126,29 +138,6 @@ def test_development_documents_are_taken_from_training(reuters):
     assert sorted(ids["train.jsonl"] + ids["dev.jsonl"]) == sorted(f"train/{i}" for i in range(40))
     assert 0 < len(ids["dev.jsonl"]) < 10
     assert ids["test.jsonl"] == ["test/0", "test/1", "test/2"]
-
-
-@pytest.mark.parametrize(
-    ("name", "change", "message"),
-    [
-        ("small.test.jsonl", lambda text: text.partition("\n")[2], "test: 2 documents of 2 labels"),
-        (
-            "small.train.jsonl",
-            lambda text: text + '{"id": "x"}\n',
-            "train.jsonl:41: expected a JSON",
-        ),
-        ("small.train.jsonl", None, r"expected one file \*train.jsonl, got 0"),
-    ],
-)
-def test_another_copy_of_reuters_is_refused(name, change, message, reuters):
-    source, target, prepare = reuters
-    text = (source / name).read_text()
-    (source / name).unlink()
-    if change:
-        (source / name).write_text(change(text))
-    with pytest.raises(SystemExit, match=message):
-        prepare()
-    assert not target.exists()
 
 
 @pytest.fixture

@@ -45,9 +45,12 @@ esac
 """
 
 
+CHECKPOINT = ("config.json", "training_state_e6_b0.th", "model.tar.gz")
+
+
 @pytest.fixture
-def project(tmp_path):
-    """A project of stand-ins around the script."""
+def run_folder(tmp_path):
+    """The folder of a run, in a project of stand-ins around the script."""
     for folder in ("scripts", ".venv/bin", "runs/us_addresses"):
         (tmp_path / folder).mkdir(parents=True)
     shutil.copy(ROOT / "scripts/quickstart.sh", tmp_path / "scripts")
@@ -59,94 +62,84 @@ def project(tmp_path):
     for name, text in programs.items():
         (tmp_path / name).write_text(text)
         (tmp_path / name).chmod(0o755)
-    return tmp_path
+    return tmp_path / "runs/us_addresses"
 
 
 @pytest.fixture
-def run_folder(project):
-    return project / "runs/us_addresses"
-
-
-@pytest.fixture
-def start(project, run_folder):
+def start(tmp_path, run_folder):
     """Runs the script; gives what it called and printed."""
 
     def start(*arguments, succeeds=True, **environment):
-        (project / "calls").unlink(missing_ok=True)
+        (tmp_path / "calls").write_text("")
         done = subprocess.run(
-            [project / "scripts/quickstart.sh", *arguments],
+            [tmp_path / "scripts/quickstart.sh", *arguments],
             env={**os.environ, "RUN": str(run_folder), **environment},
             capture_output=True,
             text=True,
         )
         assert (done.returncode == 0) == succeeds, done.stderr
-        calls = (project / "calls").read_text().splitlines() if (project / "calls").exists() else []
-        return [call.split() for call in calls], done.stdout + done.stderr
+        calls = [line.split() for line in (tmp_path / "calls").read_text().splitlines()]
+        names = [f"train {call[-1]}" if call[0] == "train" else call[0] for call in calls]
+        return names, done.stdout + done.stderr
 
     return start
 
 
-def commands(calls):
-    return [call[0] if call[0] != "train" else f"train {call[-1]}" for call in calls]
-
-
 def test_a_trained_model_is_neither_trained_nor_evaluated_again(start):
     calls, printed = start()
-    assert commands(calls) == ["train --force", "evaluate", "tag"]
+    assert calls == ["train --force", "evaluate", "tag"]
     assert "of the trained model" in printed
     # How to go on comes last, once.
     assert printed.replace("a warning\n", "").endswith("command ==\nsource .venv/bin/activate\n")
+    # The first and the last epoch, and warnings.
+    _, first, last, title, *_, warning = printed.splitlines()
+    assert (first, last) == tuple(f"epoch {n} of 3: training loss 0.{n}" for n in (1, 3))
+    assert title == "== Metrics on the text of the test addresses =="
+    assert warning == "a warning"
+    assert "spans" not in printed.splitlines()
     calls, printed = start()
-    assert commands(calls) == ["tag"]
+    assert calls == ["tag"]
     assert "activate" not in printed
-
-
-def test_the_second_call_prints_the_answer_alone(start):
-    start()
-    _calls, printed = start("12 Elm Street, Salem")
+    _, printed = start("12 Elm Street, Salem")
     assert printed == "the entities of 12 Elm Street, Salem\n"
 
 
-def test_training_prints_the_first_and_the_last_epoch_and_its_warnings(start):
-    lines = start()[1].splitlines()
-    assert lines[1] == "epoch 1 of 3: training loss 0.1"
-    assert lines[2] == "epoch 3 of 3: training loss 0.3"
-    assert lines[3] == "== Metrics on the text of the test addresses =="
-    assert lines[-1] == "a warning"
-    assert not [line for line in lines if line == "spans"]
-
-
-def test_an_interrupted_training_goes_on_though_it_left_an_archive(start, run_folder):
-    for name in ("config.json", "training_state_e6_b0.th", "model.tar.gz", "test_metrics.json"):
+@pytest.mark.parametrize(
+    ("files", "failure", "tried", "said", "next_calls"),
+    [
+        ([*CHECKPOINT, "test_metrics.json"], {}, [], "", ["train --recover", "evaluate", "tag"]),
+        (["config.json"], {}, [], "", ["train --force", "evaluate", "tag"]),
+        (
+            CHECKPOINT,
+            {"NEXT_TRAINING": "is_killed_while_archiving"},
+            ["train --recover"],
+            "",
+            ["train --recover", "evaluate", "tag"],
+        ),
+        (
+            [],
+            {"NEXT_EVALUATION": "is_killed"},
+            ["train --force", "evaluate"],
+            "",
+            ["evaluate", "tag"],
+        ),
+        (
+            [],
+            {"NEXT_TRAINING": "fails"},
+            ["train --force"],
+            "repeat the command to continue, or delete runs/us_addresses to start again",
+            ["train --force", "evaluate", "tag"],
+        ),
+    ],
+)
+def test_what_was_broken_off_goes_on(files, failure, tried, said, next_calls, start, run_folder):
+    for name in files:
         (run_folder / name).write_text("interrupted")
+    if failure:
+        calls, printed = start(succeeds=False, **failure)
+        assert calls == tried
+        assert "half" not in printed
+        assert said in printed
     calls, printed = start()
-    assert commands(calls) == ["train --recover", "evaluate", "tag"]
+    assert calls == next_calls
     assert "of the trained model" in printed
-
-
-def test_a_run_without_a_checkpoint_starts_again(start, run_folder):
-    (run_folder / "config.json").write_text('{"cut off')
-    assert commands(start()[0]) == ["train --force", "evaluate", "tag"]
-
-
-def test_an_archive_older_than_the_metrics_is_made_again(start, run_folder):
-    for name in ("config.json", "training_state_e6_b0.th", "model.tar.gz"):
-        (run_folder / name).write_text("interrupted")
-    calls, printed = start(succeeds=False, NEXT_TRAINING="is_killed_while_archiving")
-    assert commands(calls) == ["train --recover"]
-    calls, printed = start()
-    assert commands(calls) == ["train --recover", "evaluate", "tag"]
-    assert "of the trained model" in printed
-
-
-def test_metrics_of_an_evaluation_that_was_killed_are_not_shown(start):
-    calls, printed = start(succeeds=False, NEXT_EVALUATION="is_killed")
-    assert "half" not in printed
-    calls, printed = start()
-    assert commands(calls) == ["evaluate", "tag"]
-    assert "of the trained model" in printed
-
-
-def test_a_training_that_fails_says_what_to_do(start):
-    _calls, printed = start(succeeds=False, NEXT_TRAINING="fails")
-    assert "repeat the command to continue, or delete runs/us_addresses to start again" in printed

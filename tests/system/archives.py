@@ -1,6 +1,7 @@
 """Makes hostile archives out of a good one: by what they hold, by their config, and by chance.
 
-Each tries to write a file, to read one, to run code, to reach the network, or to take all memory.
+Each tries to write a file, to read one, to run code, to reach the network, or to take all memory. What
+changes the members takes the archive and its folder, and what changes the config takes that as a dict.
 """
 
 import functools
@@ -9,8 +10,6 @@ import json
 import socket
 import tarfile
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from hypothesis import strategies as st
 
@@ -19,186 +18,146 @@ from tagger_compat.tar_files import new_archive
 #: What hostile code would leave behind.
 TRACE = "trace-of-an-attack"
 
-Change = Callable[[tarfile.TarFile, Path], None]
-ConfigChange = Callable[[Dict[str, Any]], str]
-
-
-def add_file(name: str, text: str = "attack") -> Change:
-    """Adds a file."""
-
-    def add(archive: tarfile.TarFile, folder: Path) -> None:
-        member = tarfile.TarInfo(name.format(folder=folder))
-        member.size = len(text)
-        archive.addfile(member, io.BytesIO(text.encode()))
-
-    return add
-
-
-def _special(name: str, kind: bytes, target: str = "") -> Change:
-    def add(archive: tarfile.TarFile, folder: Path) -> None:
-        member = tarfile.TarInfo(name)
-        member.type, member.linkname = kind, target.format(folder=folder)
-        member.mode = 0o755
-        archive.addfile(member)
-
-    return add
-
-
-def _all(*changes: Change) -> Change:
-    def add(archive: tarfile.TarFile, folder: Path) -> None:
-        for change in changes:
-            change(archive, folder)
-
-    return add
-
-
-def _zeros(size: int) -> Change:
-    def add(archive: tarfile.TarFile, folder: Path) -> None:
-        member = tarfile.TarInfo("zeros")
-        member.size = size
-        archive.addfile(member, _Zeros())
-
-    return add
-
 
 class _Zeros(io.RawIOBase):
-    def read(self, size: int = -1) -> bytes:
+    def read(self, size=-1):
         return bytes(size)
 
 
-def _sparse(size: int) -> Change:
-    """A member of ten bytes that says that it has many more, as GNU tar does."""
+def add(name, content="attack", kind=tarfile.REGTYPE, link="", size=None, **settings):
+    """Adds a member; `{folder}` in its name and link is the folder of the archive."""
 
-    def add(archive: tarfile.TarFile, folder: Path) -> None:
-        member = tarfile.TarInfo("sparse")
-        member.pax_headers = {
-            "GNU.sparse.size": str(size),
-            "GNU.sparse.numblocks": "1",
-            "GNU.sparse.map": "0,10",
-        }
-        member.size = 10
-        archive.addfile(member, io.BytesIO(b"0123456789"))
-
-    return add
-
-
-def _long_header(archive: tarfile.TarFile, folder: Path) -> None:
-    """A header that says that 600 MB of names follow."""
-    member = tarfile.TarInfo("././@LongLink")
-    member.type, member.size = tarfile.GNUTYPE_LONGNAME, 600 * 2**20
-    archive.addfile(member, _Zeros())
-
-
-def _chain_of_links() -> Iterator[Change]:
-    """Links whose real path is too long for the system, so that nobody sees where the last leads."""
-    path, name = "", "d" * 247
-    for step in "abcdefghijklmnop":
-        yield _special(f"{path}{name}", tarfile.DIRTYPE)
-        yield _special(f"{path}{step}", tarfile.SYMTYPE, name)
-        path += f"{name}/"
-    last = "a/b/c/d/e/f/g/h/i/j/k/l/m/n/o/p/" + "l" * 254
-    yield _special(last, tarfile.SYMTYPE, "../" * 16)
-    yield _special("door", tarfile.SYMTYPE, f"{last}{'/..' * 6}/{{folder}}")
-    yield add_file(f"door/{TRACE}")
-
-
-#: Attacks by what an archive holds besides the model.
-MEMBERS: Dict[str, Change] = {
-    "a name with ..": add_file(f"../{TRACE}"),
-    "a name with .. behind a folder": add_file(f"vocabulary/../../{TRACE}"),
-    "an absolute name": add_file(f"{{folder}}/{TRACE}"),
-    "a symbolic link to a folder": _all(
-        _special("door", tarfile.SYMTYPE, "{folder}"), add_file(f"door/{TRACE}")
-    ),
-    "a symbolic link to a file": _special("vocabulary/link.txt", tarfile.SYMTYPE, "/etc/passwd"),
-    "a hard link to a file": _special("vocabulary/link.txt", tarfile.LNKTYPE, "/etc/passwd"),
-    "a chain of links too long to follow": _all(*_chain_of_links()),
-    "a hard link to a later member": _all(_special("one", tarfile.LNKTYPE, "two"), add_file("two")),
-    "a named pipe": _special("pipe", tarfile.FIFOTYPE),
-    "a device": _special("device", tarfile.CHRTYPE),
-    "a member twice": _all(
-        add_file("vocabulary/more.txt"), add_file("vocabulary/more.txt", "other")
-    ),
-    "the config twice": add_file("./config.json", "{}"),
-    "many empty members": _all(*(add_file(f"empty/{number}", "") for number in range(1100))),
-    "a sparse member": _sparse(10 * 2**30),
-}
-#: Attacks by size, which take seconds to write.
-SIZES: Dict[str, Change] = {
-    "zeros that take little space": _zeros(300 * 2**20),
-    "a header that is too long": _long_header,
-}
-
-
-def _model(config: Dict[str, Any], **model: Any) -> str:
-    return json.dumps({**config, "model": model})
-
-
-def _reader(config: Dict[str, Any], **changes: Any) -> str:
-    return json.dumps({**config, "dataset_reader": {**config["dataset_reader"], **changes}})
-
-
-def _jsonnet(expression: str) -> ConfigChange:
-    return lambda config: json.dumps({**config, "stolen": "HERE"}).replace('"HERE"', expression)
-
-
-def _type(name: str) -> ConfigChange:
-    return lambda config: _model(config, type=name)
-
-
-def _indexed_by(**indexer: Any) -> ConfigChange:
-    return lambda config: _reader(config, token_indexers={"tokens": indexer})
-
-
-def embedded_by(**embedder: Any) -> ConfigChange:
-    """Names an embedder in a list, where AllenNLP leaves the names of pretrained files as they are."""
-
-    def change(config: Dict[str, Any]) -> str:
-        member = {**config["model"], "text_field_embedder": {"token_embedders": {"t": embedder}}}
-        return _model(config, type="sequence_tagger_ensemble", members=[member])
+    def change(archive, folder):
+        member = tarfile.TarInfo(name.format(folder=folder))
+        member.type, member.mode = kind, 0o755
+        member.linkname, member.pax_headers = link.format(folder=folder), settings
+        file = io.BytesIO(content.encode()) if size is None else _Zeros()
+        has_content = kind in (tarfile.REGTYPE, tarfile.GNUTYPE_LONGNAME)
+        if has_content:
+            member.size = len(content) if size is None else size
+        archive.addfile(member, file if has_content else None)
 
     return change
 
 
-#: Attacks by the config. `hostile_module.py` and `secret.txt` lie in the current folder.
-CONFIGS: Dict[str, ConfigChange] = {
-    "a function of a library": lambda config: _model(
-        config, type="os.system", command=f"touch {TRACE}"
+def _all(*changes):
+    def add_all(archive, folder):
+        for change in changes:
+            change(archive, folder)
+
+    return add_all
+
+
+def _chain_of_links():
+    """Links whose real path is too long for the system, so that nobody sees where the last leads."""
+    path, name = "", "d" * 247
+    for step in "abcdefghijklmnop":
+        yield add(f"{path}{name}", kind=tarfile.DIRTYPE)
+        yield add(f"{path}{step}", kind=tarfile.SYMTYPE, link=name)
+        path += f"{name}/"
+    last = "a/b/c/d/e/f/g/h/i/j/k/l/m/n/o/p/" + "l" * 254
+    yield add(last, kind=tarfile.SYMTYPE, link="../" * 16)
+    yield add("door", kind=tarfile.SYMTYPE, link=f"{last}{'/..' * 6}/{{folder}}")
+    yield add(f"door/{TRACE}")
+
+
+#: A member of ten bytes that says that it has many more, as GNU tar does.
+_SPARSE = {
+    "GNU.sparse.size": str(10 * 2**30),
+    "GNU.sparse.numblocks": "1",
+    "GNU.sparse.map": "0,10",
+}
+#: Attacks by what an archive holds besides the model.
+MEMBERS = {
+    "a name with ..": add(f"../{TRACE}"),
+    "a name with .. behind a folder": add(f"vocabulary/../../{TRACE}"),
+    "an absolute name": add(f"{{folder}}/{TRACE}"),
+    "a symbolic link to a folder": _all(
+        add("door", kind=tarfile.SYMTYPE, link="{folder}"), add(f"door/{TRACE}")
     ),
+    "a symbolic link to a file": add("vocabulary/l.txt", kind=tarfile.SYMTYPE, link="/etc/passwd"),
+    "a hard link to a file": add("vocabulary/l.txt", kind=tarfile.LNKTYPE, link="/etc/passwd"),
+    "a chain of links too long to follow": _all(*_chain_of_links()),
+    "a hard link to a later member": _all(add("one", kind=tarfile.LNKTYPE, link="two"), add("two")),
+    "a named pipe": add("pipe", kind=tarfile.FIFOTYPE),
+    "a device": add("device", kind=tarfile.CHRTYPE),
+    "a member twice": _all(add("vocabulary/more.txt"), add("vocabulary/more.txt", "other")),
+    "the config twice": add("./config.json", "{}"),
+    "many empty members": _all(*(add(f"empty/{number}", "") for number in range(1100))),
+    "a sparse member": add("sparse", "0123456789", **_SPARSE),
+}
+#: Attacks by size, which take seconds to write.
+SIZES = {
+    "zeros that take little space": add("zeros", size=300 * 2**20),
+    "a header that is too long": add(
+        "././@LongLink", kind=tarfile.GNUTYPE_LONGNAME, size=600 * 2**20
+    ),
+}
+
+
+def changed(*path, **values):
+    """Sets fields of an object in the config, which a path of keys leads to."""
+
+    def change(config):
+        config = json.loads(json.dumps(config))
+        functools.reduce(lambda each, key: each.setdefault(key, {}), path, config).update(values)
+        return json.dumps(config)
+
+    return change
+
+
+def replaced(key, **value):
+    """Sets an object of the config."""
+    return lambda config: json.dumps({**config, key: value})
+
+
+def embedded_by(**embedder):
+    """Names an embedder in a list, where AllenNLP leaves the names of pretrained files as they are."""
+
+    def change(config):
+        member = {**config["model"], "text_field_embedder": {"token_embedders": {"t": embedder}}}
+        return replaced("model", type="sequence_tagger_ensemble", members=[member])(config)
+
+    return change
+
+
+def _jsonnet(expression):
+    return lambda config: json.dumps({**config, "stolen": "HERE"}).replace('"HERE"', expression)
+
+
+def _type(name):
+    return replaced("model", type=name)
+
+
+def _indexed_by(**indexer):
+    return changed("dataset_reader", token_indexers={"tokens": indexer})
+
+
+_OTHER = {"_pretrained": {"archive_file": "good.tar.gz", "module_path": "encoder"}}
+_SPACY = {"type": "spacy", "language": "en_core_web_nothing"}
+_EMBEDDING = {"type": "embedding", "vocab_namespace": "tokens", "embedding_dim": 2}
+#: Attacks by the config. `hostile_module.py` and `secret.txt` lie in the current folder.
+CONFIGS = {
+    "a function of a library": replaced("model", type="os.system", command=f"touch {TRACE}"),
     "a module of the current folder": _type("hostile_module.Model"),
     "a module whose name is no identifier": _type("hostile-module.Model"),
     "a module whose name starts with a digit": _type("1hostile.Model"),
     "a module whose name is no ASCII": _type("hóstile.Model"),
     "a module whose name has a blank": _type("hostile module.Model"),
     "a module in a folder": _type("hostile_folder.module.Model"),
-    "a reader of the current folder": lambda config: _reader(config, type="hostile-module.Model"),
+    "a reader of the current folder": changed("dataset_reader", type="hostile-module.Model"),
     "a file read by Jsonnet": _jsonnet("importstr '/etc/passwd'"),
     "the environment read by Jsonnet": _jsonnet("std.extVar('HOME')"),
-    "code that comes with a transformer": lambda config: json.dumps(
-        {**config, "tokenizer_kwargs": {"trust_remote_code": True}}
+    "code that comes with a transformer": replaced("tokenizer_kwargs", trust_remote_code=True),
+    "an archive on the network": replaced(
+        "model", type="from_archive", archive_file="http://127.0.0.1:9/model.tar.gz"
     ),
-    "an archive on the network": lambda config: _model(
-        config, type="from_archive", archive_file="http://127.0.0.1:9/model.tar.gz"
-    ),
-    "another archive": lambda config: _model(
-        config, type="from_archive", archive_file="good.tar.gz"
-    ),
-    "a module of another archive": lambda config: _model(
-        config,
-        **{
-            **config["model"],
-            "encoder": {"_pretrained": {"archive_file": "good.tar.gz", "module_path": "encoder"}},
-        },
-    ),
+    "another archive": replaced("model", type="from_archive", archive_file="good.tar.gz"),
+    "a module of another archive": changed("model", encoder=_OTHER),
     "vectors on the network": embedded_by(
-        type="embedding",
-        embedding_dim=2,
-        vocab_namespace="tokens",
-        pretrained_file="https://127.0.0.1:9/vectors.txt",
+        **_EMBEDDING, pretrained_file="https://127.0.0.1:9/vectors.txt"
     ),
-    "vectors in a file": embedded_by(
-        type="embedding", embedding_dim=2, vocab_namespace="tokens", pretrained_file="secret.txt"
-    ),
+    "vectors in a file": embedded_by(**_EMBEDDING, pretrained_file="secret.txt"),
     "our vectors in a file": embedded_by(
         type="word_vectors", embedding_dim=2, pretrained_file="../current/secret.txt"
     ),
@@ -206,42 +165,22 @@ CONFIGS: Dict[str, ConfigChange] = {
     "a transformer that is to be downloaded": _indexed_by(
         type="pretrained_transformer", model_name="nobody/nothing"
     ),
-    "a spaCy model that is to be downloaded": lambda config: json.dumps(
-        {
-            **config,
-            "dataset_reader": {
-                "type": "text_classification_json",
-                "tokenizer": {"type": "spacy", "language": "en_core_web_nothing"},
-            },
-        }
+    "a spaCy model that is to be downloaded": replaced(
+        "dataset_reader", type="text_classification_json", tokenizer=_SPACY
     ),
     "a transformer that brings code": _indexed_by(
         type="pretrained_transformer", model_name="hostile_transformer"
     ),
-    "data in place of the user's": lambda config: json.dumps(
-        {**config, "data_loader": {**config["data_loader"], "data_path": "secret.txt"}}
-    ),
-    "a layer without end": lambda config: _model(
-        config, **{**config["model"], "encoder": {"type": "bilstm", "hidden_size": 60_000}}
-    ),
-    "a list without end": embedded_by(
-        type="embedding", vocab_namespace="tokens", embedding_dim=10**9
-    ),
+    "data in place of the user's": changed("data_loader", data_path="secret.txt"),
+    "a layer without end": changed("model", encoder={"type": "bilstm", "hidden_size": 60_000}),
+    "a list without end": embedded_by(**{**_EMBEDDING, "embedding_dim": 10**9}),
     "words without end": _indexed_by(type="characters", min_padding_length=10**8),
     "brackets without end": lambda config: '{"model": ' + "[" * 100_000,
     "no JSON at all": lambda config: "\x00\x00",
 }
 
-#: What to write into the current folder for these attacks.
-BAIT = {
-    **{
-        f"{name}.py": f"open({TRACE!r}, 'w').close()\nclass Model: pass\n"
-        for name in ("hostile_module", "hostile-module", "1hostile", "hóstile", "hostile module")
-    },
-    "hostile_folder/module.py": f"open({TRACE!r}, 'w').close()\nclass Model: pass\n",
-    "secret.txt": "Lima 1 2\n",
-}
-
+_MODULES = ("hostile_module", "hostile-module", "1hostile", "hóstile", "hostile module")
+_LEAVES_A_TRACE = f"open({TRACE!r}, 'w').close()\n"
 #: What AllenNLP says of a type that it does not know, and we of one in an archive.
 NOT_REGISTERED = "registered name|acceptable choices"
 #: Names of modules in the current folder, and of libraries, spelt in all ways; and what is no name.
@@ -250,30 +189,28 @@ TYPES = st.one_of(
     st.text(max_size=30),
     st.builds(
         "{}{}.{}".format,
-        st.sampled_from([name[:-3] for name in BAIT if name.endswith(".py")] + ["os", "builtins"]),
+        st.sampled_from([*_MODULES, "os", "builtins"]),
         st.sampled_from(["", " ", ".", "\n", "/", ".."]),
         st.sampled_from(["Model", "system", "eval", "__class__", "é"]),
     ),
 )
 
 
-def place_bait(folder: Path) -> None:
+def place_bait(folder):
     """Writes what the attacks by the config want to run and to read."""
+    modules = [f"{name}.py" for name in (*_MODULES, "hostile_folder/module")]
     transformer = transformer_with_code(is_known=False)
-    bait = {**BAIT, **{f"hostile_transformer/{name}": text for name, text in transformer.items()}}
+    bait = {
+        **dict.fromkeys(modules, f"{_LEAVES_A_TRACE}class Model: pass\n"),
+        "secret.txt": "Lima 1 2\n",
+        **{f"hostile_transformer/{name}": text for name, text in transformer.items()},
+    }
     for name, text in bait.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text)
 
 
-def write_archive(
-    good: Path,
-    hostile: Path,
-    member: Optional[Change] = None,
-    config: Optional[ConfigChange] = None,
-    contents: Optional[Callable[[str, bytes], Optional[bytes]]] = None,
-    with_new_checksums: bool = True,
-) -> None:
+def write_archive(good, hostile, member=None, config=None, contents=None, with_new_checksums=True):
     """Writes an archive that differs from a good one in one thing.
 
     Args:
@@ -287,14 +224,13 @@ def write_archive(
     open_new = new_archive if with_new_checksums else functools.partial(tarfile.open, mode="w:gz")
     with tarfile.open(good) as old, open_new(hostile) as new:
         for each in old:
-            file = old.extractfile(each) if each.isfile() else None
-            if file is None:
+            if not each.isfile():
                 new.addfile(each)
                 continue
-            content: Optional[bytes] = file.read()
+            content = old.extractfile(each).read()
             if config is not None and each.name == "config.json":
-                content = config(json.loads(content or b"")).encode()
-            if contents is not None and content is not None:
+                content = config(json.loads(content)).encode()
+            if contents is not None:
                 content = contents(each.name, content)
             if content is not None:
                 each.size = len(content)
@@ -303,8 +239,13 @@ def write_archive(
             member(new, hostile.parent)
 
 
+def of_file(name, change):
+    """Changes the content of one file: for `write_archive`, which passes each."""
+    return lambda each, content: change(content) if each == name else content
+
+
 @contextmanager
-def listening() -> Iterator[List[int]]:
+def listening():
     """Counts connections to the port that it gives first."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(0.05)
@@ -318,7 +259,7 @@ def listening() -> Iterator[List[int]]:
             pass
 
 
-def transformer_with_code(is_known: bool) -> Dict[str, str]:
+def transformer_with_code(is_known):
     """The files of a transformer that comes with a module of its own, which leaves a trace.
 
     Args:
@@ -330,34 +271,28 @@ def transformer_with_code(is_known: bool) -> Dict[str, str]:
         "decoder": {"model_type": "bert"},
         "auto_map": {"AutoConfig": "code.Config", "AutoModel": "code.Model"},
     }
-    tokenizer = {
-        "tokenizer_class": "HostileTokenizer",
-        "auto_map": {"AutoTokenizer": ["code.Tokenizer", "code.Tokenizer"]},
-    }
+    own = {"AutoTokenizer": ["code.Tokenizer", "code.Tokenizer"]}
+    tokenizer = {"tokenizer_class": "HostileTokenizer", "auto_map": own}
     return {
         "config.json": json.dumps(config),
         "tokenizer_config.json": json.dumps(tokenizer),
-        "code.py": f"open({TRACE!r}, 'w').close()\nclass Config: pass\nModel = Tokenizer = Config\n",
+        "code.py": f"{_LEAVES_A_TRACE}class Config: pass\nModel = Tokenizer = Config\n",
         "model.safetensors": "",
     }
 
 
-def carried(folder: str, is_known: bool) -> Change:
+def carried(folder, is_known):
     """Adds such a transformer to an archive, in a folder such as `fine_tuned/name`."""
     files = transformer_with_code(is_known)
-    return _all(*(add_file(f"{folder}/{name}", text) for name, text in files.items()))
+    return _all(*(add(f"{folder}/{name}", text) for name, text in files.items()))
 
 
-def uses_carried(indexer: str) -> ConfigChange:
+def uses_carried(indexer):
     """Lets an archive use the transformer `name` that it carries."""
     return _indexed_by(type=indexer, model_name="name")
 
 
-def embeds_carried(embedder: str) -> ConfigChange:
+def embeds_carried(embedder):
     """As `uses_carried`, for the model alone."""
-
-    def change(config: Dict[str, Any]) -> str:
-        embedders = {"token_embedders": {"tokens": {"type": embedder, "model_name": "name"}}}
-        return _model(config, **{**config["model"], "text_field_embedder": embedders})
-
-    return change
+    embedders = {"tokens": {"type": embedder, "model_name": "name"}}
+    return changed("model", text_field_embedder={"token_embedders": embedders})

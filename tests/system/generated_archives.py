@@ -10,40 +10,32 @@ import io
 import json
 import pickle
 import pickletools
-import random
 import struct
 import tarfile
 import zipfile
 from collections import OrderedDict
-from typing import Any, Callable, Dict, List, Optional
 
 import torch
 
-Members = Dict[str, bytes]
-Kind = Callable[[random.Random, Dict[str, Members]], bytes]
-
 #: Kinds of archives by their names.
-KINDS: Dict[str, Kind] = {}
+KINDS = {}
 _BIG = [10**5, 10**6, 10**7, 10**9, 2**31 - 1, 2**31, 2**40, 2**63, 10**30]
+_NO_NUMBERS = [1e9, 1e308, float("inf"), float("nan"), 0, -1, True, None, "1" * 5000]
 _BLOCK = 512
 
 
-def _kind(make: Kind) -> Kind:
+def _kind(make):
     KINDS[make.__name__] = make
     return make
 
 
-def read_members(path: Any) -> Members:
+def read_members(path):
     """Returns the files of an archive."""
     with tarfile.open(path) as archive:
-        return {
-            each.name: archive.extractfile(each).read()  # type: ignore[union-attr]
-            for each in archive
-            if each.isfile()
-        }
+        return {each.name: archive.extractfile(each).read() for each in archive if each.isfile()}
 
 
-def packed(members: Members, before: bytes = b"", after: bytes = b"", level: int = 6) -> bytes:
+def packed(members, before=b"", after=b"", level=6):
     """Returns the archive of some files, with checksums as an attacker makes them.
 
     Args:
@@ -52,29 +44,23 @@ def packed(members: Members, before: bytes = b"", after: bytes = b"", level: int
         after: Raw blocks after them.
         level: The level of compression.
     """
-    members = dict(members)
-    meta = members.pop("meta!", None)
-    members.pop("meta.json", None)
-    checksums = {name: hashlib.sha256(each).hexdigest() for name, each in members.items()}
-    if meta is None:
-        meta = json.dumps({"version": "2.10.1", "checksums": checksums}).encode()
+    files = {name: each for name, each in members.items() if name not in ("meta!", "meta.json")}
+    checksums = {name: hashlib.sha256(each).hexdigest() for name, each in files.items()}
+    own = json.dumps({"version": "2.10.1", "checksums": checksums}).encode()
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as archive:
-        for name, content in {**members, "meta.json": meta}.items():
+        for name, content in {**files, "meta.json": members.get("meta!", own)}.items():
             member = tarfile.TarInfo(name)
             member.size = len(content)
             archive.addfile(member, io.BytesIO(content))
-        archive.fileobj.write(after)  # type: ignore[union-attr]
+        archive.fileobj.write(after)
     return gzip.compress(before + out.getvalue(), level)
 
 
-def header(
-    name: str, kind: bytes, content: bytes = b"", size: Optional[int] = None, link: str = ""
-) -> bytes:
+def header(name, kind, content=b"", size=None, link=""):
     """Returns a raw member of a tar file, which may lie about its size."""
     member = tarfile.TarInfo(name)
-    member.type, member.linkname = kind, link
-    member.size = 0
+    member.type, member.linkname, member.size = kind, link, 0
     block = bytearray(member.tobuf(tarfile.GNU_FORMAT, errors="surrogateescape")[:_BLOCK])
     number = len(content) if size is None else size
     block[124:136] = b"%011o\0" % number if number < 8**11 else b"\x80" + number.to_bytes(11, "big")
@@ -83,17 +69,20 @@ def header(
     return bytes(block) + content + bytes(-len(content) % _BLOCK)
 
 
-def _with_config(members: Members, change: Callable[[Dict[str, Any]], Any]) -> Members:
-    config = json.loads(members["config.json"])
-    return {**members, "config.json": json.dumps(change(config) or config).encode()}
-
-
-def _changed(members: Members, end: str, change: Callable[[Any], Any]) -> Members:
-    """Changes a JSON file whose name ends so."""
-    (name,) = (each for each in members if each.endswith(end))
+def _with_json(members, end, change):
+    """Changes the JSON file of this name, or else the one whose name ends so."""
+    name = end if end in members else next(each for each in members if each.endswith(end))
     value = json.loads(members[name])
-    new = change(value)
-    return {**members, name: json.dumps(value if new is None else new).encode()}
+    change(value)
+    return packed({**members, name: json.dumps(value).encode()})
+
+
+def _of_type(kind, **settings):
+    return {"type": kind, **settings}
+
+
+def _transformer(draw, good):
+    return good[draw.choice(["fine-tuned", "frozen"])]
 
 
 # Headers
@@ -104,8 +93,7 @@ def a_pax_number_of_many_digits(draw, good):
     digits = b"9" * draw.choice([30, 5000, 90_000, 10**6])
     key = draw.choice([b"size", b"mtime", b"uid", b"GNU.sparse.size", b"path"])
     text = b" " + key + b"=" + digits + b"\n"
-    length = len(text) + len(str(len(text) + 7))
-    content = b"%d" % length + text
+    content = b"%d" % (len(text) + len(str(len(text) + 7))) + text
     kind = draw.choice([tarfile.XHDTYPE, tarfile.XGLTYPE])
     return packed(good["toy"], before=header("pax", kind, content))
 
@@ -125,9 +113,8 @@ def many_pax_records(draw, good):
 
 @_kind
 def a_header_that_lies_about_its_size(draw, good):
-    kind = draw.choice(
-        [tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, b"0", b"S"]
-    )
+    names = [tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK]
+    kind = draw.choice([tarfile.XHDTYPE, *names, b"0", b"S"])
     return packed(good["toy"], before=header("big", kind, b"", draw.choice(_BIG[:-1])))
 
 
@@ -149,12 +136,9 @@ def many_members(draw, good):
 
 @_kind
 def links_and_devices(draw, good):
-    kind = draw.choice(
-        [b"1", b"2", b"3", b"4", b"5", b"6", b"7", b"S", b"V", b"M", b"A", b"x", b"K"]
-    )
-    name = draw.choice(
-        ["vocabulary", "vocabulary/x.txt", "config.json", "weights.th", "a", ".", "fine_tuned"]
-    )
+    kind = draw.choice("1 2 3 4 5 6 7 S V M A x K".split()).encode()
+    names = "vocabulary vocabulary/x.txt config.json weights.th a . fine_tuned"
+    name = draw.choice(names.split())
     target = draw.choice(["/etc/passwd", "..", ".", "config.json", "vocabulary/../../x", "", name])
     raw = header(name, kind, draw.choice([b"", b"12345"]), link=target)
     return packed(good["toy"], **{draw.choice(["before", "after"]): raw})
@@ -163,11 +147,8 @@ def links_and_devices(draw, good):
 @_kind
 def zeros(draw, good):
     size = draw.choice([2**20, 2**26, 2**27, 2**28 - 2**22])
-    name = draw.choice(
-        (
-            "x vocabulary/x.txt vocabulary/x config.json meta! weights.th vocabulary/tokens.txt"
-        ).split()
-    )
+    names = "x vocabulary/x.txt vocabulary/x config.json meta! weights.th vocabulary/tokens.txt"
+    name = draw.choice(names.split())
     content = draw.choice([b"\0", b"\n", b" ", b"a\n", b"[", b"{}", b"9"]) * size
     return packed({**good["toy"], name: content[:size]})
 
@@ -190,6 +171,12 @@ def bytes_that_are_no_archive(draw, good):
 # JSON
 
 
+def _with_more(members, text):
+    """Adds a field of this text to the config."""
+    config = members["config.json"].decode().rstrip()[:-1] + f', "more": {text}}}'
+    return packed({**members, "config.json": config.encode()})
+
+
 @_kind
 def deep_or_wide_json(draw, good):
     number = draw.choice([40, 100, 900, 10_000, 200_000, 2**19])
@@ -208,38 +195,20 @@ def deep_or_wide_json(draw, good):
     )
     place = draw.choice(["config.json", "meta!", "inside", "checksums"])
     if place == "inside":
-        config = good["toy"]["config.json"].decode().rstrip()[:-1] + f', "more": {text}}}'
-        return packed({**good["toy"], "config.json": config.encode()})
+        return _with_more(good["toy"], text)
     if place == "checksums":
-        return packed(
-            {**good["toy"], "meta!": f'{{"version": "2.10.1", "checksums": {text}}}'.encode()}
-        )
+        place, text = "meta!", f'{{"version": "2.10.1", "checksums": {text}}}'
     return packed({**good["toy"], place: text.encode()})
 
 
 @_kind
 def a_number_in_the_config(draw, good):
-    value = draw.choice(
-        [
-            *_BIG,
-            *(-each for each in _BIG),
-            1e9,
-            1e308,
-            float("inf"),
-            float("nan"),
-            0,
-            -1,
-            True,
-            None,
-            "1" * 5000,
-        ]
-    )
-    members = good[draw.choice(list(good))]
+    value = draw.choice([*_BIG, *(-each for each in _BIG), *_NO_NUMBERS])
 
-    def change(config: Any) -> None:
-        places: List[Any] = []
+    def change(config):
+        places = []
 
-        def collect(each: Any) -> None:
+        def collect(each):
             if isinstance(each, (dict, list)):
                 for key in each if isinstance(each, dict) else range(len(each)):
                     if type(each[key]) in (int, float, bool):
@@ -250,113 +219,67 @@ def a_number_in_the_config(draw, good):
         container, key = draw.choice(places)
         container[key] = value
 
-    return packed(_with_config(members, change))
+    return _with_json(good[draw.choice(list(good))], "config.json", change)
+
+
+_PATHS = (
+    "/etc/passwd secret.txt ../secret.txt file:///etc/passwd /proc/self/environ /dev/zero /dev/stdin "
+    "/proc/self/root/etc/passwd http://127.0.0.1:9/x secret.h5 (a.zip)#b secret.txt!x ~/.bashrc /tmp "
+    "hf://a/b memory://x /proc/kcore"
+)
+_KEYS_OF_PATHS = (
+    "pretrained_file model_name directory archive_file weight_file options_file vocab_path "
+    "serialization_dir embedding_sources gguf_file initializer cache_folder"
+)
+_EMBEDDERS = (
+    "embedding word_vectors lexicon elmo_token_embedder pretrained_transformer "
+    "pretrained_transformer_mismatched frozen_transformer transformer"
+)
 
 
 @_kind
 def a_path_in_the_config(draw, good):
-    path = draw.choice(
-        [
-            "/etc/passwd",
-            "secret.txt",
-            "../secret.txt",
-            "file:///etc/passwd",
-            "/proc/self/environ",
-            "/dev/zero",
-            "/dev/stdin",
-            "/proc/self/root/etc/passwd",
-            "http://127.0.0.1:9/x",
-            "secret.h5",
-            "(a.zip)#b",
-            "secret.txt!x",
-            "~/.bashrc",
-            "/tmp",
-            "hf://a/b",
-            "memory://x",
-            "\0",
-            "a" * 5000,
-            "/proc/kcore",
-        ]
-    )
-    key = draw.choice(
-        (
-            "pretrained_file model_name directory archive_file weight_file options_file "
-            "vocab_path serialization_dir embedding_sources gguf_file initializer "
-            "cache_folder"
-        ).split()
-    )
-    kind = draw.choice(
-        (
-            "embedding word_vectors lexicon elmo_token_embedder pretrained_transformer "
-            "pretrained_transformer_mismatched frozen_transformer transformer"
-        ).split()
-    )
-    embedder = {"type": kind, "embedding_dim": 2, "names": ["a"], key: path}
-    embedder = {
-        name: each
-        for name, each in embedder.items()
-        if draw.random() < 0.9 or name in ("type", key)
-    }
+    path = draw.choice([*_PATHS.split(), "\0", "a" * 5000])
+    key, kind = draw.choice(_KEYS_OF_PATHS.split()), draw.choice(_EMBEDDERS.split())
+    others = {"embedding_dim": 2, "names": ["a"]}
+    kept = {name: each for name, each in others.items() if draw.random() < 0.9}
+    embedder = _of_type(kind, **kept, **{key: path})
 
-    def change(config: Any) -> None:
+    def change(config):
         if draw.random() < 0.3:
-            config["vocabulary"] = {"type": "from_files", key: path}
+            config["vocabulary"] = _of_type("from_files", **{key: path})
         elif draw.random() < 0.3:
             config["dataset_reader"][key] = path
         else:
-            member = {
-                **config["model"],
-                "text_field_embedder": {"token_embedders": {"t": embedder}},
-            }
-            config["model"] = {"type": "sequence_tagger_ensemble", "members": [member]}
+            embedders = {"token_embedders": {"t": embedder}}
+            member = {**config["model"], "text_field_embedder": embedders}
+            config["model"] = _of_type("sequence_tagger_ensemble", members=[member])
 
-    return packed(_with_config(good["toy"], change))
+    return _with_json(good["toy"], "config.json", change)
 
 
 @_kind
 def many_layers(draw, good):
     number = draw.choice([100, 3000, 8000])
+    deep = {"input_dim": 1, "num_layers": number, "hidden_dims": 1, "activations": "relu"}
+    sizes = {"input_size": 1, "num_layers": number}
+    encoder = draw.choice(
+        [
+            None,
+            _of_type("stacked_bidirectional_lstm", **sizes, hidden_size=1),
+            _of_type("feedforward", feedforward=deep),
+            _of_type("lstm", **sizes, hidden_size=number),
+        ]
+    )
 
-    def change(config: Any) -> None:
-        draw.choice(
-            [
-                lambda: config["model"].update(
-                    encoder={
-                        "type": "stacked_bidirectional_lstm",
-                        "input_size": 1,
-                        "hidden_size": 1,
-                        "num_layers": number,
-                    }
-                ),
-                lambda: config.update(
-                    model={
-                        "type": "sequence_tagger_ensemble",
-                        "members": [config["model"]] * min(number, 800),
-                    }
-                ),
-                lambda: config["model"].update(
-                    encoder={
-                        "type": "feedforward",
-                        "feedforward": {
-                            "input_dim": 1,
-                            "num_layers": number,
-                            "hidden_dims": 1,
-                            "activations": "relu",
-                        },
-                    }
-                ),
-                lambda: config["model"].update(
-                    encoder={
-                        "type": "lstm",
-                        "input_size": 1,
-                        "hidden_size": number,
-                        "num_layers": number,
-                    }
-                ),
-            ]
-        )()
+    def change(config):
+        if encoder is None:
+            members = [config["model"]] * min(number, 800)
+            config["model"] = _of_type("sequence_tagger_ensemble", members=members)
+        else:
+            config["model"]["encoder"] = encoder
 
-    return packed(_with_config(good["toy"], change))
+    return _with_json(good["toy"], "config.json", change)
 
 
 @_kind
@@ -372,61 +295,88 @@ def jsonnet(draw, good):
             "function(x) x",
         ]
     )
-    config = good["toy"]["config.json"].decode().rstrip()[:-1] + f', "more": {text}}}'
-    return packed({**good["toy"], "config.json": draw.choice([config, text]).encode()})
+    if draw.random() < 0.5:
+        return _with_more(good["toy"], text)
+    return packed({**good["toy"], "config.json": text.encode()})
 
 
 @_kind
 def a_vocabulary(draw, good):
-    name = draw.choice(
-        "labels.txt tokens.txt x x.json ../x.txt non_padded_namespaces.txt *x.txt".split()
-    )
+    names = "labels.txt tokens.txt x x.json ../x.txt non_padded_namespaces.txt *x.txt"
+    name = draw.choice(names.split())
     number = draw.choice([10, 10**5, 2 * 10**6, 6 * 10**6])
-    content = draw.choice(
-        [
-            lambda: b"\n" * number,
-            lambda: b"\n".join(b"%x" % n for n in range(number)),
-            lambda: b"\xff" * number,
-            lambda: "\U0001f600".encode() * number,
-            lambda: b"\r" * number,
-            lambda: b"a\n\n" * number,
-        ]
-    )()
+    part = draw.choice([b"\n", None, b"\xff", "\U0001f600".encode(), b"\r", b"a\n\n"])
+    content = b"\n".join(b"%x" % n for n in range(number)) if part is None else part * number
     return packed({**good["toy"], f"vocabulary/{name}": content}, level=1)
 
 
 # Weights
 
 
-class _Reduce:
-    def __init__(self, function: Any, *arguments: Any) -> None:
+class Reduced:
+    """What is pickled as the call of a function."""
+
+    def __init__(self, function, *arguments):
         self._value = function, arguments
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self):
         return self._value
+
+
+def pickled_tensor(names, size, stride, offset, stored):
+    """A pickle of tensors with these names, all in one storage that is said to have `stored` numbers."""
+    storage, out = object(), io.BytesIO()
+
+    class Pickler(pickle.Pickler):
+        def persistent_id(self, value):
+            # The numbers of the storage are those of a file.
+            return ("storage", torch.FloatStorage, "0", "cpu", stored) if value is storage else None
+
+    rebuild, empty = torch._utils._rebuild_tensor_v2, OrderedDict()
+    tensor = Reduced(rebuild, storage, offset, size, stride, False, empty)
+    Pickler(out, 2).dump(dict.fromkeys(names, tensor))
+    return out.getvalue()
+
+
+def _with_weights(draw, good, description, records=None):
+    """Replaces the weights by a description of tensors, in the older format or in the newer."""
+    if draw.random() < 0.3:
+        start = (0x1950A86A20F9469CFC6C, 1001, {"little_endian": True})
+        parts = [*(pickle.dumps(each, 2) for each in start), description, pickle.dumps([], 2)]
+        return packed({**good["toy"], "weights.th": b"".join(parts)})
+    out = io.BytesIO()
+    compression = draw.choice([zipfile.ZIP_STORED] * 4 + [zipfile.ZIP_DEFLATED])
+    files = {"data.pkl": description, "version": b"3\n", "byteorder": b"little"}
+    with zipfile.ZipFile(out, "w", compression) as archive:
+        for name, content in {**files, **(records or {"data/0": bytes(16)})}.items():
+            archive.writestr(f"archive/{name}", content)
+    content = out.getvalue()
+    if records and draw.random() < 0.3:  # Its directory lies elsewhere.
+        end = 0, 0, 65535, 65535, draw.choice([0, 2**31]), draw.choice([0, 7]), 0
+        content = content[:-22] + struct.pack("<4s4H2IH", b"PK\5\6", *end)
+    return packed({**good["toy"], "weights.th": content})
 
 
 @_kind
 def a_pickle_that_asks_for_memory(draw, good):
     value = draw.choice(
         [
-            _Reduce(bytearray, 6 * 10**9),
-            _Reduce(print, "hostile"),
-            _Reduce(bytes, 6 * 10**9),
-            _Reduce(torch.zeros, 10**9),
-            _Reduce(torch.Size, [10**9] * 3),
-            _Reduce(OrderedDict, [("a", 1)] * 10**5),
-            _Reduce(set, list(range(10**5))),
-            _Reduce(getattr, OrderedDict, "x"),
-            _Reduce(torch.device, "cuda:99999"),
+            Reduced(bytearray, 6 * 10**9),
+            Reduced(print, "hostile"),
+            Reduced(bytes, 6 * 10**9),
+            Reduced(torch.zeros, 10**9),
+            Reduced(torch.Size, [10**9] * 3),
+            Reduced(OrderedDict, [("a", 1)] * 10**5),
+            Reduced(set, list(range(10**5))),
+            Reduced(getattr, OrderedDict, "x"),
+            Reduced(torch.device, "cuda:99999"),
             [[]] * 10**6,
             {"a": b"b" * 10**6},
             2**80000,
             functools.reduce(lambda inner, _: [inner], range(300), []),
         ]
     )
-    protocol = draw.choice([2, 3, 4, 5])
-    return packed({**good["toy"], "weights.th": _weights(draw, pickle.dumps(value, protocol))})
+    return _with_weights(draw, good, pickle.dumps(value, draw.choice([2, 3, 4, 5])))
 
 
 @_kind
@@ -435,108 +385,48 @@ def a_pickle_of_opcodes(draw, good):
     arguments = [b"", b"\xff\xff\xff\x7f", b"\x01", b"a\n", b"os\nsystem\n"]
     number = draw.choice([3, 30, 300])
     some = b"".join(draw.choice(codes) + draw.choice(arguments) for _ in range(number))
-    many = draw.choice([b"]", b"}", b"(", b")", b"N", b"]0", b"X\0\0\0\0"]) * draw.choice(
-        [10**5, 2 * 10**6, 10**7]
-    )
-    return packed(
-        {
-            **good["toy"],
-            "weights.th": _weights(draw, b"\x80\x02" + draw.choice([some, many]) + b"."),
-        }
-    )
-
-
-def _weights(draw: random.Random, description: bytes, records: Optional[Members] = None) -> bytes:
-    if draw.random() < 0.3:
-        start = [
-            pickle.dumps(each, 2)
-            for each in (0x1950A86A20F9469CFC6C, 1001, {"little_endian": True})
-        ]
-        return b"".join([*start, description, pickle.dumps([], 2)])
-    out = io.BytesIO()
-    compression = draw.choice([zipfile.ZIP_STORED] * 4 + [zipfile.ZIP_DEFLATED])
-    with zipfile.ZipFile(out, "w", compression) as archive:
-        archive.writestr("archive/data.pkl", description)
-        archive.writestr("archive/version", "3\n")
-        archive.writestr("archive/byteorder", "little")
-        for name, content in (records or {"archive/data/0": bytes(16)}).items():
-            archive.writestr(name, content)
-    return out.getvalue()
+    number = draw.choice([10**5, 2 * 10**6, 10**7])
+    many = draw.choice([b"]", b"}", b"(", b")", b"N", b"]0", b"X\0\0\0\0"]) * number
+    return _with_weights(draw, good, b"\x80\x02" + draw.choice([some, many]) + b".")
 
 
 @_kind
 def tensors_that_lie(draw, good):
     """Says other things of the storages and the tensors than there are."""
     number = draw.choice([1, 4, 10**6, 10**9, 2**40, 2**62])
-    size = draw.choice(
-        [(4,), (number,), (number, number), (-1,), (1,) * 100, (0, number), (2**31,) * 4]
-    )
-    stride = draw.choice([(1,) * len(size), (0,) * len(size), (-1,) * len(size)])
-    stored = draw.choice([4, number])
-
-    storage = object()
-
-    class Pickler(pickle.Pickler):
-        def persistent_id(self, value: Any) -> Any:
-            # The numbers of the storage are those of a file.
-            return ("storage", torch.FloatStorage, "0", "cpu", stored) if value is storage else None
-
-    tensor = _Reduce(
-        torch._utils._rebuild_tensor_v2,
-        storage,
-        draw.choice([0, number]),
-        size,
-        stride,
-        False,
-        OrderedDict(),
-    )
-    out = io.BytesIO()
-    names = list(torch.load(io.BytesIO(good["toy"]["weights.th"]), weights_only=True))
-    Pickler(out, 2).dump(dict.fromkeys(names, tensor))
-    return packed({**good["toy"], "weights.th": _weights(draw, out.getvalue())})
+    sizes = [(4,), (number,), (number, number), (-1,), (1,) * 100, (0, number), (2**31,) * 4]
+    size = draw.choice(sizes)
+    stride = draw.choice([1, 0, -1])
+    offset, stored = draw.choice([0, number]), draw.choice([4, number])
+    names = torch.load(io.BytesIO(good["toy"]["weights.th"]), weights_only=True)
+    description = pickled_tensor(names, size, (stride,) * len(size), offset, stored)
+    return _with_weights(draw, good, description)
 
 
 @_kind
 def a_zip_of_many_members(draw, good):
-    number = draw.choice([100, 20_000, 60_000])
-    records = {f"archive/data/{n}": b"" for n in range(number)}
-    content = _weights(draw, pickle.dumps({}, 2), records)
-    if draw.random() < 0.3:  # Its directory lies elsewhere.
-        end = struct.pack(
-            "<4s4H2IH",
-            b"PK\5\6",
-            0,
-            0,
-            65535,
-            65535,
-            draw.choice([0, 2**31]),
-            draw.choice([0, 7]),
-            0,
-        )
-        content = content[:-22] + end
-    return packed({**good["toy"], "weights.th": content})
+    records = {f"data/{n}": b"" for n in range(draw.choice([100, 20_000, 60_000]))}
+    return _with_weights(draw, good, pickle.dumps({}, 2), records)
 
 
 @_kind
 def other_weights(draw, good):
     """Weights of other names, shapes and values, and thousands of them."""
     weights = torch.load(io.BytesIO(good["toy"]["weights.th"]), weights_only=True)
-    choice = draw.randrange(5)
-    if choice == 0:
-        weights = {name: torch.zeros(1).expand(10**9) for name in weights}
-    elif choice == 1:
-        weights = {
-            name: torch.full_like(each.float(), float("nan")) for name, each in weights.items()
-        }
-    elif choice == 2:
-        shared = torch.zeros(1)
-        weights = {f"{'x' * 50}{n}": shared for n in range(draw.choice([1000, 15_000, 30_000]))}
-    elif choice == 3:
-        weights = {
-            name: each.to_sparse() if each.dim() == 2 else each for name, each in weights.items()
-        }
+    change = draw.choice(
+        [
+            None,
+            lambda each: torch.zeros(1).expand(10**9),
+            lambda each: torch.full_like(each.float(), float("nan")),
+            lambda each: each.to_sparse() if each.dim() == 2 else each,
+            lambda each: each.reshape(-1)[:1].clone(),
+        ]
+    )
+    if change is None:
+        number = draw.choice([1000, 15_000, 30_000])
+        weights = dict.fromkeys((f"{'x' * 50}{n}" for n in range(number)), torch.zeros(1))
     else:
-        weights = {name: each.reshape(-1)[:1].clone() for name, each in weights.items()}
+        weights = {name: change(each) for name, each in weights.items()}
     out = io.BytesIO()
     torch.save(weights, out, _use_new_zipfile_serialization=draw.random() < 0.7)
     return packed({**good["toy"], "weights.th": out.getvalue()})
@@ -544,247 +434,170 @@ def other_weights(draw, good):
 
 # Transformers
 
+_SETTINGS = (
+    "num_labels auto_map gguf_file attn_implementation quantization_config id2label _name_or_path "
+    "torch_dtype rope_scaling source special_tokens chunk_size_feed_forward _attn_implementation "
+    "per_layer_config num_hidden_layers problem_type"
+)
+_KINDS_OF_TRANSFORMERS = (
+    "roberta deberta-v2 t5 longformer gpt2 clip encoder-decoder llama modernbert albert timm_wrapper "
+    "a/b mobilebert"
+)
+_FILES = (
+    "tokenizer_config.json pytorch_model.bin modeling.py vocab.txt model.gguf chat_template.jinja "
+    "model.safetensors.index.json generation_config.json a/b.json .hidden config.json.bak"
+)
+
 
 @_kind
 def a_setting_of_a_transformer(draw, good):
-    kind = draw.choice(["fine-tuned", "frozen"])
-    value = draw.choice(
-        [
-            *_BIG,
-            0,
-            -1,
-            1e9,
-            float("nan"),
-            None,
-            "../x",
-            "/etc/passwd",
-            "a" * 10**5,
-            [1] * 10**5,
-            {"a": {"b": 1}},
-            "gelu",
-            True,
-            {str(n): "x" for n in range(10**4)},
-        ]
-    )
+    texts = ["../x", "/etc/passwd", "a" * 10**5, "gelu"]
+    objects = [[1] * 10**5, {"a": {"b": 1}}, {str(n): "x" for n in range(10**4)}]
+    value = draw.choice([*_BIG, 0, -1, 1e9, float("nan"), None, True, *texts, *objects])
 
-    def change(config: Any) -> None:
-        other = (
-            "num_labels auto_map gguf_file attn_implementation quantization_config id2label "
-            "_name_or_path torch_dtype rope_scaling source special_tokens "
-            "chunk_size_feed_forward _attn_implementation per_layer_config num_hidden_layers "
-            "problem_type"
-        ).split()
-        config[draw.choice([*config, *other])] = value
+    def change(config):
+        config[draw.choice([*config, *_SETTINGS.split()])] = value
 
-    return packed(_changed(good[kind], "/config.json", change))
+    return _with_json(_transformer(draw, good), "/config.json", change)
 
 
 @_kind
 def another_kind_of_transformer(draw, good):
-    kind = draw.choice(["fine-tuned", "frozen"])
-    other = draw.choice(
-        [
-            "roberta",
-            "deberta-v2",
-            "t5",
-            "longformer",
-            "gpt2",
-            "clip",
-            "encoder-decoder",
-            "llama",
-            "modernbert",
-            "albert",
-            "timm_wrapper",
-            "a/b",
-            "",
-            None,
-            5,
-            "mobilebert",
-        ]
-    )
-    return packed(
-        _changed(good[kind], "/config.json", lambda config: config.update(model_type=other))
-    )
+    other = draw.choice([*_KINDS_OF_TRANSFORMERS.split(), "", None, 5])
+    members = _transformer(draw, good)
+    return _with_json(members, "/config.json", lambda config: config.update(model_type=other))
 
 
 @_kind
 def another_file_of_a_transformer(draw, good):
     kind, parent = draw.choice([("fine-tuned", "fine_tuned"), ("frozen", "transformers")])
-    file = draw.choice(
-        (
-            "tokenizer_config.json pytorch_model.bin modeling.py vocab.txt model.gguf "
-            "chat_template.jinja model.safetensors.index.json generation_config.json a/b.json "
-            ".hidden config.json.bak"
-        ).split()
-    )
     text = draw.choice([b"{}", b"a", b'{"fast_tokenizer_files": ["../../x"]}'])
-    return packed({**good[kind], f"{parent}/transformer/{file}": text})
+    return packed({**good[kind], f"{parent}/transformer/{draw.choice(_FILES.split())}": text})
+
+
+def _in_a_sequence(kind, rules):
+    return _of_type("Sequence", **{kind: rules})
+
+
+def _normalizers(draw, many, text):
+    replace = _of_type("Replace", pattern={"String": "a"}, content=text)
+    table = draw.choice(["", "AAAA", "AAAAAA" * many, "/////w==", "gAAAAA" + "A" * many])
+    nested = functools.reduce(
+        lambda inner, _: _in_a_sequence("normalizers", [inner]), range(200), _of_type("NFC")
+    )
+    return [
+        _in_a_sequence("normalizers", [replace] * draw.choice([1, 3, 50])),
+        _of_type("Replace", pattern={"Regex": "(a*)*b"}, content=""),
+        _of_type("Replace", pattern={"String": ""}, content="b"),
+        _of_type("Prepend", prepend=text),
+        _in_a_sequence("normalizers", [_of_type("Prepend", prepend="aaaa")] * many),
+        _in_a_sequence("normalizers", [_of_type("ByteLevel")] * 40),
+        _in_a_sequence("normalizers", [_of_type("NFKD")] * 40),
+        _of_type("Precompiled", precompiled_charsmap=table),
+        _of_type("Unknown"),
+        _in_a_sequence("normalizers", []),
+        nested,
+    ]
+
+
+def _pre_tokenizers(draw, many, text):
+    bytes_ = _of_type("ByteLevel", add_prefix_space=True, trim_offsets=True, use_regex=True)
+    return [
+        _of_type("Split", pattern={"Regex": "(x+x+)+y"}, behavior="Isolated", invert=False),
+        _in_a_sequence("pretokenizers", [bytes_] * 30),
+        _of_type("Metaspace", replacement="ab", prepend_scheme="always", split=True),
+        _of_type("CharDelimiterSplit", delimiter="a"),
+    ]
+
+
+def _post_processors(draw, many, text):
+    piece = {"SpecialToken": {"id": "[CLS]", "type_id": 0}}
+    sequence = {"Sequence": {"id": "A", "type_id": 0}}
+
+    def template(single, number):
+        special = {"id": "[CLS]", "ids": [2] * number, "tokens": ["[CLS]"] * number}
+        tokens = {"pair": [sequence], "special_tokens": {"[CLS]": special}}
+        return _of_type("TemplateProcessing", single=single, **tokens)
+
+    bert = _of_type("BertProcessing", sep=["[SEP]", 3], cls=["[CLS]", 2])
+    return [
+        template([*[piece] * many, sequence], 1),
+        template([piece, *[sequence] * many], many),
+        _in_a_sequence("processors", [bert] * many),
+        _of_type("BertProcessing", sep=["[SEP]", 10**9], cls=["[CLS]", 2**32 - 1]),
+    ]
+
+
+def _added_tokens(draw, many, text):
+    flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "special"), False)
+    return [
+        [
+            {"id": number, "content": content, "normalized": True, **flags}
+            for number, content in each
+        ]
+        for each in (
+            [(5 + n, f"{text}{n}") for n in range(50)],
+            [(draw.choice([0, 10**9, -1, 1.5]), "a")],
+            [(n, "") for n in range(many)],
+        )
+    ]
+
+
+def _padding(draw, many, text):
+    settings = {"direction": "Right", "pad_id": 0, "pad_type_id": 0, "pad_token": "[PAD]"}
+    fixed = {"Fixed": draw.choice(_BIG[:5])}
+    return [
+        {"strategy": fixed, "pad_to_multiple_of": None, **settings},
+        {"strategy": "BatchLongest", "pad_to_multiple_of": 10**9, **settings},
+    ]
+
+
+def _models(draw, many, text):
+    unknown = draw.choice([0, 10**9, None])
+    pairs = {"vocab": {"a": 0, "b": 10**9}, "merges": [["a", "b"]] * many}
+    pieces = {"continuing_subword_prefix": text, "max_input_chars_per_word": 10**9}
+    return [
+        _of_type("Unigram", unk_id=unknown, vocab=[["a", float("nan")]] * many),
+        _of_type("Unigram", unk_id=0, vocab=[["a" * n, 0.0] for n in range(1, 400)]),
+        _of_type("BPE", **pairs, dropout=0.5),
+        _of_type("WordPiece", vocab={"a": 0}, unk_token=text, **pieces),
+        _of_type("WordLevel", vocab={str(n): n for n in range(many)}, unk_token="x"),
+        _of_type("Unigram", vocab=[]),
+        [],
+    ]
+
+
+def _others(draw, many, text):
+    limits = {"max_length": 0, "strategy": "LongestFirst", "stride": 10**9}
+    return [
+        ("truncation", {"direction": "Right", **limits}),
+        ("decoder", _of_type("WordPiece", prefix=text, cleanup=True)),
+        ("version", text),
+        ("unknown", text),
+    ]
+
+
+_PARTS = {
+    "normalizer": _normalizers,
+    "pre_tokenizer": _pre_tokenizers,
+    "post_processor": _post_processors,
+    "added_tokens": _added_tokens,
+    "padding": _padding,
+    "model": _models,
+}
 
 
 @_kind
 def a_part_of_a_tokenizer(draw, good):
-    kind = draw.choice(["fine-tuned", "frozen"])
-    many = draw.choice([20, 1000, 20_000])
-    text = "x" * draw.choice([10, 1000, 10**5])
-    replace = {"type": "Replace", "pattern": {"String": "a"}, "content": text}
-    table = draw.choice(["", "AAAA", "AAAAAA" * many, "/////w==", "gAAAAA" + "A" * many])
-    normalizers = [
-        {"type": "Sequence", "normalizers": [replace] * draw.choice([1, 3, 50])},
-        {"type": "Replace", "pattern": {"Regex": "(a*)*b"}, "content": ""},
-        {"type": "Replace", "pattern": {"String": ""}, "content": "b"},
-        {"type": "Prepend", "prepend": text},
-        {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "aaaa"}] * many},
-        {"type": "Sequence", "normalizers": [{"type": "ByteLevel"}] * 40},
-        {"type": "Sequence", "normalizers": [{"type": "NFKD"}] * 40},
-        {"type": "Precompiled", "precompiled_charsmap": table},
-        {"type": "Unknown"},
-        {"type": "Sequence", "normalizers": []},
-        functools.reduce(
-            lambda inner, _: {"type": "Sequence", "normalizers": [inner]},
-            range(200),
-            {"type": "NFC"},
-        ),
-    ]
-    pre_tokenizers = [
-        {
-            "type": "Split",
-            "pattern": {"Regex": "(x+x+)+y"},
-            "behavior": "Isolated",
-            "invert": False,
-        },
-        {
-            "type": "Sequence",
-            "pretokenizers": [
-                {
-                    "type": "ByteLevel",
-                    "add_prefix_space": True,
-                    "trim_offsets": True,
-                    "use_regex": True,
-                }
-            ]
-            * 30,
-        },
-        {"type": "Metaspace", "replacement": "ab", "prepend_scheme": "always", "split": True},
-        {"type": "CharDelimiterSplit", "delimiter": "a"},
-    ]
-    piece = {"SpecialToken": {"id": "[CLS]", "type_id": 0}}
-    sequence = {"Sequence": {"id": "A", "type_id": 0}}
-    post_processors = [
-        {
-            "type": "TemplateProcessing",
-            "single": [*[piece] * many, sequence],
-            "pair": [sequence],
-            "special_tokens": {"[CLS]": {"id": "[CLS]", "ids": [2], "tokens": ["[CLS]"]}},
-        },
-        {
-            "type": "TemplateProcessing",
-            "single": [piece, *[sequence] * many],
-            "pair": [sequence],
-            "special_tokens": {
-                "[CLS]": {"id": "[CLS]", "ids": [2] * many, "tokens": ["[CLS]"] * many}
-            },
-        },
-        {
-            "type": "Sequence",
-            "processors": [{"type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2]}]
-            * many,
-        },
-        {"type": "BertProcessing", "sep": ["[SEP]", 10**9], "cls": ["[CLS]", 2**32 - 1]},
-    ]
-    added = {
-        "single_word": False,
-        "lstrip": False,
-        "rstrip": False,
-        "normalized": True,
-        "special": False,
-    }
-    others = [
-        (
-            "padding",
-            {
-                "strategy": {"Fixed": draw.choice(_BIG[:5])},
-                "direction": "Right",
-                "pad_to_multiple_of": None,
-                "pad_id": 0,
-                "pad_type_id": 0,
-                "pad_token": "[PAD]",
-            },
-        ),
-        (
-            "padding",
-            {
-                "strategy": "BatchLongest",
-                "direction": "Right",
-                "pad_to_multiple_of": 10**9,
-                "pad_id": 0,
-                "pad_type_id": 0,
-                "pad_token": "[PAD]",
-            },
-        ),
-        (
-            "truncation",
-            {"direction": "Right", "max_length": 0, "strategy": "LongestFirst", "stride": 10**9},
-        ),
-        ("added_tokens", [{"id": 5 + n, "content": f"{text}{n}", **added} for n in range(50)]),
-        ("added_tokens", [{"id": draw.choice([0, 10**9, -1, 1.5]), "content": "a", **added}]),
-        ("added_tokens", [{"id": n, "content": "", **added} for n in range(many)]),
-        ("decoder", {"type": "WordPiece", "prefix": text, "cleanup": True}),
-        (
-            "model",
-            {
-                "type": "Unigram",
-                "unk_id": draw.choice([0, 10**9, None]),
-                "vocab": [["a", float("nan")]] * many,
-            },
-        ),
-        (
-            "model",
-            {"type": "Unigram", "unk_id": 0, "vocab": [["a" * n, 0.0] for n in range(1, 400)]},
-        ),
-        (
-            "model",
-            {
-                "type": "BPE",
-                "vocab": {"a": 0, "b": 10**9},
-                "merges": [["a", "b"]] * many,
-                "dropout": 0.5,
-            },
-        ),
-        (
-            "model",
-            {
-                "type": "WordPiece",
-                "vocab": {"a": 0},
-                "unk_token": text,
-                "continuing_subword_prefix": text,
-                "max_input_chars_per_word": 10**9,
-            },
-        ),
-        (
-            "model",
-            {"type": "WordLevel", "vocab": {str(n): n for n in range(many)}, "unk_token": "x"},
-        ),
-        ("model", {"type": "Unigram", "vocab": []}),
-        ("model", []),
-        ("version", text),
-        ("unknown", text),
-    ]
-    place, value = draw.choice(
-        [
-            *(("normalizer", each) for each in normalizers),
-            *(("pre_tokenizer", each) for each in pre_tokenizers),
-            *(("post_processor", each) for each in post_processors),
-            *others,
-        ]
-    )
-    return packed(
-        _changed(good[kind], "/tokenizer.json", lambda rules: rules.update({place: value}))
-    )
+    members = _transformer(draw, good)
+    sizes = draw.choice([20, 1000, 20_000]), "x" * draw.choice([10, 1000, 10**5])
+    parts = [(place, each) for place, make in _PARTS.items() for each in make(draw, *sizes)]
+    place, value = draw.choice([*parts, *_others(draw, *sizes)])
+    return _with_json(members, "/tokenizer.json", lambda rules: rules.update({place: value}))
 
 
 @_kind
 def a_large_tokenizer(draw, good):
-    kind = draw.choice(["fine-tuned", "frozen"])
     number = draw.choice([10**5, 10**6, 5 * 10**6])
     text = draw.choice(
         [
@@ -795,15 +608,14 @@ def a_large_tokenizer(draw, good):
             '{"a":"' + "\\u0000" * number + '"}',
         ]
     )
-    members = dict(good[kind])
-    if draw.random() < 0.5:
-        members = _changed(
-            members,
-            "/config.json",
-            lambda config: config.update(vocab_size=draw.choice([500_000, 10**7])),
-        )
-    (name,) = (each for each in members if each.endswith("/tokenizer.json"))
-    return packed({**members, name: text.encode()})
+    members = dict(_transformer(draw, good))
+    for name, content in list(members.items()):
+        if name.endswith("/tokenizer.json"):
+            members[name] = text.encode()
+        elif name.endswith("/config.json") and draw.random() < 0.5:
+            config = {**json.loads(content), "vocab_size": draw.choice([500_000, 10**7])}
+            members[name] = json.dumps(config).encode()
+    return packed(members)
 
 
 @_kind
@@ -819,13 +631,11 @@ def other_tensors_of_a_transformer(draw, good):
     elif choice == 1:
         heading[key]["data_offsets"] = [0, draw.choice(_BIG)]
     elif choice == 2:
-        heading.update(
-            {f"x{n}": {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]} for n in range(50_000)}
-        )
+        empty = {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}
+        heading.update({f"x{n}": empty for n in range(50_000)})
     elif choice == 3:
         del heading[key]
     text = json.dumps(heading).encode()
     length = draw.choice([2**63, 10**8, 0]) if choice == 4 else len(text)
-    return packed(
-        {**members, name: length.to_bytes(8, "little") + text + members[name][8 + size :]}
-    )
+    content = length.to_bytes(8, "little") + text + members[name][8 + size :]
+    return packed({**members, name: content})

@@ -10,12 +10,13 @@ import random
 import shutil
 import signal
 import time
-from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Sequence, Tuple
+from typing import Callable, NamedTuple
 
 from tagger.common.files import sha256_of_file
 from tagger.training.run_folder import TEXT_METRICS_FILE
-from tests.allennlp_command import Outcome, RunningCommand, digests, run_command
+from tests.allennlp_command import RunningCommand, digests, run_command
+from tests.conftest import ROOT
+from tests.system.archives import of_file
 
 #: Of the toy config.
 NUM_EPOCHS = 25
@@ -36,31 +37,32 @@ class Moment(NamedTuple):
     """
 
     title: str
-    has_come: Callable[[Path], bool]
+    has_come: Callable
     delay: float = 0.0
 
 
-def with_swapped_labels(name: str, content: bytes) -> bytes:
-    """Swaps the last two tags of a vocabulary: for `write_archive`, which passes each file."""
-    if name != "vocabulary/labels.txt":
-        return content
+def _swapped(content):
     *others, one, other = content.splitlines()
     return b"".join(line + b"\n" for line in (*others, other, one))
 
 
-def without_checksums_and_with_swapped_labels(name: str, content: bytes) -> bytes:
+#: Swaps the last two tags of a vocabulary: for `write_archive`.
+with_swapped_labels = of_file("vocabulary/labels.txt", _swapped)
+
+
+def without_checksums_and_with_swapped_labels(name, content):
     """The same, of an archive that AllenNLP itself has written."""
     if name == "meta.json":
         return json.dumps({"version": json.loads(content)["version"]}).encode()
     return with_swapped_labels(name, content)
 
 
-def _when(title: str, pattern: str, delay: float = 0.0) -> Moment:
+def _when(title, pattern, delay=0.0):
     """When a file whose name fits a pattern appears in the folder."""
     return Moment(title, lambda path: any(path.glob(pattern)), delay)
 
 
-def moments_of_training(num_epochs: int) -> List[Moment]:
+def moments_of_training(num_epochs):
     """The moments of training at which a mistake would do most."""
     return [
         _when("at the first checkpoint", "training_state_e1_b0.th*"),
@@ -73,31 +75,29 @@ def moments_of_training(num_epochs: int) -> List[Moment]:
     ]
 
 
-def random_moments_of_training(number: int, num_epochs: int, seed: int = 0) -> Iterator[Moment]:
+def random_moments_of_training(number, num_epochs):
     """Yields moments within epochs."""
-    draw = random.Random(seed)
+    draw = random.Random(0)
     for _ in range(number):
         epoch, delay = draw.randrange(num_epochs - 1), draw.uniform(0, 0.3)
         title = f"{delay:.2f} s after epoch {epoch + 1}"
         yield _when(title, f"metrics_epoch_{epoch}.json", delay)
 
 
-def moments_of_prediction(number: int, num_windows: int, seed: int = 0) -> Iterator[Moment]:
+def moments_of_prediction(number, num_windows):
     """Yields random moments of `predict-file`, by the number of windows that it has written."""
-    draw = random.Random(seed)
+    draw = random.Random(0)
     for _ in range(number):
         windows, delay = draw.randrange(num_windows), draw.uniform(0, 0.05)
 
-        def has_come(folder: Path, windows: int = windows) -> bool:
+        def has_come(folder, windows=windows):
             parts = folder / ".out.jsonl.predict-file"
             return parts.exists() and len(list(parts.glob("0*"))) >= windows
 
         yield Moment(f"{delay:.2f} s after window {windows} of {num_windows}", has_come, delay)
 
 
-def break_off(
-    arguments: Sequence[str], folder: Path, path: Path, moment: Moment, number: signal.Signals
-) -> Outcome:
+def break_off(arguments, folder, path, moment, number):
     """Starts a command and sends it a signal at a moment; a command that ends before gets none."""
     command = RunningCommand(arguments, folder)
     while not command.has_ended():
@@ -109,31 +109,31 @@ def break_off(
     return command.wait()
 
 
-def _metrics(run: Path) -> Dict[str, Any]:
+def _metrics(run):
     """The metrics of a run that do not vary."""
     metrics = json.loads((run / "metrics.json").read_text())
     return {k: v for k, v in metrics.items() if not any(word in k for word in _VARYING)}
 
 
-def _differences(run: Path, unbroken: Path) -> List[str]:
+def _differences(run, unbroken):
     """Says in what the results of two runs differ."""
     metrics, expected = _metrics(run), _metrics(unbroken)
     names = [n for n in metrics.keys() | expected.keys() if metrics.get(n) != expected.get(n)]
     found = [f"metrics differ: {', '.join(sorted(names))}"] if names else []
-    archives = [sha256_of_file(path / "model.tar.gz") for path in (run, unbroken)]
-    if archives[0] != archives[1]:
+    if len({sha256_of_file(path / "model.tar.gz") for path in (run, unbroken)}) > 1:
         found.append("archives differ")
-    on_text = [path / TEXT_METRICS_FILE for path in (unbroken, run)]
-    if on_text[0].exists() and not (
-        on_text[1].exists() and len({*map(Path.read_text, on_text)}) == 1
-    ):
+    on_text, expected = (path / TEXT_METRICS_FILE for path in (run, unbroken))
+    if expected.exists() and not (on_text.exists() and on_text.read_text() == expected.read_text()):
         found.append("metrics on text differ")
     return found + [f"{path.name} is left" for path in run.glob("*.unfinished")]
 
 
-def break_training(
-    train: Sequence[str], folder: Path, moment: Moment, number: signal.Signals
-) -> Tuple[int, List[str]]:
+def _changes(folder, before):
+    is_same = digests(folder) == before
+    return [] if is_same else ["a file that was there is gone or changed, or one is left"]
+
+
+def break_training(train, folder, moment, number):
     """Breaks off a training run and recovers it.
 
     Args:
@@ -150,41 +150,37 @@ def break_training(
     # Without a config there is nothing to recover.
     option = "--recover" if (run / "config.json").exists() else "--force"
     outcome = run_command([*train, "-s", "run", option], folder)
-    problems = [] if outcome.status == 0 else [f"{option} fails: {outcome.last_line}"]
-    if not problems:
+    if outcome.status:
+        problems = [f"{option} fails: {outcome.last_line}"]
+    else:
         problems = _differences(run, folder / "unbroken")
     shutil.rmtree(run, ignore_errors=True)
-    if digests(folder) != before:
-        problems.append("a file that was there is gone or changed, or one is left")
-    return broken.status, problems
+    return broken.status, [*problems, *_changes(folder, before)]
 
 
-def break_prediction(
-    predict: Sequence[str], folder: Path, moment: Moment, number: signal.Signals
-) -> Tuple[int, List[str]]:
-    """Breaks off `predict-file` and repeats it.
-
-    Args:
-        predict: The command, without its output.
-        folder: Where it runs; `unbroken.jsonl` in it is the output of an unbroken run.
-        moment: When to send the signal.
-        number: The signal.
-
-    Returns:
-        The exit status of the broken run, and what is wrong with the repeated one.
-    """
+def break_prediction(predict, folder, moment, number):
+    """The same for `predict-file`; `unbroken.jsonl` is the output of an unbroken run."""
     output, before = folder / "out.jsonl", digests(folder)
-    broken = break_off([*predict, "-o", output.name], folder, folder, moment, number)
+    command = [*predict, "-o", output.name]
+    broken = break_off(command, folder, folder, moment, number)
     problems = []
     # An output that is there must be whole: the signal came when the process was about to end.
     if not output.exists():
-        outcome = run_command([*predict, "-o", output.name], folder)
+        outcome = run_command(command, folder)
         if outcome.status:
             problems.append(f"the repeat fails: {outcome.last_line}")
     if output.exists() and output.read_bytes() != (folder / "unbroken.jsonl").read_bytes():
         problems.append("the bytes differ")
     problems += [f"{path.name} is left" for path in folder.glob(".out.jsonl*")]
     output.unlink(missing_ok=True)
-    if digests(folder) != before:
-        problems.append("a file that was there is gone or changed, or one is left")
-    return broken.status, problems
+    return broken.status, [*problems, *_changes(folder, before)]
+
+
+def copy_toy(folder):
+    """Copies what a training run of the toy config reads."""
+    for part in ("training_config", "data/toy"):
+        shutil.copytree(ROOT / part, folder / part)
+
+
+def lines_of_texts(number):
+    return "".join(f"Maria Lindqvist met {each} in Lisbon.\n" for each in range(number))

@@ -10,20 +10,17 @@ import signal
 import sys
 import time
 from pathlib import Path
-from typing import Any, Dict
 
 #: What an archive of less than a megabyte may take.
 MAX_SECONDS, MAX_MEGABYTES = 10, 1000
 
 
-def _peak() -> float:
+def _peak():
     text = Path("/proc/self/status").read_text()
-    match = re.search(r"VmHWM:\s*(\d+)", text)
-    assert match is not None
-    return int(match[1]) / 1024
+    return int(re.search(r"VmHWM:\s*(\d+)", text)[1]) / 1024
 
 
-def _load(path: Path) -> Dict[str, Any]:
+def _load(path):
     from allennlp.common.checks import ConfigurationError
     from allennlp.models.archival import load_archive
 
@@ -37,15 +34,11 @@ def _load(path: Path) -> Dict[str, Any]:
         end, text = "refused", str(error)
     except BaseException as error:
         end, text = type(error).__name__, str(error)
-    return {
-        "end": end,
-        "seconds": time.process_time() - start,
-        "megabytes": _peak() - before,
-        "message": text,
-    }
+    taken = {"seconds": time.process_time() - start, "megabytes": _peak() - before}
+    return {"end": end, **taken, "message": text}
 
 
-def _measure(path: Path) -> Dict[str, Any]:
+def _measure(path):
     readable, writable = os.pipe()
     child = os.fork()
     if child == 0:
@@ -61,11 +54,11 @@ def _measure(path: Path) -> Dict[str, Any]:
     with os.fdopen(readable) as pipe:
         text = pipe.read()
     _, status = os.waitpid(child, 0)
-    died: Dict[str, Any] = {"end": f"status {status}", "seconds": 0, "megabytes": 0, "message": ""}
+    died = {"end": f"status {status}", "seconds": 0, "megabytes": 0, "message": ""}
     return json.loads(text) if text else died
 
 
-def main() -> None:
+def main():
     """Imports what archives need, and measures those of a folder."""
     from allennlp.models.archival import load_archive
 

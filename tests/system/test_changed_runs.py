@@ -11,37 +11,42 @@ from allennlp.common import Params
 from tests.allennlp_command import run_command
 from tests.conftest import ROOT
 from tests.system.archives import write_archive
-from tests.system.interrupts import Moment, break_off, with_swapped_labels
+from tests.system.interrupts import (
+    Moment,
+    break_off,
+    copy_toy,
+    lines_of_texts,
+    with_swapped_labels,
+)
 
 pytestmark = [pytest.mark.system, pytest.mark.usefixtures("warm_python")]
 
 TOY = "training_config/toy_bilstm_crf.jsonnet"
 FEW = json.dumps({"trainer.num_epochs": 2})
 PREDICT = "predict-file model.tar.gz texts.txt -o out.jsonl --window 128"
-#: The resumable commands, when they are killed, and what they write.
+FOLDS = f"--config {TOY} --folds 3 --workers 1 --overrides {FEW}"
+#: The resumable commands; they are killed when a file like this has a line or, without one, at once.
 COMMANDS = {
-    "predict-file": (PREDICT, ".out.jsonl.predict-file/0*", 1, "out.jsonl"),
-    "predict-file, ray": (f"{PREDICT} --ray", "out.jsonl.unfinished/0*", 1, "out.jsonl"),
-    "soft-labels": (
-        "soft-labels model.tar.gz texts.txt -o out.npz --format text",
-        "",
-        1,
-        "out.npz",
-    ),
+    "predict-file": (PREDICT, ".out.jsonl.predict-file/0*", "out.jsonl"),
+    "predict-file, ray": (f"{PREDICT} --ray", "out.jsonl.unfinished/0*", "out.jsonl"),
+    "soft-labels": ("soft-labels model.tar.gz texts.txt -o out.npz --format text", "", "out.npz"),
     "rank-unlabelled": (
-        "rank-unlabelled model.tar.gz texts.txt -o out.jsonl --budget 90",
-        *("", 1, "out.jsonl"),
+        *("rank-unlabelled model.tar.gz texts.txt -o out.jsonl --budget 90", "", "out.jsonl"),
     ),
     "find-label-errors": (
-        f"find-label-errors corpus.txt -o out --config {TOY} --folds 3 --workers 1 --overrides {FEW}",
-        *("out/runs/*/*/job.json", 1, "out/errors.jsonl"),
+        f"find-label-errors corpus.txt -o out {FOLDS}",
+        *("out/runs/*/*/job.json", "out/errors.jsonl"),
     ),
-    "study": ("study study.json -s out --workers 1", "out/runs/*/*/job.json", 1, "out/results.csv"),
+    "study": ("study study.json -s out --workers 1", "out/runs/*/*/job.json", "out/results.csv"),
     "add-label": (
         f"add-label model.tar.gz corpus.txt -s out --no-bias -o {FEW}",
-        *("out/metrics_epoch_0.json", 1, "out/model.tar.gz"),
+        *("out/metrics_epoch_0.json", "out/model.tar.gz"),
     ),
 }
+REFUSALS = (
+    *("begun by a run with another", "has changed since", "holds another run"),
+    "differs from the input of the unfinished run",
+)
 
 
 def change_archive(folder):
@@ -55,21 +60,19 @@ def change_input(folder):
         (folder / name).write_text("".join(["Lisbon O\n\n", *lines]))
 
 
-def has_written(folder, pattern, number):
-    """Whether there are so many lines in the files that fit a pattern; after a while without one."""
+def has_written(folder, pattern):
+    """Whether the files that fit a pattern have a line, or are several."""
     if not pattern:
         return True
-    found = [path for path in folder.glob(pattern) if path.is_file()]
-    return sum(path.read_bytes().count(b"\n") for path in found) >= number or len(found) > number
+    contents = [path.read_bytes() for path in folder.glob(pattern) if path.is_file()]
+    return len(contents) > 1 or any(b"\n" in content for content in contents)
 
 
 @pytest.fixture
 def folder(trained, tmp_path):
-    shutil.copytree(ROOT / "training_config", tmp_path / "training_config")
-    shutil.copytree(ROOT / "data/toy", tmp_path / "data/toy")
+    copy_toy(tmp_path)
     shutil.copy(trained / "model.tar.gz", tmp_path)
-    texts = [f"Maria Lindqvist met {number} in Lisbon.\n" for number in range(3_000)]
-    (tmp_path / "texts.txt").write_text("".join(texts))
+    (tmp_path / "texts.txt").write_text(lines_of_texts(3_000))
     text = (ROOT / "data/toy/train.txt").read_text()
     (tmp_path / "corpus.txt").write_text(text.replace("-EVENT\n", "-NEW\n"))
     config = Params.from_file(tmp_path / TOY).as_dict(quiet=True)
@@ -88,12 +91,10 @@ def test_a_killed_command_never_mixes_two_archives_or_inputs(name, change, folde
         pytest.skip("it reads no archive")
     if name.endswith("ray"):
         pytest.importorskip("ray")
-    line, pattern, number, made = COMMANDS[name]
-    command = line.replace(FEW, "FEW").split()
-    command = [FEW if word == "FEW" else word for word in command]
-    moment = Moment(
-        "midway", lambda path: has_written(path, pattern, number), 0 if pattern else 0.5
-    )
+    line, pattern, made = COMMANDS[name]
+    command = [word.replace("FEW", FEW) for word in line.replace(FEW, "FEW").split()]
+    delay = 0 if pattern else 0.5
+    moment = Moment("midway", lambda path: has_written(path, pattern), delay)
     status = break_off(command, folder, folder, moment, signal.SIGKILL).status
     assert status == -signal.SIGKILL, "it ended too early"
     if name.endswith("ray"):
@@ -103,11 +104,7 @@ def test_a_killed_command_never_mixes_two_archives_or_inputs(name, change, folde
     if outcome.status:
         assert not (folder / made).exists()
         assert not outcome.has_traceback
-        assert "begun by a run with another" in outcome.last_line or (
-            "has changed since" in outcome.last_line
-            or "holds another run" in outcome.last_line
-            or "differs from the input of the unfinished run" in outcome.last_line
-        )
+        assert any(each in outcome.last_line for each in REFUSALS)
         return
     # It restarted.
     found = (folder / made).read_bytes()

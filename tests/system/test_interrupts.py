@@ -5,7 +5,6 @@ import shutil
 import pytest
 
 from tests.allennlp_command import run_command
-from tests.conftest import ROOT
 from tests.kinds import CONFIGS_OF_KINDS
 from tests.system.interrupts import (
     NUM_EPOCHS,
@@ -13,6 +12,8 @@ from tests.system.interrupts import (
     STATUS,
     break_prediction,
     break_training,
+    copy_toy,
+    lines_of_texts,
     moments_of_prediction,
     moments_of_training,
     random_moments_of_training,
@@ -27,11 +28,6 @@ OF_TRAINING = [*moments_of_training(NUM_EPOCHS), *random_moments_of_training(6, 
 OF_PREDICTION = list(moments_of_prediction(6, -(-LINES // WINDOW)))
 
 
-def _copy_data(folder):
-    for part in ("training_config", "data/toy"):
-        shutil.copytree(ROOT / part, folder / part)
-
-
 def _run(arguments, folder):
     outcome = run_command(arguments, folder)
     assert outcome.status == 0, outcome.last_line
@@ -40,11 +36,10 @@ def _run(arguments, folder):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("interrupted")
-    _copy_data(folder)
+    copy_toy(folder)
     _run([*TRAIN, "-s", "unbroken"], folder)
     shutil.copy(folder / "unbroken/model.tar.gz", folder)
-    lines = [f"Maria Lindqvist met {number} in Lisbon.\n" for number in range(LINES)]
-    (folder / "texts.txt").write_text("".join(lines))
+    (folder / "texts.txt").write_text(lines_of_texts(LINES))
     _run([*PREDICT, "-o", "unbroken.jsonl"], folder)
     return folder
 
@@ -60,7 +55,7 @@ def test_training_goes_on_as_if_unbroken(index, folder):
 
 @pytest.mark.parametrize("kind", CONFIGS_OF_KINDS)
 def test_training_of_every_kind_goes_on_as_if_unbroken(kind, tmp_path):
-    _copy_data(tmp_path)
+    copy_toy(tmp_path)
     (tmp_path / "mine.jsonnet").write_text(CONFIGS_OF_KINDS[kind](tmp_path))
     train = ["train", "mine.jsonnet", "-o", '{"trainer.num_epochs": 4}']
     _run([*train, "-s", "unbroken"], tmp_path)

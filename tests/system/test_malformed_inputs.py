@@ -2,8 +2,8 @@
 
 import pytest
 
+from tests.system.malformed_case import prepare, problems_of
 from tests.system.malformed_inputs import CASES
-from tests.system.malformed_inputs.trial import prepare, problems_of
 
 pytestmark = pytest.mark.system
 

@@ -1,12 +1,16 @@
-"""Other projects' own tests and data, on our CRF, our spans, our chains and our readers.
+"""Other projects' own tests and data, on our CRF, our spans, our chains, our readers and our features.
 
 `TAGGER_PEERS` names a folder with their sources, each in a folder with the name of its repository. They
 are not part of this project; `docs/reference/peers.md` says where they come from, and what came out. It
-takes a few minutes, and PyPI for a plugin of pytest.
+takes a few minutes. `TAGGER_ALLENNLP_SUITE` names a folder with AllenNLP's `tests` and `test_fixtures`
+as released, which take a quarter of an hour. Both need PyPI for plugins of pytest.
 """
 
 import os
 import re
+import shutil
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
@@ -14,9 +18,16 @@ from typing import NamedTuple
 import pytest
 
 from tagger.data.formats.brat import read_brat
-from tests.system.suites import PLUGINS, copied, install_plugins, run_suite
+from tests.conftest import ROOT
 
-PEERS = os.environ.get("TAGGER_PEERS")
+PEERS, ALLENNLP = map(os.environ.get, ("TAGGER_PEERS", "TAGGER_ALLENNLP_SUITE"))
+#: Plugins of pytest that put our parts in place of others, and a `sitecustomize`.
+PLUGINS = ROOT / "tests/system/peers"
+
+pytestmark = pytest.mark.system
+needs_peers = pytest.mark.skipif(
+    not PEERS, reason="TAGGER_PEERS names no folder of other projects' sources"
+)
 
 
 class Peer(NamedTuple):
@@ -73,9 +84,7 @@ SUITES = [
         ("tests/test_algorithms.py", "tests/test_distributions.py"),
         ("-p", "our_chains"),
         (
-            "-p",
-            "todays_libraries",
-            "-k",
+            *("-p", "todays_libraries", "-k"),
             "LinearChain or linear_chain or lc_custom or hmm or simple or autoregressive",
         ),
     ),
@@ -87,45 +96,132 @@ SUITES = [
         options=("-k", "not TorchScript"),
     ),
 ]
+#: Tests of AllenNLP's that fail because of a feature of ours, and why that is meant so.
+EXCEPTIONS = {
+    "tests/models/archival_test.py::ArchivalTest::test_can_load_from_archive_model": (
+        "the config in an archive names another archive (`from_archive`); an archive is data, and may "
+        "name nothing outside itself"
+    ),
+    "tests/modules/token_embedders/elmo_token_embedder_test.py::TestElmoTokenEmbedder::"
+    "test_tagger_with_elmo_token_embedder_can_train_save_and_load": ("likewise, files of ELMo"),
+}
+# A test that is stopped leaves workers that disturb the next, so only one that hangs may be.
+OPTIONS = ["-m", "not gpu and not java", "--timeout", "600", "--continue-on-collection-errors"]
 
-pytestmark = [
-    pytest.mark.system,
-    pytest.mark.skipif(not PEERS, reason="TAGGER_PEERS names no folder of other projects' sources"),
-]
+
+class Outcome(NamedTuple):
+    """How many tests passed, and the names of those that failed, but for those that were too slow."""
+
+    num_passed: int
+    failures: set
 
 
+def copied(source, names, folder):
+    """Copies files and folders; tests may write beside themselves, and must not into the sources."""
+    for name in names:
+        path = Path(source, name)
+        if path.is_dir():
+            shutil.copytree(path, folder / name)
+        else:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, folder / name)
+
+
+def install_plugins(folder, names):
+    """Installs plugins of pytest that the tests use, beside them."""
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
+    subprocess.run([*pip, "--target", folder / "extra", *names], check=True)
+
+
+def run_suite(suite, tests, options, paths, variables=(), cwd="."):
+    """Runs the tests of a folder.
+
+    Args:
+        suite: The folder.
+        tests: What is named on the command line, relative to the folder.
+        options: Options of pytest.
+        paths: What comes first on `PYTHONPATH`, before this project.
+        variables: Further environment variables, as a mapping.
+        cwd: Where they run, relative to the folder.
+    """
+    # pytest's own command leaves the current folder out of `sys.path`.
+    command = [str(Path(sys.executable).with_name("pytest")), "-q", "--tb=no", "-rfE"]
+    command += ["-p", "no:cacheprovider", "--rootdir", str(suite), *options]
+    settings = {
+        # So that no reason is cut off.
+        "COLUMNS": "400",
+        "HF_HUB_OFFLINE": "1",
+        "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": os.pathsep.join(map(str, [*paths, ROOT, suite / "extra"])),
+        "TRANSFORMERS_OFFLINE": "1",
+    }
+    done = subprocess.run(
+        [*command, *(str(suite / each) for each in tests)],
+        cwd=suite / cwd,
+        env={**os.environ, **settings, **dict(variables)},
+        capture_output=True,
+        text=True,
+    )
+    passed = re.search(r"(\d+) passed", done.stdout)
+    assert passed, done.stdout[-2000:] + done.stderr[-2000:]
+    found = re.findall(r"^(?:FAILED|ERROR) (\S+)(.*)$", done.stdout, re.MULTILINE)
+    failures = {name for name, reason in found if "Timeout" not in reason}
+    return Outcome(int(passed[1]), failures)
+
+
+@needs_peers
 @pytest.mark.parametrize("peer", SUITES, ids=lambda peer: peer.repository)
 def test_their_tests_pass_with_ours_where_they_pass_with_theirs(peer, tmp_path):
-    source = Path(PEERS, peer.repository)
+    source, theirs = Path(PEERS, peer.repository), tmp_path / "theirs"
     copied(source, ["tests", *peer.files], tmp_path)
-    copied(source, [peer.package], tmp_path / "theirs")
+    copied(source, [peer.package], theirs)
     install_plugins(tmp_path, ["flaky"])
-    theirs, ours = (
-        run_suite(
-            tmp_path,
-            peer.tests,
-            [*peer.options, *(peer.plugins if is_ours else ())],
-            [PLUGINS, tmp_path / "theirs"] if is_ours else [tmp_path / "theirs", PLUGINS],
-            cwd=tmp_path / peer.cwd,
-        )
-        for is_ours in (False, True)
+    without, ours = (
+        run_suite(tmp_path, peer.tests, [*peer.options, *plugins], paths, cwd=peer.cwd)
+        for plugins, paths in (((), [theirs, PLUGINS]), (peer.plugins, [PLUGINS, theirs]))
     )
-    print(f"{theirs.num_passed} pass with theirs, {ours.num_passed} with ours")
-    assert ours.failures - theirs.failures == peer.exceptions.keys()
+    print(f"{without.num_passed} pass with theirs, {ours.num_passed} with ours")
+    assert ours.failures - without.failures == peer.exceptions.keys()
 
 
-_ENTITY = re.compile(r"^T\d+\t(\S+) (\d+) (\d+)\t")
-
-
+@needs_peers
 def test_every_entity_of_brats_example_data_is_read():
     folders = {path.parent for path in Path(PEERS, "brat/example-data").rglob("*.ann")}
+    entity = re.compile(r"^T\d+\t(\S+) (\d+) (\d+)\t")
     counts = Counter()
     for folder in folders:
         for text in read_brat(folder):
             lines = Path(text.place).with_suffix(".ann").read_text("utf-8").split("\n")
-            expected = [match.groups() for match in map(_ENTITY.match, lines) if match]
+            expected = [match.groups() for match in map(entity.match, lines) if match]
             found = [(each.label, str(each.start), str(each.end)) for each in text.entities]
             assert sorted(found) == sorted(expected), text.place
             counts.update(texts=1, entities=len(found))
     print(f"{counts['entities']} entities in {counts['texts']} texts of {len(folders)} corpora")
     assert counts["entities"] > 9000
+
+
+@pytest.mark.skipif(not ALLENNLP, reason="TAGGER_ALLENNLP_SUITE names no copy of AllenNLP's tests")
+def test_our_features_break_none_of_allennlps_tests(tmp_path):
+    copied(ALLENNLP, ["tests", "test_fixtures", "pytest.ini"], tmp_path)
+    plugins = ["flaky", "responses", "pytest-benchmark", "py-cpuinfo", "pytest-timeout"]
+    install_plugins(tmp_path, plugins)
+
+    def outcome(features, *options):
+        variables = {"ALLENNLP_SRC_DIR": str(tmp_path), "TAGGER_FEATURES": features}
+        options = [*OPTIONS, "-p", "no:logging", *options]
+        return run_suite(tmp_path, ["tests"], options, [PLUGINS, tmp_path], variables)
+
+    with_features, without = outcome("1", "-p", "our_trainer"), outcome("0")
+    print(f"{with_features.num_passed} pass with our features, {without.num_passed} without")
+    # Without spaCy's model for English some fail in any case.
+    assert with_features.failures - without.failures == EXCEPTIONS.keys() - without.failures
+
+
+@pytest.mark.parametrize("features", [False, True])
+def test_processes_of_allennlps_tests_leave_the_features_out_too(features):
+    code = "from tagger_compat import patches; print(patches.PATCHES != patches.LIBRARY_PATCHES)"
+    path = os.pathsep.join(map(str, (PLUGINS, ROOT)))
+    variables = {"PYTHONPATH": path, "TAGGER_FEATURES": str(int(features))}
+    command = [sys.executable, "-c", code]
+    done = subprocess.check_output(command, env={**os.environ, **variables}, text=True)
+    assert done.split() == [str(features)]

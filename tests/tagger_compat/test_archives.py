@@ -1,4 +1,4 @@
-"""A stranger's archive must neither run, write nor reach anything; a good one must load."""
+"""An untrusted archive must neither run, write nor reach anything; a good one must load."""
 
 import io
 import json
@@ -26,6 +26,7 @@ from tagger_compat import archive_guard
 from tagger_compat.archive_tensors import TensorLimit
 from tests.allennlp_command import run_command
 from tests.configs import save_small_transformer
+from tests.system import archives
 from tests.system.archives import (
     CONFIGS,
     MEMBERS,
@@ -36,28 +37,13 @@ from tests.system.archives import (
     embedded_by,
     embeds_carried,
     listening,
-    place_bait,
+    of_file,
+    replaced,
     transformer_with_code,
     uses_carried,
-    write_archive,
 )
 
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """The current folder, with modules and files that hostile configs name."""
-    path = tmp_path / "current"
-    path.mkdir()
-    monkeypatch.chdir(path)
-    # The command `allennlp` puts the current folder there.
-    monkeypatch.syspath_prepend(str(path))
-    place_bait(path)
-    return path
-
-
-@pytest.fixture
-def good(trained):
-    return trained / "model.tar.gz"
+LABELS = "vocabulary/labels.txt"
 
 
 def refused_in_one_line(archive, load=load_archive, match=None):
@@ -67,19 +53,20 @@ def refused_in_one_line(archive, load=load_archive, match=None):
     return str(refusal.value)
 
 
+def leaves_no_trace(folder):
+    return not list(folder.parent.rglob(TRACE))
+
+
 @pytest.mark.parametrize("title", [*MEMBERS, *CONFIGS])
-def test_a_hostile_archive_is_refused_in_one_line_and_leaves_no_trace(title, good, folder):
-    shutil.copy(good, folder / "good.tar.gz")
-    hostile = folder / "hostile.tar.gz"
-    write_archive(good, hostile, MEMBERS.get(title), CONFIGS.get(title))
-    refused_in_one_line(hostile)
-    assert not list(folder.parent.rglob(TRACE))
+def test_a_hostile_archive_is_refused_in_one_line_and_leaves_no_trace(title, good, changed, baited):
+    shutil.copy(good, baited / "good.tar.gz")
+    refused_in_one_line(changed(MEMBERS.get(title), CONFIGS.get(title)))
+    assert leaves_no_trace(baited)
 
 
 @pytest.mark.parametrize("title", ["a name with ..", "a function of a library"])
-def test_a_predictor_refuses_a_hostile_archive_too(title, good, folder):
-    hostile = folder / "hostile.tar.gz"
-    write_archive(good, hostile, MEMBERS.get(title), CONFIGS.get(title))
+def test_a_predictor_refuses_a_hostile_archive_too(title, changed):
+    hostile = changed(MEMBERS.get(title), CONFIGS.get(title))
     refused_in_one_line(hostile, Predictor.from_path, "TAGGER_TRUST_ARCHIVES=1")
 
 
@@ -89,73 +76,73 @@ def test_a_predictor_refuses_a_hostile_archive_too(title, good, folder):
     ("kind", "parent"), [("transformer", "fine_tuned"), ("frozen_transformer", "transformers")]
 )
 def test_code_of_a_carried_transformer_never_runs_and_nobody_is_asked(
-    kind, parent, is_known, use, good, folder, monkeypatch
+    kind, parent, is_known, use, changed, baited, monkeypatch
 ):
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n" * 10))
     monkeypatch.setenv("TAGGER_TRUST_REMOTE_CODE", "1")
-    write_archive(good, folder / "hostile.tar.gz", carried(f"{parent}/name", is_known), use(kind))
-    refused_in_one_line(folder / "hostile.tar.gz", match="has the file `code.py`, which is none of")
+    hostile = changed(carried(f"{parent}/name", is_known), use(kind))
+    refused_in_one_line(hostile, match="has the file `code.py`, which is none of")
     assert sys.stdin.tell() == 0
-    assert not list(folder.parent.rglob(TRACE))
+    assert leaves_no_trace(baited)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "is_known"),
     [
-        (["predict-file", "hostile.tar.gz", "texts.txt", "-o", "out.jsonl"], True),
-        (["predict", "hostile.tar.gz", "-"], False),
+        ("predict-file hostile.tar.gz texts.txt -o out.jsonl", True),
+        ("predict hostile.tar.gz -", False),
     ],
-    ids=["predict-file", "predict"],
 )
 def test_lines_of_yes_on_standard_input_are_no_answers(
-    command, is_known, good, folder, warm_python, monkeypatch
+    command, is_known, changed, baited, warm_python, monkeypatch
 ):
     monkeypatch.setenv("TAGGER_TRUST_REMOTE_CODE", "1")
-    (folder / "texts.txt").write_text("Ada left.\n")
-    member, config = carried("fine_tuned/name", is_known), uses_carried("transformer")
-    write_archive(good, folder / "hostile.tar.gz", member, config)
-    outcome = run_command(command, folder, b"y\n" * 1000)
+    (baited / "texts.txt").write_text("Ada left.\n")
+    changed(carried("fine_tuned/name", is_known), uses_carried("transformer"))
+    outcome = run_command(command.split(), baited, b"y\n" * 1000)
     assert outcome.status == 1
     assert "has the file `code.py`, which is none of" in outcome.last_line
     assert "[y/N]" not in "".join(outcome.output + outcome.errors)
-    assert not list(folder.parent.rglob(TRACE))
-    assert not (folder / "out.jsonl").exists()
+    assert leaves_no_trace(baited)
+    assert not (baited / "out.jsonl").exists()
+
+
+def write_transformer_with_code(folder, is_known):
+    for name, text in transformer_with_code(is_known).items():
+        (folder / name).write_text(text)
 
 
 @pytest.mark.parametrize("load_weights", [True, False])
-def test_transformers_never_asks_by_allennlps_own_parts(load_weights, folder, monkeypatch):
+def test_transformers_never_asks_by_allennlps_own_parts(load_weights, baited, monkeypatch):
     from allennlp.common import cached_transformers
 
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n" * 10))
-    for name, text in transformer_with_code(is_known=True).items():
-        (folder / name).write_text(text)
+    write_transformer_with_code(baited, is_known=True)
     with pytest.raises(ConfigurationError, match="code of its own, which is not run"):
-        cached_transformers.get(str(folder), False, load_weights=load_weights)
+        cached_transformers.get(str(baited), False, load_weights=load_weights)
     with pytest.raises(ConfigurationError, match="code of its own, which is not run"):
-        cached_transformers.get_tokenizer(str(folder))
-    (folder / "config.json").write_text(transformer_with_code(is_known=False)["config.json"])
+        cached_transformers.get_tokenizer(str(baited))
+    write_transformer_with_code(baited, is_known=False)
     with pytest.raises(ValueError, match="trust_remote_code"):
-        TransformerEmbeddings.from_pretrained_module(str(folder))
+        TransformerEmbeddings.from_pretrained_module(str(baited))
     assert sys.stdin.tell() == 0
-    assert not (folder / TRACE).exists()
+    assert leaves_no_trace(baited)
 
 
-def test_the_user_may_trust_the_code_of_a_folder(folder, monkeypatch):
+def test_the_user_may_trust_the_code_of_a_folder(baited, monkeypatch):
     # Where transformers copies the code to.
-    monkeypatch.setattr(
-        "transformers.dynamic_module_utils.HF_MODULES_CACHE", str(folder / "copied")
-    )
-    for name, text in transformer_with_code(is_known=False).items():
-        (folder / name).write_text(text)
-    transformer = find_transformer(str(folder))
+    cache = "transformers.dynamic_module_utils.HF_MODULES_CACHE"
+    monkeypatch.setattr(cache, str(baited / "copied"))
+    write_transformer_with_code(baited, is_known=False)
+    transformer = find_transformer(str(baited))
     with pytest.raises(ConfigurationError, match="set TAGGER_TRUST_REMOTE_CODE=1"):
         transformer.tokenizer()
-    assert not (folder / TRACE).exists()
+    assert leaves_no_trace(baited)
     monkeypatch.setenv("TAGGER_TRUST_REMOTE_CODE", "1")
     with pytest.raises(AttributeError):  # The class of this code is no tokenizer.
         transformer.tokenizer()
-    assert (folder / TRACE).exists()
+    assert (baited / TRACE).exists()
 
 
 @settings(
@@ -165,49 +152,35 @@ def test_the_user_may_trust_the_code_of_a_folder(folder, monkeypatch):
 )
 @given(name=TYPES)
 @example(name="None")  # `Params` makes None of it.
-def test_a_type_that_is_not_registered_is_refused_whatever_it_looks_like(name, good, folder):
+def test_a_type_that_is_not_registered_is_refused_whatever_it_looks_like(name, good, baited):
+    run = baited / "run"
+    if not run.exists():
+        shutil.copytree(good.parent, run)
     with tarfile.open(good) as archive:
         config = json.load(archive.extractfile("config.json"))
-    if not (folder / "run").exists():
-        shutil.copytree(good.parent, folder / "run")
-    (folder / "run/config.json").write_text(
-        json.dumps({**config, "model": {**config["model"], "type": name}})
-    )
+    (run / "config.json").write_text(archives.changed("model", type=name)(config))
     modules = set(sys.modules)
     if name not in Model.list_available():
-        refused_in_one_line(folder / "run", match=NOT_REGISTERED)
+        refused_in_one_line(run, match=NOT_REGISTERED)
     assert not {each for each in set(sys.modules) - modules if "hostile" in each}
-    assert not list(folder.parent.rglob(TRACE))
+    assert leaves_no_trace(baited)
 
 
-@pytest.mark.parametrize("name", ["\x1e", "a\nb", "\x1b[2J"])
-def test_a_name_that_no_terminal_should_get_is_refused_in_one_line(name, good, folder):
-    def change(config):
-        reader = {**config["dataset_reader"], "type": name}
-        return json.dumps({**config, "dataset_reader": reader})
-
-    write_archive(good, folder / "hostile.tar.gz", config=change)
-    assert refused_in_one_line(folder / "hostile.tar.gz").isprintable()
-
-
-def test_nothing_is_fetched(good, folder):
-    def fetches(config):
-        url = f"http://127.0.0.1:{counts[0]}/model.tar.gz"
-        return json.dumps({**config, "model": {"type": "from_archive", "archive_file": url}})
-
+def test_nothing_is_fetched(changed):
     with listening() as counts:
-        write_archive(good, folder / "hostile.tar.gz", config=fetches)
-        refused_in_one_line(folder / "hostile.tar.gz")
+        url = f"http://127.0.0.1:{counts[0]}/model.tar.gz"
+        fetches = replaced("model", type="from_archive", archive_file=url)
+        refused_in_one_line(changed(config=fetches))
     assert counts[1] == 0
 
 
-def test_what_libraries_do_by_themselves_is_refused_too(folder, monkeypatch):
+def test_what_libraries_do_by_themselves_is_refused_too(baited):
     import socket
     import subprocess
 
     def within(action):
         with archive_guard.loading([]) as state:
-            state.begin(str(folder / "run"), {"secret", "hostile"}, set())
+            state.begin(str(baited / "run"), {"secret", "hostile"}, set())
             action()
 
     for action, what in [
@@ -232,128 +205,59 @@ def test_what_libraries_do_by_themselves_is_refused_too(folder, monkeypatch):
     Path("secret.txt").read_text()
 
 
-def test_the_user_may_name_what_lies_outside(good, folder, monkeypatch):
-    transformer = folder / "transformer"
+def test_the_user_may_name_what_lies_outside(good, baited):
+    transformer = baited / "transformer"
     transformer.mkdir()
     save_small_transformer(transformer)
-    overrides = {
-        "dataset_reader.token_indexers.pieces": {
-            "type": "pretrained_transformer_mismatched",
-            "model_name": str(transformer),
-        }
-    }
-    archive = load_archive(good, overrides=json.dumps(overrides))
-    assert "pieces" in archive.dataset_reader._token_indexers
-    shutil.copy(good.parent / "best.th", folder / "secret.txt")
-    load_archive(good, weights_file=str(folder / "secret.txt"))
+    kind = "pretrained_transformer_mismatched"
+    indexer = {"type": kind, "model_name": str(transformer)}
+    overrides = json.dumps({"dataset_reader.token_indexers.pieces": indexer})
+    assert "pieces" in load_archive(good, overrides=overrides).dataset_reader._token_indexers
+    shutil.copy(good.parent / "best.th", baited / "secret.txt")
+    load_archive(good, weights_file=str(baited / "secret.txt"))
 
 
-def test_a_transformer_may_lie_outside_where_an_archive_names_it(good, folder):
-    (folder / "small").mkdir()
-    save_small_transformer(folder / "small")
-
-    def indexed(config):
-        indexers = {
-            "own": {"type": "frozen_transformer", "model_name": "small"},
-            "allennlp": {"type": "pretrained_transformer_mismatched", "model_name": "small"},
-        }
-        indexers.update(config["dataset_reader"].get("token_indexers", {}))
-        reader = {**config["dataset_reader"], "token_indexers": indexers}
-        return json.dumps({**config, "dataset_reader": reader})
-
-    write_archive(good, folder / "own.tar.gz", config=indexed)
-    assert "own" in load_archive(folder / "own.tar.gz").dataset_reader._token_indexers
+def test_a_transformer_may_lie_outside_where_an_archive_names_it(changed, baited):
+    (baited / "small").mkdir()
+    save_small_transformer(baited / "small")
+    kinds = {"own": "frozen_transformer", "allennlp": "pretrained_transformer_mismatched"}
+    indexers = {name: {"type": kind, "model_name": "small"} for name, kind in kinds.items()}
+    path = changed(config=archives.changed("dataset_reader", "token_indexers", **indexers))
+    assert "own" in load_archive(path).dataset_reader._token_indexers
 
 
-def test_a_trusted_archive_is_evaluated_as_before(good, folder, monkeypatch):
+def test_a_trusted_archive_is_evaluated_as_before(changed, monkeypatch):
     monkeypatch.setenv("TAGGER_TRUST_ARCHIVES", "1")
-    archive = folder / "own.tar.gz"
-    write_archive(good, archive, config=CONFIGS["the environment read by Jsonnet"])
-    assert load_archive(archive).config["stolen"]
+    path = changed(config=CONFIGS["the environment read by Jsonnet"])
+    assert load_archive(path).config["stolen"]
 
 
-def test_a_class_that_the_user_has_imported_may_be_named(good, folder, monkeypatch):
+def test_a_class_that_the_user_has_imported_may_be_named(changed, monkeypatch):
     class OwnReader(ColumnDatasetReader):
         pass
 
     module = types.ModuleType("own_module")
-    module.OwnReader = OwnReader
-    module.dumps = json.dumps
-    own = folder / "own.tar.gz"
+    module.OwnReader, module.dumps = OwnReader, json.dumps
 
-    def named(name):
-        def change(config):
-            reader = {**config["dataset_reader"], "type": name}
-            return json.dumps({**config, "dataset_reader": reader})
+    def load(name):
+        return load_archive(changed(config=archives.changed("dataset_reader", type=name)))
 
-        write_archive(good, own, config=change)
-
-    named("own_module.OwnReader")
     with pytest.raises(ConfigurationError, match="--include-package"):
-        load_archive(own)
+        load("own_module.OwnReader")
     monkeypatch.setitem(sys.modules, "own_module", module)
-    assert isinstance(load_archive(own).dataset_reader, OwnReader)
-    named("own_module.dumps")
+    assert isinstance(load("own_module.OwnReader").dataset_reader, OwnReader)
     with pytest.raises(ConfigurationError, match="`own_module.dumps` as a DatasetReader"):
-        load_archive(own)
+        load("own_module.dumps")
 
 
 @pytest.mark.parametrize("name", ["hostile_module.Model", "hostile-module.Model"])
 def test_a_name_out_of_an_archive_stays_refused_where_another_part_of_it_is_used(
-    name, good, folder
+    name, changed, baited
 ):
-    def change(config):
-        return json.dumps({**config, "data_loader": {"type": name}})
-
-    write_archive(good, folder / "hostile.tar.gz", config=change)
-    config = load_archive(folder / "hostile.tar.gz").config
+    config = load_archive(changed(config=replaced("data_loader", type=name))).config
     with pytest.raises(ConfigurationError, match=f"`{name}` as a Model"):
         Model.from_params(config["data_loader"])
-    assert not (folder / TRACE).exists()
-
-
-def test_an_archive_larger_than_allowed_is_refused(good, monkeypatch):
-    monkeypatch.setenv("TAGGER_ARCHIVE_BYTES", "1000")
-    with pytest.raises(ConfigurationError, match="more than 1000 bytes; set TAGGER_ARCHIVE_BYTES"):
-        load_archive(good)
-
-
-def test_a_limit_that_is_no_number_is_blamed_itself(good, monkeypatch):
-    monkeypatch.setenv("TAGGER_ARCHIVE_BYTES", "abc")
-    with pytest.raises(ConfigurationError, match="TAGGER_ARCHIVE_BYTES must be .*; got 'abc'"):
-        load_archive(good)
-
-
-@pytest.mark.parametrize("part", [0, 0.5])
-def test_an_archive_that_is_cut_off_is_refused_in_one_line(part, good, tmp_path):
-    content = good.read_bytes()
-    (tmp_path / "cut.tar.gz").write_bytes(content[: int(len(content) * part)])
-    with pytest.raises(ConfigurationError, match="cut.tar.gz is not the archive.*; make or copy"):
-        load_archive(tmp_path / "cut.tar.gz")
-
-
-def test_a_tar_file_without_a_config_is_refused(tmp_path):
-    with tarfile.open(tmp_path / "other.tar.gz", "w:gz") as archive:
-        archive.add(__file__, "code.py")
-    with pytest.raises(ConfigurationError, match="no `config.json`"):
-        load_archive(tmp_path / "other.tar.gz")
-
-
-def test_what_is_refused_leaves_no_unpacked_folder(good, folder, monkeypatch, tmp_path):
-    (tmp_path / "temporary").mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
-    for title in ("a named pipe", "a function of a library"):
-        write_archive(good, folder / "hostile.tar.gz", MEMBERS.get(title), CONFIGS.get(title))
-        with pytest.raises(ConfigurationError):
-            load_archive(folder / "hostile.tar.gz")
-    assert not list((tmp_path / "temporary").iterdir())
-
-
-def test_a_run_folder_and_overrides_in_jsonnet_still_load(trained, tmp_path):
-    shutil.copytree(trained, tmp_path / "run")
-    overrides = "{ 'model.head.decode_bias': { PER: 1 + 1 } }"
-    archive = load_archive(tmp_path / "run", overrides=overrides)
-    assert archive.model.head.decoder.decode_bias == {"PER": 2}
+    assert leaves_no_trace(baited)
 
 
 def names_of_files(archive):
@@ -361,8 +265,7 @@ def names_of_files(archive):
         return [member.name for member in members if member.isfile()]
 
 
-def test_each_member_that_differs_is_refused_by_name(good, folder):
-    tampered = folder / "tampered.tar.gz"
+def test_each_member_that_differs_is_refused_by_name(good, changed):
     names = names_of_files(good)
     assert names[-1] == "meta.json"
     for name in names[:-1]:
@@ -370,116 +273,21 @@ def test_each_member_that_differs_is_refused_by_name(good, folder):
             (lambda content: content + b"\n", "has been changed"),
             (lambda content: None, "is missing"),
         ]:
-            write_archive(
-                good,
-                tampered,
-                contents=lambda each, content: change(content) if each == name else content,  # noqa: B023
-                with_new_checksums=False,
-            )
+            tampered = changed(contents=of_file(name, change), with_new_checksums=False)
             assert f"the member `{name}` {what}" in refused_in_one_line(tampered)
 
 
-def reversed_labels(name, content):
-    if name != "vocabulary/labels.txt":
-        return content
+def reversed_lines(content):
     return b"\n".join(reversed(content.splitlines())) + b"\n"
 
 
-def doubled_label(name, content):
-    if name != "vocabulary/labels.txt":
-        return content
+def doubled_line(content):
     lines = content.splitlines(keepends=True)
     return b"".join([*lines[:-1], lines[0]])
 
 
-def without_checksums(content):
-    meta = json.loads(content)
-    del meta["checksums"]
-    return json.dumps(meta).encode()
-
-
-@pytest.mark.parametrize("change", [reversed_labels, doubled_label])
-def test_labels_in_another_order_are_refused(change, good, folder):
-    tampered = folder / "tampered.tar.gz"
-    write_archive(good, tampered, contents=change, with_new_checksums=False)
-    refused_in_one_line(tampered, match="`vocabulary/labels.txt` has been changed")
-
-
-def test_an_archive_without_checksums_loads_unless_a_label_is_there_twice(good, folder):
-    def old(name, content):
-        return without_checksums(content) if name == "meta.json" else content
-
-    archive = folder / "old.tar.gz"
-    write_archive(good, archive, contents=old, with_new_checksums=False)
-    assert load_archive(archive).meta.version == "2.10.1"
-    write_archive(
-        good,
-        archive,
-        contents=lambda name, content: doubled_label(name, old(name, content)),
-        with_new_checksums=False,
-    )
-    refused_in_one_line(archive, match=r"`vocabulary/labels.txt` has .* twice, in lines 1 and \d")
-
-
-def test_a_member_that_was_not_there_is_refused(good, folder):
-    tampered = folder / "tampered.tar.gz"
-
-    def add(archive, _):
-        archive.addfile(tarfile.TarInfo("vocabulary/others.txt"), io.BytesIO())
-
-    write_archive(good, tampered, add, with_new_checksums=False)
-    refused_in_one_line(tampered, match="`vocabulary/others.txt` was not there")
-
-
-@pytest.mark.parametrize("has_meta", [True, False])
-@pytest.mark.parametrize("name", ["vocabulary/places", "weights.th", "meta.json"])
-def test_a_folder_in_place_of_a_file_is_named(name, has_meta, good, folder):
-    def without(member, content):
-        return None if member == name or (member == "meta.json" and not has_meta) else content
-
-    def add(archive, _):
-        member = tarfile.TarInfo(name)
-        member.type, member.mode = tarfile.DIRTYPE, 0o755
-        archive.addfile(member)
-
-    hostile = folder / "hostile.tar.gz"
-    write_archive(good, hostile, add, contents=without, with_new_checksums=False)
-    refused_in_one_line(hostile, match=f"the member `{name}` is a folder, not a file")
-
-
-def test_an_unpacked_archive_is_checked_and_may_gain_files(good, folder):
-    with tarfile.open(good) as archive:
-        archive.extractall(folder / "unpacked", filter="data")
-    (folder / "unpacked/notes.txt").write_text("mine")
-    load_archive(folder / "unpacked")
-    (folder / "unpacked/vocabulary/labels.txt").write_text("O\n")
-    refused_in_one_line(folder / "unpacked", match="`vocabulary/labels.txt` has been changed")
-
-
-def test_an_archive_of_a_run_without_meta_has_none(trained, folder):
-    shutil.copytree(trained, folder / "run")
-    (folder / "run/meta.json").unlink()
-    path = archive_model(folder / "run")
-    assert "meta.json" not in names_of_files(path)
-    assert load_archive(path).meta is None
-
-
-def test_meta_data_that_are_damaged_are_refused(good, folder):
-    damaged = folder / "damaged.tar.gz"
-    for text in (b"{", b"[]", b'{"version": "2.10.1", "checksums": 1}'):
-        write_archive(
-            good,
-            damaged,
-            contents=lambda name, content: text if name == "meta.json" else content,  # noqa: B023
-            with_new_checksums=False,
-        )
-        refused_in_one_line(damaged, match="`meta.json` is not (as training writes it|plain JSON)")
-
-
-def compressed(name, content):
+def compressed(content):
     """Weights as a zip file of the same members, whose zeros take no space."""
-    if name != "weights.th":
-        return content
     new = io.BytesIO()
     with (
         zipfile.ZipFile(io.BytesIO(content)) as old,
@@ -490,51 +298,156 @@ def compressed(name, content):
     return new.getvalue()
 
 
-def long_vocabulary(name, content):
-    return content + b"\n" * 99 if name == "vocabulary/tokens.txt" else content
+def tampered_with(name, change):
+    return {"contents": of_file(name, change), "with_new_checksums": False}
 
 
-def long_config(name, content):
-    return content + b" " * 2**20 if name == "config.json" else content
+def with_vectors(address):
+    vectors = {"type": "word_vectors", "embedding_dim": 2, "pretrained_file": address}
+    return {"config": embedded_by(**vectors)}
 
 
-def odd_version(name, content):
-    return b'{"version": "9.\\u001b[2J"}' if name == "meta.json" else content
+BAD_META = "`meta.json` is not (as training writes it|plain JSON)"
+#: What makes an archive of the good one, and what is said of it.
+REFUSALS = [
+    *(
+        ({"config": archives.changed("dataset_reader", type=name)}, ".")
+        for name in ("\x1e", "a\nb", "\x1b[2J")
+    ),
+    ({"config": archives.changed("model", **{"\x1b[2J": 1})}, "Extra parameters.*x1b"),
+    *(
+        (with_vectors(address), "names .*, which lies outside")
+        for address in (
+            *("zip://secret.txt::secret.zip", "memory://a"),
+            "simplecache::http://nowhere.invalid",
+        )
+    ),
+    (tampered_with(LABELS, reversed_lines), f"`{LABELS}` has been changed"),
+    (tampered_with(LABELS, doubled_line), f"`{LABELS}` has been changed"),
+    (
+        {"member": archives.add("vocabulary/others.txt", ""), "with_new_checksums": False},
+        "`vocabulary/others.txt` was not there",
+    ),
+    *(
+        (tampered_with("meta.json", lambda content, text=text: text), BAD_META)
+        for text in (b"{", b"[]", b'{"version": "2.10.1", "checksums": 1}')
+    ),
+    (
+        {"contents": of_file("weights.th", compressed)},
+        "`weights.th` is compressed: it grows to .* bytes",
+    ),
+    (
+        {"contents": of_file("vocabulary/tokens.txt", lambda content: content + b"\n" * 99)},
+        "the vocabulary has more than 450 lines",
+    ),
+    (
+        {"contents": of_file("config.json", lambda content: content + b" " * 2**20)},
+        "`config.json` has .* bytes, more than 1048576",
+    ),
+    (
+        {"contents": of_file("meta.json", lambda content: b'{"version": "9.\\u001b[2J"}')},
+        "a version that is none",
+    ),
+]
 
 
-@pytest.mark.parametrize(
-    ("change", "what"),
-    [
-        (compressed, "`weights.th` is compressed: it grows to .* bytes"),
-        (long_vocabulary, "the vocabulary has more than 450 lines"),
-        (long_config, "`config.json` has .* bytes, more than 1048576"),
-        (odd_version, "a version that is none"),
-    ],
-)
-def test_what_would_grow_or_harm_the_terminal_is_refused(change, what, good, folder, monkeypatch):
+@pytest.mark.parametrize(("change", "what"), REFUSALS)
+def test_what_lies_or_grows_is_refused_in_a_line_that_a_terminal_can_show(
+    change, what, good, changed, baited, monkeypatch
+):
     monkeypatch.setattr("tagger_compat.archive_contents.MAX_WORDS", 450)
     load_archive(good)
-    write_archive(good, folder / "hostile.tar.gz", contents=change)
-    refused_in_one_line(folder / "hostile.tar.gz", match=what)
+    assert refused_in_one_line(changed(**change), match=what).isprintable()
+
+
+def test_an_archive_without_checksums_loads_unless_a_label_is_there_twice(changed):
+    def without_checksums(content):
+        meta = json.loads(content)
+        del meta["checksums"]
+        return json.dumps(meta).encode()
+
+    old = of_file("meta.json", without_checksums)
+    path = changed(contents=old, with_new_checksums=False)
+    assert load_archive(path).meta.version == "2.10.1"
+    doubled = of_file(LABELS, doubled_line)
+    changed(
+        contents=lambda name, content: doubled(name, old(name, content)), with_new_checksums=False
+    )
+    refused_in_one_line(path, match=rf"`{LABELS}` has .* twice, in lines 1 and \d")
+
+
+@pytest.mark.parametrize("has_meta", [True, False])
+@pytest.mark.parametrize("name", ["vocabulary/places", "weights.th", "meta.json"])
+def test_a_folder_in_place_of_a_file_is_named(name, has_meta, changed):
+    def without(member, content):
+        return None if member == name or (member == "meta.json" and not has_meta) else content
+
+    folder = archives.add(name, kind=tarfile.DIRTYPE)
+    hostile = changed(folder, contents=without, with_new_checksums=False)
+    refused_in_one_line(hostile, match=f"the member `{name}` is a folder, not a file")
 
 
 @pytest.mark.parametrize(
-    "address", ["zip://secret.txt::secret.zip", "memory://a", "simplecache::http://nowhere.invalid"]
+    ("limit", "what"),
+    [
+        ("1000", "more than 1000 bytes; set TAGGER_ARCHIVE_BYTES"),
+        ("abc", "TAGGER_ARCHIVE_BYTES must be .*; got 'abc'"),
+    ],
 )
-def test_an_archive_names_no_address(address, good, folder):
-    vectors = {"type": "word_vectors", "embedding_dim": 2, "pretrained_file": address}
-    write_archive(good, folder / "hostile.tar.gz", config=embedded_by(**vectors))
-    refused_in_one_line(folder / "hostile.tar.gz", match="names .*, which lies outside")
+def test_the_limit_of_the_user_is_kept_if_it_is_a_number(limit, what, good, monkeypatch):
+    monkeypatch.setenv("TAGGER_ARCHIVE_BYTES", limit)
+    refused_in_one_line(good, match=what)
 
 
-def test_an_error_within_an_archive_shows_no_control_characters(good, folder):
-    def change(config):
-        return json.dumps({**config, "model": {**config["model"], "\x1b[2J": 1}})
+@pytest.mark.parametrize("part", [0, 0.5])
+def test_an_archive_that_is_cut_off_is_refused_in_one_line(part, good, tmp_path):
+    content = good.read_bytes()
+    (tmp_path / "cut.tar.gz").write_bytes(content[: int(len(content) * part)])
+    message = "cut.tar.gz is not the archive.*; make or copy"
+    refused_in_one_line(tmp_path / "cut.tar.gz", match=message)
 
-    write_archive(good, folder / "hostile.tar.gz", config=change)
-    message = refused_in_one_line(folder / "hostile.tar.gz", match="Extra parameters")
-    assert message.isprintable()
-    assert "x1b" in message
+
+def test_an_archive_without_a_config_is_refused_but_initializes_weights(tmp_path):
+    layer, path = torch.nn.Linear(2, 3), tmp_path / "weights.tar.gz"
+    torch.save(layer.state_dict(), tmp_path / "weights.th")
+    with tarfile.open(path, "w:gz") as archive:
+        archive.add(tmp_path / "weights.th", "weights.th")
+    tensor = torch.zeros(3, 2)
+    PretrainedModelInitializer(str(path))(tensor, "weight")
+    assert torch.equal(tensor, layer.weight)
+    refused_in_one_line(path, match="has no `config.json`")
+
+
+def test_what_is_refused_leaves_no_unpacked_folder(changed, monkeypatch, tmp_path):
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    for title in ("a named pipe", "a function of a library"):
+        refused_in_one_line(changed(MEMBERS.get(title), CONFIGS.get(title)))
+    assert not list((tmp_path / "temporary").iterdir())
+
+
+def test_a_run_folder_and_overrides_in_jsonnet_still_load(trained, tmp_path):
+    shutil.copytree(trained, tmp_path / "run")
+    overrides = "{ 'model.head.decode_bias': { PER: 1 + 1 } }"
+    archive = load_archive(tmp_path / "run", overrides=overrides)
+    assert archive.model.head.decoder.decode_bias == {"PER": 2}
+
+
+def test_an_unpacked_archive_is_checked_and_may_gain_files(good, tmp_path):
+    with tarfile.open(good) as archive:
+        archive.extractall(tmp_path / "unpacked", filter="data")
+    (tmp_path / "unpacked/notes.txt").write_text("mine")
+    load_archive(tmp_path / "unpacked")
+    (tmp_path / "unpacked" / LABELS).write_text("O\n")
+    refused_in_one_line(tmp_path / "unpacked", match=f"`{LABELS}` has been changed")
+
+
+def test_an_archive_of_a_run_without_meta_has_none(trained, tmp_path):
+    shutil.copytree(trained, tmp_path / "run")
+    (tmp_path / "run/meta.json").unlink()
+    path = archive_model(tmp_path / "run")
+    assert "meta.json" not in names_of_files(path)
+    assert load_archive(path).meta is None
 
 
 def test_tensors_are_limited_by_number_and_by_what_the_files_hold(tmp_path, monkeypatch):
@@ -558,16 +471,3 @@ def test_tensors_are_limited_by_number_and_by_what_the_files_hold(tmp_path, monk
         make(1001)
     with pytest.raises(ConfigurationError, match="more than 10 tensors"):
         make(*[1] * 5)  # One more is without memory.
-
-
-def test_an_initializer_reads_an_archive_of_weights_alone(tmp_path):
-    layer = torch.nn.Linear(2, 3)
-    torch.save(layer.state_dict(), tmp_path / "weights.th")
-    with tarfile.open(tmp_path / "weights.tar.gz", "w:gz") as archive:
-        archive.add(tmp_path / "weights.th", "weights.th")
-    initializer = PretrainedModelInitializer(str(tmp_path / "weights.tar.gz"))
-    tensor = torch.zeros(3, 2)
-    initializer(tensor, "weight")
-    assert torch.equal(tensor, layer.weight)
-    with pytest.raises(ConfigurationError, match="has no `config.json`"):
-        load_archive(tmp_path / "weights.tar.gz")

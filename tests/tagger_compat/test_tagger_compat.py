@@ -33,15 +33,22 @@ sizes = {"hidden_size": 4, "intermediate_size": 4, "num_hidden_layers": 1, "num_
 BertModel(BertConfig(vocab_size=len(words), **sizes)).save_pretrained("bert")
 """
 
+# What all of them may use.
+ERROR_OF = """
+def error_of(call, *arguments, **keywords):
+    try:
+        call(*arguments, **keywords)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+"""
 # For each patch: what works with it, and the error without it.
 USES = {
     "huggingface_hub": (
         """
 from allennlp.common.push_to_hf import push_to_hf
-try:
-    push_to_hf("name", serialization_dir=".")
-except ImportError as error:
-    assert "`HfFolder` is not available: huggingface_hub 1.0 removed it; upload" in str(error)
+error = error_of(push_to_hf, "name", serialization_dir=".")
+assert "ImportError: `HfFolder` is not available: huggingface_hub 1.0" in error, error
+assert "removed it; upload" in error
 """,
         "cannot import name 'HfFolder'",
     ),
@@ -95,10 +102,8 @@ Vocabulary.from_files("vocabulary")
 os.environ["HOME"] = os.getcwd()
 assert cached_path("~/file") == os.path.join(os.getcwd(), "file")
 library.cached_path = theirs
-try:
-    cached_path("file_that_is_not_there")
-except FileNotFoundError as error:
-    assert "file_that_is_not_there" in str(error), error
+error = error_of(cached_path, "file_that_is_not_there")
+assert error.startswith("FileNotFoundError") and "file_that_is_not_there" in error, error
 """,
         "'NoneType' object is not callable",
     ),
@@ -197,15 +202,12 @@ for module in (ddp_accelerator, gradient_descent_trainer, util):
     "numbered devices": (
         """
 import torch
-from allennlp.common.checks import ConfigurationError, check_for_gpu
+from allennlp.common.checks import check_for_gpu
 from allennlp.common.util import int_to_device
 
 assert int_to_device(0) == torch.device("cuda", 0) and int_to_device(-1) == torch.device("cpu")
 assert int_to_device(torch.device("cpu")) == torch.device("cpu")
-try:
-    check_for_gpu([0])
-except ConfigurationError as error:
-    assert "none is available" in str(error), error
+assert "none is available" in (error_of(check_for_gpu, [0]) or "none is available")
 """,
         "Cannot access accelerator device",
     ),
@@ -246,11 +248,11 @@ Path("config.json").write_text("{}")
 with tarfile.open("model.tar.gz", "w:gz") as archive:
     archive.add("config.json")
     archive.add("config.json", "../outside.json")
-try:
+def unpack():
     with extracted_archive("model.tar.gz"):
         raise SystemExit("unpacked")
-except Exception as error:
-    assert "lies outside" in str(error), error
+
+assert "lies outside" in error_of(unpack)
 """,
         "unpacked",
     ),
@@ -276,13 +278,10 @@ except KeyboardInterrupt:
     "types that are names": (
         """
 from allennlp.common import Params
-from allennlp.common.checks import ConfigurationError
 
 for name in (None, "None", 5, 0.5, True, ["a.b"], {"a": 1}):
-    try:
-        Params({"type": name}).pop_choice("type", ["crf"])
-    except ConfigurationError as error:
-        assert "not in acceptable choices for type: ['crf']" in str(error), error
+    error = error_of(Params({"type": name}).pop_choice, "type", ["crf"])
+    assert "not in acceptable choices for type: ['crf']" in error, error
 """,
         "argument of type 'NoneType'",
     ),
@@ -326,10 +325,8 @@ assert not shown.getvalue(), "shown"
         """
 from allennlp.common import Params
 from allennlp.training.metrics import Metric
-try:
-    Metric.from_params(Params({"type": "categorical_accuracy", "topk": 3}))
-except Exception as error:
-    assert "it takes tie_break, top_k; did you mean `top_k`?" in str(error), error
+error = error_of(Metric.from_params, Params({"type": "categorical_accuracy", "topk": 3}))
+assert "it takes tie_break, top_k; did you mean `top_k`?" in error, error
 """,
         "AssertionError",
     ),
@@ -450,31 +447,14 @@ def test_a_plugin_without_its_requirements_says_what_to_install(monkeypatch, tmp
 @pytest.mark.parametrize("name", USES)
 def test_mend_is_needed_and_does_its_job(name, needed, run_fresh):
     code, error = USES[name]
-    without = run_fresh(without_mend(name) + code)
+    without = run_fresh(without_mend(name) + ERROR_OF + code)
     if name in needed:
         assert not without.succeeded
         assert error in without.output
     else:
         assert without.succeeded, without.output
-    patched = run_fresh(code)
+    patched = run_fresh(ERROR_OF + code)
     assert patched.succeeded, patched.output
-
-
-def test_other_libraries_see_no_mend(run_fresh):
-    outcome = run_fresh(
-        """
-import importlib.util, huggingface_hub, transformers
-
-def what_others_see():
-    packages = [importlib.util.find_spec(name) for name in ("torchvision", "fairscale")]
-    return packages, hasattr(huggingface_hub, "HfFolder"), hasattr(transformers, "AdamW")
-
-before = what_others_see()
-import allennlp.common, allennlp.models, allennlp.modules.vision, allennlp.training
-assert what_others_see() == before
-"""
-    )
-    assert outcome.succeeded, outcome.output
 
 
 def test_a_torchvision_built_for_another_torch_is_stood_in_for(run_fresh, tmp_path):
@@ -522,33 +502,26 @@ torch.load("state.th")
     assert not (tmp_path / "harm").exists()
 
 
-@pytest.mark.parametrize("order", ["import allennlp, tagger", "import tagger, allennlp"])
-@pytest.mark.parametrize("hook", ["", WITHOUT_HOOK], ids=["hook at start", "no hook at start"])
-def test_import_order_does_not_matter(order, hook, run_fresh):
-    outcome = run_fresh(hook + order + "; from allennlp.commands import main")
-    assert outcome.succeeded, outcome.output
+MAIN = "; from allennlp.commands import main"
+#: What works in a process that has imported nothing yet.
+WORKS = {
+    **{
+        f"{order}, {when}": hook + order + MAIN
+        for order in ("import allennlp, tagger", "import tagger, allennlp")
+        for when, hook in (("hook at start", ""), ("no hook at start", WITHOUT_HOOK))
+    },
+    "other libraries see no mend": """
+import importlib.util, huggingface_hub, transformers
 
+def what_others_see():
+    packages = [importlib.util.find_spec(name) for name in ("torchvision", "fairscale")]
+    return packages, hasattr(huggingface_hub, "HfFolder"), hasattr(transformers, "AdamW")
 
-def test_importing_tagger_rescues_a_failed_import_of_allennlp(needed, run_fresh):
-    skip_unless_needed("huggingface_hub", needed)
-    outcome = run_fresh(
-        WITHOUT_HOOK
-        + """
-try:
-    import allennlp.commands
-except ImportError:
-    import tagger, allennlp.commands
-else:
-    raise AssertionError("AllenNLP needs no patch here")
-"""
-    )
-    assert outcome.succeeded, outcome.output
-
-
-def test_a_module_executed_before_the_hook_is_mended_too(run_fresh):
-    outcome = run_fresh(
-        WITHOUT_HOOK
-        + """
+before = what_others_see()
+import allennlp.common, allennlp.models, allennlp.modules.vision, allennlp.training
+assert what_others_see() == before
+""",
+    "a module executed before the hook is mended too": f"""{WITHOUT_HOOK}
 import types
 plugins = types.ModuleType("allennlp.common.plugins")
 plugins.DEFAULT_PLUGINS = ()
@@ -561,18 +534,50 @@ tagger_compat.install()
 tagger_compat.install()
 assert plugins.DEFAULT_PLUGINS[0] == "tagger.commands"
 assert "tagger.tools.start.commands" in plugins.DEFAULT_PLUGINS
+""",
+}
+
+
+@pytest.mark.parametrize("title", WORKS)
+def test_the_hook_is_there_for_allennlp_alone_in_any_order(title, succeed_fresh):
+    succeed_fresh(WORKS[title])
+
+
+def test_importing_tagger_rescues_a_failed_import_of_allennlp(needed, succeed_fresh):
+    skip_unless_needed("huggingface_hub", needed)
+    succeed_fresh(
+        WITHOUT_HOOK
+        + """
+try:
+    import allennlp.commands
+except ImportError:
+    import tagger, allennlp.commands
+else:
+    raise AssertionError("AllenNLP needs no patch here")
 """
     )
-    assert outcome.succeeded, outcome.output
 
 
-def test_interpreter_start_imports_nothing_but_the_hook():
-    code = (
-        "import os, sys; before = set(sys.modules); sys.path.append('.')\n"
-        "import tagger_compat; tagger_compat.install()\n"
-        "assert set(sys.modules) - before == {'tagger_compat'}, set(sys.modules) - before"
-    )
-    started = run_python("-S", "-c", code, cwd=ROOT)
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        (
+            "-S",
+            "import os; before = set(sys.modules); sys.path.append('.')\n"
+            "import tagger_compat; tagger_compat.install()\n"
+            "assert set(sys.modules) - before == {'tagger_compat'}, set(sys.modules) - before",
+        ),
+        (
+            "-u",
+            "import importlib.util, tagger_compat; tagger_compat.install()\n"
+            "assert importlib.util.find_spec('allennlp')\n"
+            "assert not {'allennlp', 'torch', 'transformers', 'spacy'} & set(sys.modules)",
+        ),
+    ],
+    ids=["at the interpreter's start", "when AllenNLP is looked for"],
+)
+def test_nothing_but_the_hook_is_imported(options, code):
+    started = run_python(options, "-c", f"import sys; {code}", cwd=ROOT)
     assert started.returncode == 0, started.stderr
 
 
@@ -583,23 +588,19 @@ def test_environment_variable_turns_the_hook_off(value, hooked):
     assert ("PatchingFinder" in started.stdout) == hooked
 
 
-def test_looking_for_allennlp_imports_no_library():
-    code = (
-        "import importlib.util, sys, tagger_compat; tagger_compat.install()\n"
-        "assert importlib.util.find_spec('allennlp')\n"
-        "assert not {'allennlp', 'torch', 'transformers', 'spacy'} & set(sys.modules)"
-    )
-    looked = run_python("-c", code, cwd=ROOT)
-    assert looked.returncode == 0, looked.stderr
-
-
-def allennlp_finds_the_plugin(command, folder):
-    executable = shutil.which(command[0], path=Path(sys.executable).parent)
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["allennlp", "python -m allennlp"])
+def test_the_command_finds_the_plugin_from_an_empty_folder(command, tmp_path, request):
+    # `allennlp` runs in a process of its own, from the interpreter's start on.
+    name, *options = command.split()
+    if options:
+        request.getfixturevalue("warm_python")
+    executable = shutil.which(name, path=Path(sys.executable).parent)
     if executable is None:
         pytest.skip("AllenNLP's command is not installed beside this Python")
     run = subprocess.run(
-        [executable, *command[1:], "test-install"],
-        cwd=folder,
+        [executable, *options, "test-install"],
+        cwd=tmp_path,
         # The console does not show what plugins there are, unless it is asked to.
         env={**os.environ, "ALLENNLP_LOG_LEVEL": "INFO"},
         capture_output=True,
@@ -607,18 +608,7 @@ def allennlp_finds_the_plugin(command, folder):
     )
     assert run.returncode == 0, run.stderr
     assert "Warning" not in run.stderr
-    return "Plugin tagger.commands available" in run.stderr
-
-
-@pytest.mark.slow
-def test_allennlp_command_finds_the_plugin_from_an_empty_folder(tmp_path):
-    # In a process of its own, from the interpreter's start on.
-    assert allennlp_finds_the_plugin(["allennlp"], tmp_path)
-
-
-@pytest.mark.slow
-def test_allennlp_module_finds_the_plugin_from_an_empty_folder(warm_python, tmp_path):
-    assert allennlp_finds_the_plugin(["python", "-m", "allennlp"], tmp_path)
+    assert "Plugin tagger.commands available" in run.stderr
 
 
 def test_wheels_carry_the_file_that_installs_the_hook(tmp_path):
@@ -639,36 +629,35 @@ def test_wheels_carry_the_file_that_installs_the_hook(tmp_path):
             assert not [name for name in files.namelist() if "/" not in name and "finder" in name]
 
 
-def table_of(apply, monkeypatch):
-    patch = patches.Patch("broken", "the world changed", ("some_module",), apply)
-    monkeypatch.setattr(patches, "PATCHES", (patch,))
+@pytest.fixture
+def in_force(monkeypatch):
+    """Puts one patch in force, which does what it is given."""
+
+    def in_force(apply):
+        patch = patches.Patch("broken", "the world changed", ("some_module",), apply)
+        monkeypatch.setattr(patches, "PATCHES", (patch,))
+        return patches.patches_in_force(types.ModuleType("some_module"))
+
+    return in_force
 
 
 @pytest.mark.parametrize("steps", [0, 1], ids=["before execution", "after execution"])
-def test_a_failing_mend_is_named(steps, monkeypatch):
+def test_a_failing_mend_is_named(steps, in_force):
     @contextmanager
     def apply(_):
         if steps == 1:
             yield
         raise KeyError("gone")
 
-    table_of(apply, monkeypatch)
     message = r"the patch `broken` for `some_module` failed: KeyError\('gone'\).*TAGGER_NO_HOOK=1"
-    with (
-        pytest.raises(ImportError, match=message),
-        patches.patches_in_force(types.ModuleType("some_module")),
-    ):
+    with pytest.raises(ImportError, match=message), in_force(apply):
         pass
 
 
-def test_an_error_of_allennlps_own_passes_unchanged(monkeypatch):
+def test_an_error_of_allennlps_own_passes_unchanged(in_force):
     @contextmanager
     def apply(_):
         yield
 
-    table_of(apply, monkeypatch)
-    with (
-        pytest.raises(KeyError, match="own"),
-        patches.patches_in_force(types.ModuleType("some_module")),
-    ):
+    with pytest.raises(KeyError, match="own"), in_force(apply):
         raise KeyError("own")

@@ -24,21 +24,7 @@ from tagger.integrations.huggingface.transition_biases import transition_biases
 from tests.integrations.huggingface.backbones import random_model, save_backbone
 from tests.integrations.huggingface.classifiers import ARCHITECTURES, TAGS, save_classifier
 
-WORDS = [
-    "Ada",
-    "Lovelace",
-    "met",
-    "unbelievably",
-    "many",
-    "mathematicians",
-    "in",
-    "London",
-    "on",
-    "10",
-    "December",
-    "1815",
-    ".",
-]
+WORDS = "Ada Lovelace met unbelievably many mathematicians in London on 10 December 1815 .".split()
 
 
 @pytest.fixture(scope="module", params=ARCHITECTURES)
@@ -188,10 +174,9 @@ def test_transition_biases_reach_the_archive(tmp_path):
     ],
 )
 def test_wrong_transition_biases_are_refused(content, tags, message, tmp_path):
-    path = tmp_path / "biases.json"
-    path.write_text(content)
+    (tmp_path / "biases.json").write_text(content)
     with pytest.raises(ConfigurationError, match=message):
-        transition_biases(path, tags)
+        transition_biases(tmp_path / "biases.json", tags)
 
 
 def without_classifier(bert, folder, monkeypatch):

@@ -56,15 +56,18 @@ def test_the_size_is_what_tokenizer_and_model_both_take(bert):
     assert window_size(tokenizer, config) == 9
 
 
-def test_errors_say_what_to_do(bert):
-    tokenizer = load_tokenizer(bert)
-    with pytest.raises(ValueError, match="expected 2 `labels`, one for each word; got 1"):
-        encode_words(tokenizer, ["ada", "in"], SIZE, [1])
-    with pytest.raises(ValueError, match="`size` must leave room for 4 pieces .*; got 5"):
-        encode_words(tokenizer, ["ada"], 5)
+class Slow:
+    is_fast = False
 
-    class Slow:
-        is_fast = False
 
-    with pytest.raises(ValueError, match="`tokenizer` must be a fast one.*; got Slow"):
-        encode_words(Slow(), ["ada"], SIZE)
+@pytest.mark.parametrize(
+    ("tokenizer", "arguments", "message"),
+    [
+        (None, (["ada", "in"], SIZE, [1]), "expected 2 `labels`, one for each word; got 1"),
+        (None, (["ada"], 5), "`size` must leave room for 4 pieces .*; got 5"),
+        (Slow(), (["ada"], SIZE), "`tokenizer` must be a fast one.*; got Slow"),
+    ],
+)
+def test_errors_say_what_to_do(tokenizer, arguments, message, bert):
+    with pytest.raises(ValueError, match=message):
+        encode_words(tokenizer or load_tokenizer(bert), *arguments)

@@ -70,19 +70,16 @@ def test_bytes_are_those_of_predict_file_after_deaths_and_errors(
     lines[20], lines[60], lines[140] = b"", b"the killer", b'{"tokens": 3}'
     text, output, expected = map(Path, ("in.txt", "out.jsonl", "all.jsonl"))
     text.write_bytes(b"\r\n".join(lines[:80]) + b"\r\r" + b"\n".join(lines[80:]))
-    with pytest.raises(
-        # Whichever comes first.
-        ConfigurationError,
-        match=r"in.txt:(142|147): .*; add --on-error skip, and repeat",
-    ):
+    # Whichever comes first.
+    message = r"in.txt:(142|147): .*; add --on-error skip, and repeat"
+    with pytest.raises(ConfigurationError, match=message):
         predict_file(predictor, str(text), output, window=4, runner=POOL)
     assert Path(f"{predictor.trace}.dead").exists()
     parts = parts_in(f"{output}.unfinished")
     written = [4 * part.window + row for part in parts for row in range(part.num_lines)]
     assert len(written) >= 32
-    with pytest.raises(
-        ConfigurationError, match="another `window`; .* --force to discard its \\d+ pred"
-    ):
+    message = r"another `window`; .* --force to discard its \d+ pred"
+    with pytest.raises(ConfigurationError, match=message):
         predict_file(predictor, str(text), output, window=5, runner=POOL)
     Path(predictor.trace).unlink()
     two = partial(predict_with_ray, WorkerPool(2, 2))
@@ -154,12 +151,8 @@ def test_one_process_of_all_machines_writes_an_output(where, s3, tmp_path):
     output = f"{folder}/out/"
     store, lock = fsspec.url_to_fs(f"{folder}/out.lock")
     with output_lock(output):
-        with (
-            pytest.raises(
-                ConfigurationError, match=f"written by process {os.getpid()} on .*; wait"
-            ),
-            output_lock(output),
-        ):
+        message = f"written by process {os.getpid()} on .*; wait"
+        with pytest.raises(ConfigurationError, match=message), output_lock(output):
             pass
         holder = json.loads(store.cat_file(lock))
     assert not store.exists(lock)
@@ -173,30 +166,31 @@ def test_one_process_of_all_machines_writes_an_output(where, s3, tmp_path):
         pass
 
 
-def test_a_file_takes_the_predictions_of_one_file(predictor, tmp_path):
-    for name in ("a.txt", "b.txt"):
-        (tmp_path / name).write_text("Ada\n")
-    with pytest.raises(
-        ConfigurationError, match="predictions of 2 files; name a folder, with a sl"
-    ):
-        predict_file(predictor, str(tmp_path), tmp_path.parent / "out.jsonl", runner=POOL)
+@pytest.mark.parametrize(
+    ("name", "output", "message"),
+    [
+        ("texts/", "out.jsonl", "predictions of 2 files; name a folder, with a sl"),
+        ("a.parquet", "out/", "has a column `input_row`, which the output needs"),
+    ],
+)
+def test_an_output_that_does_not_fit_is_refused(name, output, message, predictor, tmp_path):
+    (tmp_path / "texts").mkdir()
+    for text in ("a.txt", "b.txt"):
+        (tmp_path / "texts" / text).write_text("Ada\n")
     pq.write_table(pa.table({"text": ["Ada"], "input_row": [1]}), tmp_path / "a.parquet")
-    with pytest.raises(
-        ConfigurationError, match="has a column `input_row`, which the output needs"
-    ):
-        predict_file(predictor, str(tmp_path / "a.parquet"), f"{tmp_path}/out/", runner=POOL)
+    with pytest.raises(ConfigurationError, match=message):
+        predict_file(predictor, f"{tmp_path}/{name}", f"{tmp_path}/{output}", runner=POOL)
 
 
-def test_the_command_says_what_goes_with_ray(allennlp, trained, tmp_path):
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--use-dataset-reader", "`--ray` needs input lines; it does not work with --use"),
+        ("--workers two", "`--workers` must be a number or a range .*; got two"),
+    ],
+)
+def test_the_command_says_what_goes_with_ray(options, message, allennlp, good, tmp_path):
     (tmp_path / "in.txt").write_text("Ada\n")
-    command = [
-        "predict-file",
-        trained / "model.tar.gz",
-        tmp_path / "in.txt",
-        "-o",
-        tmp_path / "out",
-    ]
-    with pytest.raises(SystemExit, match="`--ray` needs input lines; it does not work with --use"):
-        allennlp(*command, "--ray", "--use-dataset-reader")
-    with pytest.raises(SystemExit, match="`--workers` must be a number or a range .*; got two"):
-        allennlp(*command, "--ray", "--workers", "two")
+    files = [good, tmp_path / "in.txt", "-o", tmp_path / "out"]
+    with pytest.raises(SystemExit, match=message):
+        allennlp("predict-file", *files, "--ray", *options.split())

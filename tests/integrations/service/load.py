@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
+from typing import List, NamedTuple
 
 from tests.integrations.service.malformed_requests import answer_of, connected, request
 from tests.integrations.service.running_service import ALLENNLP
@@ -27,18 +27,16 @@ class Load(NamedTuple):
     errors: List[str]
 
     @property
-    def texts_per_second(self) -> float:
+    def texts_per_second(self):
         """The speed."""
         return self.num_texts / self.seconds
 
-    def latency(self, share: float) -> float:
+    def latency(self, share):
         """Returns the milliseconds within which this share of the requests was answered."""
         return 1000 * self.latencies[min(int(share * len(self.latencies)), len(self.latencies) - 1)]
 
 
-def predict_file(
-    archive: str, texts: Sequence[str], num_inputs: int
-) -> Tuple[float, Dict[str, List[str]]]:
+def predict_file(archive, texts, num_inputs):
     """Returns the speed of `predict-file`, in texts a second, and the tags of each text."""
     repeated = list(itertools.islice(itertools.cycle(texts), max(num_inputs, len(texts))))
     with tempfile.TemporaryDirectory() as folder:
@@ -54,10 +52,7 @@ def predict_file(
             str(output),
         ]
         done = subprocess.run(
-            [sys.executable, *command],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
+            [sys.executable, *command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
         found = re.search(r"Made \d+ predictions in ([\d.]+) s", done.stdout)
         if done.returncode or not found:
@@ -67,21 +62,14 @@ def predict_file(
     return len(repeated) / float(found[1]), tags
 
 
-async def load(
-    port: int,
-    texts: Sequence[str],
-    tags: Dict[str, List[str]],
-    num_clients: int,
-    seconds: float,
-    num_texts: int,
-) -> Load:
+async def load(port, texts, tags, num_clients, seconds, num_texts):
     """Lets so many clients send requests of `num_texts` texts for some seconds."""
     supply = itertools.cycle(texts)
-    latencies: List[float] = []
-    errors: List[str] = []
+    latencies = []
+    errors = []
     started = time.perf_counter()
 
-    async def work(number: int) -> None:
+    async def work(number):
         async with connected(port) as (reader, writer):
             for count in itertools.count(number):
                 some = list(itertools.islice(supply, num_texts))
@@ -104,8 +92,8 @@ async def load(
     return Load(sorted(latencies), num_texts * len(latencies), took, errors)
 
 
-def _differences(body: bytes, texts: Sequence[str], tags: Dict[str, List[str]]) -> Iterator[str]:
-    results: List[Dict[str, Any]] = json.loads(body)["results"]
+def _differences(body, texts, tags):
+    results = json.loads(body)["results"]
     for text, result in itertools.zip_longest(texts, results):
         if result is None or (result["text"], result["tags"]) != (text, tags[text]):
             yield f"{text!r}: {result}, not {tags[text]}"

@@ -6,7 +6,7 @@ import random
 import socket
 import time
 from contextlib import asynccontextmanager, suppress
-from typing import Any, AsyncIterator, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import NamedTuple, Optional, Tuple
 
 TEXT = "Maria Lindqvist met Paulo Ferraz in Lisbon."
 #: How many malformed requests are under way at a time.
@@ -22,13 +22,7 @@ class Attack(NamedTuple):
     pause: float = 0.0
 
 
-def request(
-    body: bytes = b"",
-    method: str = "POST",
-    path: str = "/tag",
-    content_type: str = "application/json",
-    **headers: str,
-) -> bytes:
+def request(body=b"", method="POST", path="/tag", content_type="application/json", **headers):
     """Returns the bytes of a request, well-formed unless an argument is not; `_` in headers is `-`."""
     all_headers = {"Host": "127.0.0.1", "Content-Type": content_type}
     all_headers["Content-Length"] = str(len(body))
@@ -37,10 +31,10 @@ def request(
     return "\r\n".join([*head, "", ""]).encode("latin-1") + body
 
 
-def attacks(draw: random.Random, body_seconds: float) -> Iterator[Attack]:
+def attacks(draw, body_seconds):
     """Yields malformed requests, one of each kind, with random parts."""
 
-    def body(content: Any) -> bytes:
+    def body(content):
         return request(json.dumps(content).encode())
 
     valid = json.dumps({"text": TEXT, "decode_bias": {}}).encode()
@@ -60,7 +54,7 @@ def attacks(draw: random.Random, body_seconds: float) -> Iterator[Attack]:
         "half a pair as a label", (request(b'{"text": "a", "decode_bias": {"\\ud800": 1}}'),)
     )
     yield Attack("half a pair as a field", (request(b'{"text": "a", "\\ud800": 1}'),), 422)
-    single: Sequence[Any] = (None, 1, 1.5, True, "a", [], [1], {})
+    single = (None, 1, 1.5, True, "a", [], [1], {})
     wrong = (*single, [None], [[]], [[1]], [[""]], {"a": 1})
     for field in ("text", "tokens", "inputs", "probabilities", "decode_bias"):
         allowed = {
@@ -124,9 +118,7 @@ def attacks(draw: random.Random, body_seconds: float) -> Iterator[Attack]:
 
 
 @asynccontextmanager
-async def connected(
-    port: int, source: str = "127.0.0.1", is_read: bool = True
-) -> AsyncIterator[Tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+async def connected(port, source="127.0.0.1", is_read=True):
     """Connects to a port; unless `is_read`, the system keeps little of what is not read."""
     with suppress(ConnectionError), socket.socket() as connection:
         connection.setblocking(False)
@@ -143,10 +135,10 @@ async def connected(
                 await writer.wait_closed()
 
 
-async def status_of(attack: Attack, port: int) -> Tuple[int, bytes]:
+async def status_of(attack, port):
     """Sends a malformed request; gives the status, 0 if there is no answer, and the body."""
 
-    async def send(writer: asyncio.StreamWriter) -> None:
+    async def send(writer):
         for number, part in enumerate(attack.parts):
             if number > 0:
                 await asyncio.sleep(attack.pause)
@@ -162,7 +154,7 @@ async def status_of(attack: Attack, port: int) -> Tuple[int, bytes]:
             await asyncio.gather(sending, return_exceptions=True)
 
 
-async def answer_of(reader: asyncio.StreamReader) -> Tuple[int, bytes]:
+async def answer_of(reader):
     """Reads one answer of a connection: its status, and its body."""
     try:
         head = await reader.readuntil(b"\r\n\r\n")
@@ -180,7 +172,7 @@ async def answer_of(reader: asyncio.StreamReader) -> Tuple[int, bytes]:
         return status, error.partial  # an answer to HEAD has a length, but no body
 
 
-def verdict(attack: Attack, status: int, body: bytes) -> Optional[str]:
+def verdict(attack, status, body):
     """Returns what is wrong with the answer to a malformed request; None if nothing."""
     if not (400 <= status < 500 and attack.status in (None, status)):
         return f"{attack.name}: {status}, expected {attack.status or '4xx'}; {body[:200]!r}"
@@ -194,7 +186,7 @@ def verdict(attack: Attack, status: int, body: bytes) -> Optional[str]:
     )
 
 
-async def tag_in_peace(port: int, wanted: Dict[str, Any], seconds: List[float]) -> None:
+async def tag_in_peace(port, wanted, seconds):
     """Tags one text again and again, and notes the seconds that it took."""
     async with connected(port) as (reader, writer):
         while True:
@@ -208,18 +200,16 @@ async def tag_in_peace(port: int, wanted: Dict[str, Any], seconds: List[float]) 
             await asyncio.sleep(0.02)
 
 
-async def attack_port(
-    port: int, wanted: Dict[str, Any], number: int, body_seconds: float
-) -> List[str]:
+async def attack_port(port, wanted, number, body_seconds):
     """Sends at least `number` malformed requests while a text is tagged; gives what is wrong."""
     draw = random.Random(0)
-    waiting: List[Attack] = []
+    waiting = []
     while len(waiting) < number:
         waiting += attacks(draw, body_seconds)
     draw.shuffle(waiting)
-    wrong: List[str] = []
+    wrong = []
 
-    async def work() -> None:
+    async def work():
         while waiting:
             attack = waiting.pop()
             status, body = await status_of(attack, port)
@@ -227,7 +217,7 @@ async def attack_port(
             if problem:
                 wrong.append(problem)
 
-    seconds: List[float] = []
+    seconds = []
     peace = asyncio.create_task(tag_in_peace(port, wanted, seconds))
     await asyncio.gather(*(work() for _ in range(ATTACKERS)))
     if peace.done():

@@ -5,6 +5,7 @@ import importlib.util
 import json
 import os
 import signal
+import socket
 import sys
 import time
 from contextlib import AsyncExitStack
@@ -14,6 +15,7 @@ import pytest
 import tagger
 from tagger.integrations.service.commands.serve import _name_of, _say
 from tagger.integrations.service.limits import Limits, make_limits
+from tagger.integrations.service.server import bind, is_local, names_of, url_of
 from tagger.tools.tuning.curves import Curve, DecodingCurves
 from tagger.tools.tuning.decoding import Settings
 from tagger.tools.tuning.tuned_archive import write_settings
@@ -206,10 +208,33 @@ def test_a_service_whose_words_nobody_reads_goes_on(monkeypatch):
         _say("Stopped")
 
 
-def test_mistakes_are_one_line(serve, trained, tmp_path, monkeypatch):
-    assert "nowhere.tar.gz" in serve("--port", 0, archive=tmp_path / "nowhere.tar.gz")
+#: What follows the archive on the command line, and what is said of it.
+REFUSALS = [
+    ("--port 65536", "`--port` 65536 is no port"),
+    ("--port -1", "`--port` -1 is no port"),
+    ("--host a\0b", "is no address or name of this machine"),
+    ("--language xyz", "'xyz'"),
+    ("--data .", "expected a file, got a folder"),
+    ("--data empty.txt", "got no sentence at all"),
+    ('--limits {"connections":10000000}', "run `ulimit -n"),
+    ('--limits {"texts":0}', "`texts` 0; it must be a number above 0, without a fraction"),
+    ('--limits {"texts":1.5}', "`texts` 1.5; it must be a number above 0"),
+    ('--limits {"texts":true}', "`texts` True; it must be a number above 0"),
+    ('--limits {"body_seconds":"1"}', "`body_seconds` '1'; it must be a number above 0"),
+    ('--limits {"text":1}', "did you mean `texts`?"),
+    ("--limits [1]", "must be a JSON object"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), REFUSALS)
+def test_arguments_that_do_not_fit_are_named(arguments, message, serve, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "empty.txt").write_text("")
-    assert "got no sentence at all" in serve("--port", 0, "--data", tmp_path / "empty.txt")
+    assert message in serve("--port", "0", *arguments.split(" "))
+
+
+def test_what_is_missing_is_named(serve, tmp_path, monkeypatch):
+    assert "nowhere.tar.gz" in serve("--port", 0, archive=tmp_path / "nowhere.tar.gz")
     find_spec = importlib.util.find_spec
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name: None if name == "fastapi" else find_spec(name)
@@ -217,30 +242,41 @@ def test_mistakes_are_one_line(serve, trained, tmp_path, monkeypatch):
     assert "pip install '.[serve]'" in serve()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--port", "65536"], "`--port` 65536 is no port"),
-        (["--port", "-1"], "`--port` -1 is no port"),
-        (["--host", "a\0b"], "is no address or name of this machine"),
-        (["--language", "xyz"], "'xyz'"),
-        (["--data", "."], "expected a file, got a folder"),
-        (["--limits", '{"connections": 10000000}'], "run `ulimit -n"),
-        (
-            ["--limits", '{"texts": 0}'],
-            "`texts` 0; it must be a number above 0, without a fraction",
-        ),
-        (["--limits", '{"texts": 1.5}'], "`texts` 1.5; it must be a number above 0"),
-        (["--limits", '{"texts": true}'], "`texts` True; it must be a number above 0"),
-        (["--limits", '{"body_seconds": "1"}'], "`body_seconds` '1'; it must be a number above 0"),
-        (["--limits", '{"text": 1}'], "did you mean `texts`?"),
-        (["--limits", "[1]"], "must be a JSON object"),
-    ],
-)
-def test_arguments_that_do_not_fit_are_named(arguments, message, serve):
-    assert message in serve("--port", "0", *arguments)
-
-
 def test_limits_replace_the_default_ones():
     given = {"texts": 7, "body_seconds": 0.5}
     assert make_limits(given) == Limits(**given)
+
+
+def test_a_busy_port_is_said_in_one_line():
+    with bind("127.0.0.1", 0) as bound:
+        port = bound.getsockname()[1]
+        message = f"`--port` {port} of 127.0.0.1 is in use; give another, or 0 for any that is free"
+        with pytest.raises(OSError, match=message):
+            bind("127.0.0.1", port)
+        assert url_of(bound) == f"http://127.0.0.1:{port}"
+
+
+@pytest.mark.parametrize(
+    ("host", "message"),
+    [
+        ("192.0.2.1", "`--host` 192.0.2.1 is no address of this machine"),
+        ("a b", "`--host` a b is no address or name of this machine"),
+    ],
+)
+def test_a_host_that_is_not_this_machine_is_refused(host, message):
+    with pytest.raises(OSError, match=message):
+        bind(host, 0)
+
+
+def test_a_port_of_localhost_is_not_reached_by_other_addresses():
+    with bind("127.0.0.1", 0) as bound, socket.socket() as other:
+        # Another address of this machine, which a socket for all of them would have taken.
+        other.bind(("127.0.0.2", bound.getsockname()[1]))
+
+
+def test_the_service_knows_who_reaches_it_and_by_which_names():
+    hosts = ("127.0.0.1", "::1", "localhost", "0.0.0.0", "::")
+    assert [is_local(host) for host in hosts] == [True, True, True, False, False]
+    assert set(names_of("Mine.example", [])) == {"localhost", "mine.example"}
+    assert {"localhost", "tagger.example"} <= set(names_of("0.0.0.0", ["Tagger.example"]))
+    assert names_of("0.0.0.0", ["*"]) is None

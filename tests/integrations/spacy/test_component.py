@@ -20,24 +20,19 @@ TEXTS = [TEXT, "", " \n", "Grace Mwangi works for Acme in Oslo.", "Nothing.", TE
 
 
 @pytest.fixture(scope="module")
-def path(trained):
-    return trained / "model.tar.gz"
-
-
-@pytest.fixture(scope="module")
-def model(path):
-    return tagger.load(path)
+def model(trained):
+    return tagger.load(trained / "model.tar.gz")
 
 
 @pytest.fixture
-def make(path):
+def make(good):
     """Makes a pipeline; nothing but the entry point tells spaCy of the component."""
 
     def make(*before, **config):
         nlp = spacy.blank("en")
         for name in before:
             nlp.add_pipe(name)
-        nlp.add_pipe("allennlp_tagger", config={"model": str(path), **config})
+        nlp.add_pipe("allennlp_tagger", config={"model": str(good), **config})
         return nlp
 
     return make
@@ -93,9 +88,7 @@ def test_sentences_are_tagged_by_themselves(make, model):
     doc = nlp(TEXT)
     assert len(list(doc.sents)) > 1
     assert found_in(doc) == wanted_of(model, doc, doc.sents)
-    assert found_in(doc) != [
-        (label, text, pytest.approx(p, abs=1e-5)) for label, text, p in wanted_of(model, doc)
-    ]
+    assert found_in(doc) != wanted_of(model, doc)
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 100])
@@ -131,7 +124,7 @@ def test_biases_and_the_name_of_the_group_are_settings(make, model):
 
 
 @pytest.mark.parametrize("overwrite", [True, False])
-def test_entities_that_are_set_already_go_or_stay(overwrite, make, path):
+def test_entities_that_are_set_already_go_or_stay(overwrite, make):
     nlp = make(overwrite=overwrite)
     ruler = nlp.add_pipe("entity_ruler", first=True)
     ruler.add_patterns([{"label": "DATE", "pattern": "Maria"}, {"label": "DATE", "pattern": "."}])
@@ -143,7 +136,7 @@ def test_entities_that_are_set_already_go_or_stay(overwrite, make, path):
     assert "Maria Lindqvist" in [span.text for span in doc.spans["allennlp_tagger"]]
 
 
-def test_pipelines_are_pickled_and_saved_with_the_model(make, path, tmp_path):
+def test_pipelines_are_pickled_and_saved_with_the_model(make, good, tmp_path):
     nlp = make("sentencizer", decode_bias={"PER": 0.5})
     wanted = found_in(nlp(TEXT))
     # As on another machine, where the archive is not.
@@ -151,7 +144,7 @@ def test_pipelines_are_pickled_and_saved_with_the_model(make, path, tmp_path):
     again = pickle.loads(pickle.dumps(nlp))
     nlp.to_disk(tmp_path / "saved")
     config = (tmp_path / "saved" / "config.cfg").read_text()
-    (tmp_path / "saved" / "config.cfg").write_text(config.replace(str(path), "/nowhere"))
+    (tmp_path / "saved" / "config.cfg").write_text(config.replace(str(good), "/nowhere"))
     loaded = spacy.load(tmp_path / "saved")
     blank = make("sentencizer", decode_bias={"PER": 0.5}).from_bytes(nlp.to_bytes())
     for other in (again, loaded, blank, pickle.loads(pickle.dumps(loaded))):
@@ -162,11 +155,8 @@ def test_documents_keep_the_probabilities_when_they_are_saved(make):
     nlp = make()
     doc = nlp(TEXT)
     (again,) = DocBin(store_user_data=True, docs=[doc]).get_docs(nlp.vocab)
-    for other in (
-        again,
-        Doc(nlp.vocab).from_bytes(doc.to_bytes()),
-        pickle.loads(pickle.dumps(doc)),
-    ):
+    read = Doc(nlp.vocab).from_bytes(doc.to_bytes())
+    for other in (again, read, pickle.loads(pickle.dumps(doc))):
         assert found_in(other) == found_in(doc)
 
 
@@ -174,10 +164,8 @@ def test_displacy_shows_the_entities(make):
     doc = make()(TEXT)
     html = displacy.render(doc, style="ent", jupyter=False)
     assert html.count("<mark") == len(doc.ents)
-    spans = displacy.render(
-        doc, style="span", options={"spans_key": "allennlp_tagger"}, jupyter=False
-    )
-    assert "PER" in spans
+    options = {"spans_key": "allennlp_tagger"}
+    assert "PER" in displacy.render(doc, style="span", options=options, jupyter=False)
 
 
 def test_a_long_document_is_cut_as_its_text_is(make, model):
@@ -240,8 +228,8 @@ except ImportError as error:
         {"dataset_reader.language": "de"},
     ],
 )
-def test_a_tagger_of_other_tokens_splits_the_text_by_itself(overrides, make, path):
-    model = SavedTagger.of(load_archive(path, overrides=overrides), "toy")
+def test_a_tagger_of_other_tokens_splits_the_text_by_itself(overrides, make, good):
+    model = SavedTagger.of(load_archive(good, overrides=overrides), "toy")
     nlp = make()
     nlp.get_pipe("allennlp_tagger")._tagger = model
     for text in ("Maria Lindqvist met Paulo Ferraz, in Lisbon.", "Ada-Lovelace lives in Oslo."):
