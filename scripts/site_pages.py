@@ -25,7 +25,7 @@ from tagger.common.component_reference import TEMPLATES, Component, components, 
 ROOT = Path(__file__).resolve().parents[1]
 #: Documents outside docs/, by the page of the site that shows them.
 DOCUMENTS = {
-    "index.md": "README.md",
+    "overview.md": "README.md",
     "background/changelog.md": "CHANGELOG.md",
     "background/contributing.md": "CONTRIBUTING.md",
     "background/mathematics.md": "tagger/linear_chain/README.md",
