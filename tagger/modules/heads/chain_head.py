@@ -46,7 +46,6 @@ class ChainHead(TaggingHead):
 
     Attributes:
         decoder: Chooses the tags. It may be replaced by another decoder for the same tags.
-        recalibration: Corrects the probabilities of entities; None leaves them as they are.
         extras: What else `predict` gives; `give` sets it.
     """
 

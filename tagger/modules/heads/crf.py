@@ -1,6 +1,6 @@
 """The CRF as a tagging head."""
 
-from typing import Dict, List, Optional
+from typing import Any, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -27,10 +27,7 @@ class CrfHead(ChainHead):
         distillation_weight: In training on soft labels, the share of the teacher in the loss, from 0 to
             1; None for training without a teacher. A sentence whose gold tags are all unknown learns
             from the teacher alone.
-        decode_bias: A number by label, see `ChainDecoder`.
-        entity_thresholds: Probabilities by label, below which entities are not predicted.
-        decoding: `"viterbi"` or `"minimum_risk"`.
-        recalibration: Three numbers by label that correct the probabilities of entities.
+        **kwargs: The other arguments of `ChainHead`, which say how to decode.
 
     Raises:
         ConfigurationError: If `constrain_training` is true for plain labels or without
@@ -47,10 +44,7 @@ class CrfHead(ChainHead):
         constrain_training: bool = False,
         include_start_end_transitions: bool = True,
         distillation_weight: Optional[float] = None,
-        decode_bias: Optional[Dict[str, float]] = None,
-        entity_thresholds: Optional[Dict[str, float]] = None,
-        decoding: str = "viterbi",
-        recalibration: Optional[Dict[str, List[float]]] = None,
+        **kwargs: Any,
     ) -> None:
         constraints = None
         tags = tags_in_order(vocab, label_namespace)
@@ -66,8 +60,7 @@ class CrfHead(ChainHead):
                 f"`distillation_weight` must be from 0, gold tags alone, to 1, the teacher alone; got "
                 f"{distillation_weight!r}"
             )
-        decoder = decode_bias, entity_thresholds, decoding, recalibration
-        super().__init__(vocab, label_namespace, tag_encoding, *decoder)
+        super().__init__(vocab, label_namespace, tag_encoding, **kwargs)
         self._distillation_weight = distillation_weight
         self.needs_teacher = distillation_weight is not None
         self.crf = ConditionalRandomField(

@@ -1,6 +1,6 @@
 """A token classifier as a tagging head."""
 
-from typing import Dict, List, Optional
+from typing import Any, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -21,10 +21,7 @@ class SoftmaxHead(ChainHead):
         loss: The loss of each token; cross-entropy by default.
         constrain_decoding: Whether to predict the most probable of the sequences that `tag_encoding`
             allows, instead of the most probable tag of each token.
-        decode_bias: A number by label, see `ChainDecoder`.
-        entity_thresholds: Probabilities by label, below which entities are not predicted.
-        decoding: `"viterbi"` or `"minimum_risk"`.
-        recalibration: Three numbers by label that correct the probabilities of entities.
+        **kwargs: The other arguments of `ChainHead`, which say how to decode.
 
     Raises:
         ConfigurationError: If `constrain_decoding` is true for plain labels, or as `ChainHead` does.
@@ -40,10 +37,7 @@ class SoftmaxHead(ChainHead):
         tag_encoding: Optional[str] = None,
         loss: Optional[TokenLoss] = None,
         constrain_decoding: bool = False,
-        decode_bias: Optional[Dict[str, float]] = None,
-        entity_thresholds: Optional[Dict[str, float]] = None,
-        decoding: str = "viterbi",
-        recalibration: Optional[Dict[str, List[float]]] = None,
+        **kwargs: Any,
     ) -> None:
         tags = tags_in_order(vocab, label_namespace)
         transitions = torch.zeros(len(tags) + 2, len(tags) + 2)
@@ -56,8 +50,7 @@ class SoftmaxHead(ChainHead):
             transitions.fill_(-torch.inf)
             for i, j in legal_transitions(tag_encoding, tags):
                 transitions[i, j] = 0
-        decoder = decode_bias, entity_thresholds, decoding, recalibration
-        super().__init__(vocab, label_namespace, tag_encoding, *decoder)
+        super().__init__(vocab, label_namespace, tag_encoding, **kwargs)
         self.loss = loss or CrossEntropyLoss()
         self.constrain_decoding = constrain_decoding
         self.register_buffer("transitions", transitions, persistent=False)
