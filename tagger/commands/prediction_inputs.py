@@ -28,10 +28,7 @@ class Line(NamedTuple):
 
 
 class LineInputs:
-    """The lines of a file.
-
-    Our predictors answer every line, even a blank one. Other predictors get no blank lines, as from
-    `allennlp predict`.
+    """The lines of a file; only our predictors get blank ones, as from `allennlp predict`.
 
     A line that cannot be predicted ends the run, or with `skips_errors` becomes an error object.
     """

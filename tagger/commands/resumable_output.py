@@ -134,9 +134,9 @@ def remove_folder(folder: str) -> None:
 class ResumableOutput:
     """Claims an output for this process; use it as a context manager.
 
-    `run` says what decides the lines, by name: only an equal run can complete the output. With
-    `overwrite`, an output that exists and what another run has written are replaced. `windows` are those
-    written so far, with `num_lines` lines, of which `num_errors` stand for an input that was skipped.
+    `run` says what decides the lines, by name. With `overwrite`, an output that exists and what another
+    run has written are replaced. `windows` are those written so far, with `num_lines` lines, of which
+    `num_errors` stand for an input that was skipped.
     """
 
     def __init__(

@@ -64,9 +64,8 @@ def count_span_confusions(matches: SpanMatches, num_labels: int) -> np.ndarray:
     `spurious` (predicted). So a gold label's row adds up to its gold spans, and a predicted label's
     column to its predicted ones.
 
-    Returns:
-        (C + 3, C + 3) int64: rows are the gold labels and `ERRORS_OF_PREDICTED`, columns the predicted
-        labels and `ERRORS_OF_GOLD`.
+    Returns (C + 3, C + 3) int64: rows are the gold labels and `ERRORS_OF_PREDICTED`, columns the
+    predicted labels and `ERRORS_OF_GOLD`.
     """
     gold, predicted, *everything = matches
     num_tokens = 1 + max(spans.ends.max(initial=0) for spans in everything)

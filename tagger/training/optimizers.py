@@ -33,14 +33,8 @@ class _Fused(Optimizer):
         check_rates(lr=lr)
         check_adam(betas, eps, weight_decay)
         groups = make_parameter_groups(model_parameters, parameter_groups)
-        options: Dict[str, Any] = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "amsgrad": amsgrad,
-            **FUSED,
-        }
-        super().__init__(groups, **{**options, "weight_decay": weight_decay})
+        options: Dict[str, Any] = {"lr": lr, "betas": betas, "eps": eps, "amsgrad": amsgrad}
+        super().__init__(groups, **{**options, "weight_decay": weight_decay, **FUSED})
 
 
 def check_rates(**rates: float) -> None:

@@ -15,7 +15,7 @@ from tagger.data.formats.annotated_text import (
 from tagger.data.formats.conversion import TextCounts, convert_texts, format_of_path
 from tagger.data.formats.overlaps import OVERLAPPING, check_overlaps
 from tagger.data.formats.recognition import format_of, recognise
-from tagger.data.formats.registry import FORMATS, Format, describe_file, read_texts, write_texts
+from tagger.data.formats.registry import FORMATS, describe_file, read_texts, write_texts
 
 __all__ = [
     "ASKED",
@@ -25,7 +25,6 @@ __all__ = [
     "PLAIN_TAGS",
     "AnnotatedText",
     "Annotation",
-    "Format",
     "TextCounts",
     "check_overlaps",
     "convert_texts",
