@@ -1,10 +1,28 @@
-"""The command `describe`, and the reference that it prints."""
+"""Help texts, the command `describe`, and the reference that it prints."""
+
+import argparse
 
 import pytest
+from allennlp.commands import Subcommand
 from allennlp.common.checks import ConfigurationError
 
 from tagger.commands.describe import describe
 from tagger.common.component_reference import TEMPLATES, components, template
+
+
+def test_help_texts_are_at_most_75_columns_wide(allennlp, monkeypatch):
+    with pytest.raises(SystemExit):
+        allennlp("--version")
+    monkeypatch.setenv("COLUMNS", "200")
+    subparsers = argparse.ArgumentParser("allennlp").add_subparsers()
+    ours = {
+        name: Subcommand.by_name(name)().add_subparser(subparsers)
+        for name in Subcommand.list_available()
+        if Subcommand.by_name(name).__module__.startswith("tagger.")
+    }
+    assert {"train", "evaluate", "predict", "tune-decoding", "fetch-encoder"} < set(ours)
+    lines = [(name, line) for name in ours for line in ours[name].format_help().splitlines()]
+    assert [each for each in lines if len(each[1]) > 75] == []
 
 
 @pytest.mark.parametrize(
@@ -24,22 +42,17 @@ def test_every_component_and_every_key_of_ours_has_a_meaning(described):
         # A required key, and a key that a method of the class takes.
         ("word_vectors", "\nembedding_dim: int\n    "),
         ("sequence_tagger", "\nhead: Lazy[TaggingHead] = 'crf'\n"),
-        (
-            "template.libsonnet",
-            "\nhidden_size: a whole number from 1 to 65536 = 256\n    The size of",
-        ),
+        ("template.libsonnet", "\nhidden_size: a whole number from 1 to 65536 = 256\n    The size"),
         ("transformer.libsonnet", "\nsource_encoding: one of "),
         # A component of AllenNLP, whose docstring has another style.
         ("bag_of_embeddings", "\naveraged: bool = False\n    If `True`, "),
+        # Components of several kinds.
+        ("lexicon", "(TokenEmbedder)"),
+        ("lexicon", "(TokenIndexer)"),
     ],
 )
 def test_a_key_has_its_type_its_default_and_its_meaning(name, shown):
     assert shown in describe(name)
-
-
-def test_components_of_several_kinds_share_a_name():
-    assert "(TokenEmbedder)" in describe("lexicon")
-    assert "(TokenIndexer)" in describe("lexicon")
 
 
 def test_without_a_name_all_kinds_are_listed():

@@ -37,13 +37,7 @@ def spans_of(output, encoding="BIOUL"):
     return spans
 
 
-def test_evaluate_counts_the_entities_of_all_sentences(trained_on_documents, data):
-    metrics = evaluate_from_archive(str(trained_on_documents / "model.tar.gz"), data)
-    assert metrics["num-gold-overall"] == 32
-    assert metrics["f1-measure-overall"] > 0.95
-
-
-def test_predict_file_keeps_the_documents_of_a_column_file(archive, data, tmp_path):
+def test_predict_file_keeps_the_documents_of_a_column_file_and_takes_lines(archive, data, tmp_path):
     predictor = Predictor.from_archive(archive)
     predict_file(predictor, data, tmp_path / "out.jsonl", window=5, use_dataset_reader=True)
     lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
@@ -55,28 +49,25 @@ def test_predict_file_keeps_the_documents_of_a_column_file(archive, data, tmp_pa
         ["PER", "PER"],
         ["LOC", "LOC"],
     ]
-
-
-def test_predict_file_takes_documents_in_lines(archive, tmp_path):
     (tmp_path / "in.jsonl").write_text('{"sentences": [["Lima", ":"], ["Lima", "said", "yes"]]}\n')
-    predict_file(Predictor.from_archive(archive), str(tmp_path / "in.jsonl"), tmp_path / "out")
+    predict_file(predictor, str(tmp_path / "in.jsonl"), tmp_path / "out")
     assert json.loads((tmp_path / "out").read_text())["sentences"] == [[0, 1], [2, 4]]
 
 
-def test_decoding_is_tuned_on_the_sentences_of_documents(archive, data):
-    model = archive.model
+def test_decoding_is_tuned_on_the_sentences_of_documents(archive, data, trained_on_documents):
+    metrics = evaluate_from_archive(str(trained_on_documents / "model.tar.gz"), data)
+    assert metrics["num-gold-overall"] == 32
+    assert metrics["f1-measure-overall"] > 0.95
     instances = read_instances(archive.validation_dataset_reader, data)
-    batches = [batch for batch, _, _ in encoded(model, instances, batch_size=5)]
+    batches = [batch for batch, _, _ in encoded(archive.model, instances, batch_size=5)]
     assert sum(len(batch.mask) for batch in batches) == 40
-    head = model.head
-    assert isinstance(head, ChainHead)
-    right = total = 0
-    for batch in batches:
-        predicted = head.best_tags(batch.emissions, batch.mask)
-        right += int(((predicted == batch.gold_tags) & batch.mask).sum())
-        total += int(batch.mask.sum())
-    assert total == 88
-    assert right / total > 0.95
+    assert isinstance(archive.model.head, ChainHead)
+    right = [
+        (archive.model.head.best_tags(each.emissions, each.mask) == each.gold_tags)[each.mask]
+        for each in batches
+    ]
+    assert sum(map(len, right)) == 88
+    assert sum(each.sum() for each in right) / 88 > 0.95
 
 
 def test_a_report_judges_the_sentences_of_documents(archive, data, tmp_path):

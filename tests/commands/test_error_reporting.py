@@ -1,4 +1,4 @@
-"""What the command `allennlp` says, in processes of their own that share one import of AllenNLP."""
+"""What the command `allennlp` says, and how it ends."""
 
 import json
 import logging
@@ -16,77 +16,50 @@ from tagger.common import console
 from tagger.training.callbacks import EpochLineCallback
 from tests.conftest import ROOT
 
+TEST = str(ROOT / "data/toy/test.txt")
+
 
 @pytest.fixture
-def command(monkeypatch, capsys):
-    """Runs a command of `allennlp` as its entry point does; gives exit status and what it wrote."""
-    monkeypatch.delenv("ALLENNLP_LOG_LEVEL", raising=False)
-    monkeypatch.delenv("ALLENNLP_DEBUG", raising=False)
-
-    def run(*arguments, prog="allennlp"):
-        monkeypatch.setattr(sys, "argv", ["allennlp", *map(str, arguments)])
-        status = 0
-        try:
-            allennlp.commands.main(prog)
-        except SystemExit as exit:
-            status = exit.code
-        return status, capsys.readouterr()
-
-    return run
+def evaluate(run_here, trained):
+    """Runs `evaluate` on the toy archive."""
+    return lambda *arguments: run_here(
+        ["evaluate", trained / "model.tar.gz", *arguments], trained.parent
+    )
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["no/such.tar.gz", "x"], "allennlp: file no/such.tar.gz not found"),
-        (["{archive}", "no/such.txt"], "allennlp: no/such.txt: expected a file"),
-        (["{archive}", "{folder}/bad.txt"], "allennlp: {folder}/bad.txt:2: "),
-        (["{archive}", "{toy}", "-o", "{{"], "allennlp: `--overrides` cannot be read: "),
-        (
-            ["{archive}", "{toy}", "-o", '{{"model.head.decoding": "x"}}'],
-            "allennlp: `decoding` must",
-        ),
+        ("no/such.tar.gz x", "file no/such.tar.gz not found"),
+        ("{archive} no/such.txt", "no/such.txt: expected a file"),
+        ("{archive} bad.txt", "bad.txt:2: "),
+        ("{archive} {toy} -o {{", "`--overrides` cannot be read: "),
+        ('{archive} {toy} -o {{"model.head.decoding":"x"}}', "`decoding` must"),
+        ("x y --include-package needy.parts", "needy/parts.py:2: imports `allennlp_nothing`, which is "
+         "not installed; run: pip install --no-deps allennlp-nothing"),
+        ("x y --include-package needy.other", "`--include-package` names `needy.other`, which is "
+         "neither a module below"),
+        ("x y --include-package nothing", "`--include-package` names `nothing`, which is neither"),
     ],
-)
-def test_an_error_that_users_can_mend_is_one_line(arguments, message, command, trained, tmp_path):
-    (tmp_path / "bad.txt").write_text("word O\nword XX\n")
-    names = {
-        "archive": trained / "model.tar.gz",
-        "folder": tmp_path,
-        "toy": ROOT / "data/toy/test.txt",
-    }
-    status, captured = command("evaluate", *(text.format(**names) for text in arguments))
-    assert status == 1
-    assert captured.err.splitlines()[-1].startswith(message.format(**names))
-    assert "Traceback" not in captured.err
-
-
-@pytest.mark.parametrize(
-    ("module", "message"),
-    [
-        (
-            "needy.parts",
-            "needy/parts.py:2: imports `allennlp_nothing`, which is not installed; run: pip install "
-            "--no-deps allennlp-nothing",
-        ),
-        ("needy.other", "`--include-package` names `needy.other`, which is neither a module below"),
-        ("nothing", "`--include-package` names `nothing`, which is neither a module below"),
-    ],
-)
-def test_a_missing_package_is_one_line(module, message, command, tmp_path, monkeypatch):
+)  # fmt: skip
+def test_an_error_that_users_can_mend_is_one_line(
+    arguments, message, run_here, trained, tmp_path, monkeypatch
+):
     monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "bad.txt").write_text("word O\nword XX\n")
     (tmp_path / "needy").mkdir()
     (tmp_path / "needy/parts.py").write_text("import json\nimport allennlp_nothing.models\n")
-    status, captured = command("evaluate", "x", "y", "--include-package", module)
-    assert status == 1
-    assert message in captured.err.splitlines()[-1]
-    assert "Traceback" not in captured.err
+    arguments = arguments.format(archive=trained / "model.tar.gz", toy=TEST)
+    outcome = run_here(["evaluate", *arguments.split()], tmp_path)
+    assert outcome.status == 1
+    assert outcome.last_line.startswith("allennlp: ")
+    assert message in outcome.last_line
+    assert not outcome.has_traceback
 
 
-def test_the_terminal_obeys_no_words_of_data(command, trained, tmp_path, capsys):
+def test_the_terminal_obeys_no_words_of_data(evaluate, tmp_path, capsys):
     (tmp_path / "bad.txt").write_text("word \x1b[2J\n")
-    _, captured = command("evaluate", trained / "model.tar.gz", tmp_path / "bad.txt")
-    line = captured.err.splitlines()[-1]
+    line = evaluate(tmp_path / "bad.txt").last_line
     assert line.isprintable()
     assert "x1b[2J" in line
     try:
@@ -98,33 +71,28 @@ def test_the_terminal_obeys_no_words_of_data(command, trained, tmp_path, capsys)
     assert capsys.readouterr().out == "PER\\x1b[2J\ta\nb\\u202e \\ud800\n"
 
 
-def test_an_error_of_a_program_keeps_its_traceback(command, monkeypatch, trained):
+def test_an_error_of_a_program_keeps_its_traceback(evaluate, monkeypatch):
     def broken(*args, **kwargs):
         raise ValueError("a bug")
 
+    # Code that calls `main` gets the exceptions.
+    monkeypatch.setattr(sys, "argv", ["allennlp", "evaluate", "no/such.tar.gz", "x"])
+    with pytest.raises(FileNotFoundError):
+        allennlp.commands.main(None)
     monkeypatch.setattr("allennlp.commands.evaluate.load_archive", broken)
     with pytest.raises(ValueError, match="a bug"):
-        command("evaluate", trained / "model.tar.gz", "x")
-
-
-def test_code_that_calls_main_gets_the_exceptions(command):
-    with pytest.raises(FileNotFoundError):
-        command("evaluate", "no/such.tar.gz", "x", prog=None)
+        evaluate("x")
 
 
 @pytest.mark.parametrize("level", [None, "WARNING", "INFO"])
-def test_the_scores_are_the_last_that_evaluate_prints(level, command, monkeypatch, trained):
+def test_the_scores_are_the_last_that_evaluate_prints(level, evaluate, monkeypatch, caplog):
     if level:
         monkeypatch.setenv("ALLENNLP_LOG_LEVEL", level)
-    _, captured = command("evaluate", trained / "model.tar.gz", ROOT / "data/toy/test.txt")
-    lines = captured.out.splitlines()
+    lines = evaluate(TEST).output[:-1]
     assert lines[-1].startswith("calibration error")
     (start,) = (i for i, line in enumerate(lines) if line.startswith("spans    precision"))
     assert all(not line.endswith("Finished evaluating.") for line in lines[start:])
-
-
-def test_after_a_command_results_are_only_logged(command, trained, caplog):
-    command("evaluate", trained / "model.tar.gz", ROOT / "data/toy/test.txt")
+    # After a command results are only logged.
     assert console._last_texts == []
     caplog.clear()
     with caplog.at_level(logging.INFO):
@@ -142,26 +110,28 @@ def test_a_title_is_shown_once(monkeypatch):
     assert console._last_texts == ["Others\ntable", "Scores\nnew"]
 
 
-def test_predictions_of_evaluate_are_one_a_line(command, trained, tmp_path):
-    output = tmp_path / "predictions.jsonl"
-    data = ROOT / "data/toy/test.txt"
-    command("evaluate", trained / "model.tar.gz", data, "--predictions-output-file", output)
+@pytest.mark.slow
+def test_predictions_of_evaluate_are_one_a_line_in_the_order_of_the_file_if_asked_to(
+    evaluate, tmp_path
+):
+    output, loader = tmp_path / "predictions.jsonl", "validation_data_loader"
+    overrides = json.dumps({f"{loader}.sort_by_length": False, f"{loader}.batch_size": 4})
+    evaluate(TEST, "--predictions-output-file", output, "-o", overrides)
     predictions = [json.loads(line) for line in output.read_text().splitlines()]
-    sentences = data.read_text().strip().split("\n\n")
-    lengths = sorted(len(sentence.splitlines()) for sentence in sentences)
-    assert sorted(len(prediction["tags"]) for prediction in predictions) == lengths
     assert set(predictions[0]) == {"words", "tags", "entities"}
+    sentences = (ROOT / "data/toy/test.txt").read_text().strip().split("\n\n")
+    assert [each["words"] for each in predictions] == [
+        [line.split()[0] for line in sentence.splitlines()] for sentence in sentences
+    ]
 
 
 def test_an_epoch_is_one_line(caplog):
     metrics = {"epoch": 1, "training_loss": 2.0, "validation_loss": 1.5, "best_epoch": 0}
     metrics["validation_f1-measure-overall"] = 0.5
 
-    class OfFiveEpochs:
-        _num_epochs = 5
-
+    trainer = SimpleNamespace(_num_epochs=5)
     with caplog.at_level(logging.INFO, "tagger"):
-        EpochLineCallback("").on_epoch(OfFiveEpochs(), metrics, 1)
+        EpochLineCallback("").on_epoch(trainer, metrics, 1)
     (line,) = caplog.messages
     assert line == (
         "epoch 2 of 5: training loss 2.000, validation loss 1.500, f1-measure-overall 0.5000"
@@ -176,10 +146,8 @@ def test_the_console_shows_what_is_worth_reading(level, is_shown, monkeypatch, c
     handler = logging.StreamHandler(sys.stderr)
     console.quieten([handler])
     for name, severity in [("allennlp.x", "INFO"), ("allennlp.x", "WARNING"), ("tagger.x", "INFO")]:
-        record = logging.LogRecord(
-            name, getattr(logging, severity), "", 0, f"{severity} of {name}", None, None
-        )
-        handler.handle(record)
+        number, text = getattr(logging, severity), f"{severity} of {name}"
+        handler.handle(logging.LogRecord(name, number, "", 0, text, None, None))
     shown = capsys.readouterr().err
     assert ("INFO of allennlp.x" in shown) == is_shown
     assert "WARNING of allennlp.x" in shown
@@ -208,18 +176,14 @@ def test_what_users_have_asked_for_is_no_warning(archive, monkeypatch, capsys, c
     monkeypatch.delenv("ALLENNLP_LOG_LEVEL", raising=False)
     handler = logging.StreamHandler(sys.stderr)
     console.quieten([handler])
-    logger = logging.getLogger("allennlp.training.gradient_descent_trainer")
+    name = "allennlp.training.gradient_descent_trainer"
+    logger = logging.getLogger(name)
     logger.addHandler(handler)
+    loader = SimpleNamespace(set_target_device=lambda device: None)
+    data = {"data_loader": loader, "validation_data_loader": loader}
     try:
         params = Params({"type": "gradient_descent", "num_epochs": 1})
-        loader = SimpleNamespace(set_target_device=lambda device: None)
-        Trainer.from_params(
-            params,
-            model=archive.model,
-            data_loader=loader,
-            validation_data_loader=loader,
-            serialization_dir=str(tmp_path),
-        )
+        Trainer.from_params(params, model=archive.model, serialization_dir=str(tmp_path), **data)
     finally:
         logger.removeHandler(handler)
     assert "patience was set to None" in caplog.text
@@ -228,7 +192,7 @@ def test_what_users_have_asked_for_is_no_warning(archive, monkeypatch, capsys, c
 
 def test_a_loss_without_a_part_for_each_instance_is_no_warning(archive, caplog):
     reader = archive.validation_dataset_reader
-    instances = list(reader.read(ROOT / "data/toy/test.txt"))[:2]
+    instances = list(reader.read(TEST))[:2]
     for instance in instances:
         reader.apply_token_indexers(instance)
     assert len(archive.model.forward_on_instances(instances)) == 2
@@ -238,15 +202,11 @@ def test_a_loss_without_a_part_for_each_instance_is_no_warning(archive, caplog):
 @pytest.mark.parametrize(
     ("raised", "status"), [(KeyboardInterrupt, 130), (SigTermReceived, 143)], ids=["INT", "TERM"]
 )
-def test_an_interrupt_is_one_line(raised, status, monkeypatch, capsys):
+def test_an_interrupt_is_one_line(raised, status, monkeypatch, run_here, tmp_path):
     def interrupted(*args):
         raise raised
 
     monkeypatch.setattr("tagger.commands.train._train_unless_finished", interrupted)
-    monkeypatch.setattr(sys, "argv", ["allennlp", "train", "x.jsonnet", "-s", "run"])
-    with pytest.raises(SystemExit) as exit:
-        allennlp.commands.main("allennlp")
-    assert exit.value.code == status
-    assert capsys.readouterr().err == (
-        "allennlp: interrupted; to go on, repeat the command with --recover\n"
-    )
+    outcome = run_here(["train", "x.jsonnet", "-s", "run"], tmp_path)
+    said = "allennlp: interrupted; to go on, repeat the command with --recover"
+    assert (outcome.status, outcome.errors) == (status, [said, ""])

@@ -128,15 +128,12 @@ def test_parquet_keeps_its_columns_and_row_groups(predictor, plain, tmp_path):
         assert [written.metadata.row_group(g).num_rows for g in range(3)] == [12, 12, 6]
         read = written.read()
         assert read.drop_columns("found") == table().rename_columns(["id", "body", "rest"])
-        found = read["found"].to_pylist()
+        found, wanted = read["found"].to_pylist(), plain
         if nested:
             assert read["found"].type == prediction_type()
-            found = [
-                {key: each[key] for key in json.loads(line)} for each, line in zip(found, plain)
-            ]
-            assert found == list(map(json.loads, plain))
-        else:
-            assert found == plain
+            wanted = list(map(json.loads, plain))
+            found = [{key: each[key] for key in own} for each, own in zip(found, wanted)]
+        assert found == wanted
 
 
 def test_rows_may_be_tokens_and_bad_rows_are_named_or_skipped(predictor, tmp_path):
@@ -151,17 +148,19 @@ def test_rows_may_be_tokens_and_bad_rows_are_named_or_skipped(predictor, tmp_pat
     assert [each["error"] is None for each in found] == [True, False, True, False, True]
 
 
-def test_columns_are_checked_first(predictor, tmp_path):
-    source = put(str(tmp_path / "in.parquet"))
-    with pytest.raises(
-        ConfigurationError, match="`--text-column` txt is no column of .*mean `text`"
-    ):
-        predict_file(predictor, source, tmp_path / "out.jsonl", layout=Layout(text_column="txt"))
-    with pytest.raises(ConfigurationError, match="`--column` id is a column of"):
-        predict_file(predictor, source, tmp_path / "out.parquet", layout=Layout(column="id"))
+@pytest.mark.parametrize(
+    ("name", "output", "layout", "message"),
+    [
+        ("in.parquet", "out.jsonl", Layout("txt"), "`--text-column` txt is no column .*mean `text`"),
+        ("in.parquet", "out.parquet", Layout(column="id"), "`--column` id is a column of"),
+        ("no.parquet", "out.jsonl", Layout(), "no.parquet: expected a Parquet file"),
+    ],
+)  # fmt: skip
+def test_columns_are_checked_first(name, output, layout, message, predictor, tmp_path):
+    put(str(tmp_path / "in.parquet"))
     (tmp_path / "no.parquet").write_text("no")
-    with pytest.raises(ValueError, match="no.parquet: expected a Parquet file"):
-        predict_file(predictor, str(tmp_path / "no.parquet"), tmp_path / "out.jsonl")
+    with pytest.raises((ConfigurationError, ValueError), match=message):
+        predict_file(predictor, str(tmp_path / name), tmp_path / output, layout=layout)
 
 
 def test_progress_is_in_bytes_and_inputs(predictor, tmp_path, capsys, monkeypatch):

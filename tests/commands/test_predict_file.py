@@ -3,6 +3,7 @@ import json
 import os
 import socket
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -42,21 +43,6 @@ def lines_of(output):
     return [json.loads(line) for line in output.read_text().splitlines()]
 
 
-def test_a_killed_run_goes_on_to_the_same_bytes(predictor, texts, tmp_path, killed_in_window):
-    whole, output = tmp_path / "whole.jsonl", tmp_path / "killed.jsonl"
-    predict_file(predictor, texts, whole, window=8)
-    killed_in_window(3, texts, output, window=8)
-    assert not output.exists()
-    parts = sorted(tmp_path.glob(".killed.jsonl.predict-file/0*"))
-    assert b"".join(map(Path.read_bytes, parts)) == b"".join(
-        whole.read_bytes().splitlines(keepends=True)[:16]
-    )
-    parts[1].unlink()
-    predict_file(predictor, texts, output, window=8)
-    assert output.read_bytes() == whole.read_bytes()
-    assert set(tmp_path.iterdir()) == {Path(texts), whole, output}
-
-
 def test_an_input_is_never_lost_whatever_its_name(predictor, texts, tmp_path):
     names = ("out.jsonl.unfinished", ".out.jsonl.unfinished", "out.jsonl.tmp", "out.jsonl.lock")
     content = Path(texts).read_text()
@@ -91,17 +77,21 @@ def test_two_runs_on_one_output_are_kept_apart(
     assert len(output.read_text().splitlines()) == 30
 
 
+@pytest.fixture
+def sizes(predictor, monkeypatch):
+    """How many inputs the predictor is given, by window."""
+    sizes, predict = [], predictor.predict_batch_json
+    monkeypatch.setattr(
+        predictor, "predict_batch_json", lambda inputs: sizes.append(len(inputs)) or predict(inputs)
+    )
+    return sizes
+
+
 def test_what_is_kept_is_not_predicted_again(
-    predictor, texts, tmp_path, killed_in_window, monkeypatch, capsys
+    predictor, texts, tmp_path, killed_in_window, sizes, capsys
 ):
     killed_in_window(4, texts, tmp_path / "out.jsonl", window=8)
-    sizes = []
-    predict = predictor.predict_batch_json
-    monkeypatch.setattr(
-        predictor,
-        "predict_batch_json",
-        lambda inputs: (sizes.append(len(inputs)), predict(inputs))[1],
-    )
+    del sizes[:]
     predict_file(predictor, texts, tmp_path / "out.jsonl", window=8)
     assert sizes == [6]
     assert "Kept 24 predictions; made 6 in" in capsys.readouterr().out
@@ -228,10 +218,8 @@ def test_a_run_that_skips_goes_on_skipping(
 
 
 def test_what_is_no_lines_fault_is_no_lines_error(predictor, texts, tmp_path, monkeypatch):
-    def fail(inputs):
-        raise ValueError("out of memory")
-
-    monkeypatch.setattr(predictor, "predict_batch_json", fail)
+    failing = Mock(side_effect=ValueError("out of memory"))
+    monkeypatch.setattr(predictor, "predict_batch_json", failing)
     with pytest.raises(ValueError, match="out of memory"):
         predict_file(predictor, texts, tmp_path / "out.jsonl", on_error="skip")
 
@@ -284,19 +272,24 @@ def test_windows_are_kept_as_long_as_their_inputs_are_the_same(
     assert [each["text"] for each in lines_of(output)] == lines
 
 
+@pytest.mark.parametrize(
+    ("window", "options", "message"),
+    [
+        (9, {}, "another `window`; .* its 8 predictions"),
+        (8, {"use_dataset_reader": True, "settings": {"x": 1}}, "another `use-dataset-reader`, `x`"),
+        (8, {}, "another `model`"),
+    ],
+)  # fmt: skip
 def test_another_run_does_not_complete_an_output(
-    predictor, texts, tmp_path, killed_in_window, archive
+    window, options, message, predictor, texts, tmp_path, killed_in_window, archive
 ):
     output = tmp_path / "out.jsonl"
     killed_in_window(2, texts, output, window=8)
-    with pytest.raises(ConfigurationError, match="another `window`; .* its 8 predictions"):
-        predict_file(predictor, texts, output, window=9)
-    with pytest.raises(ConfigurationError, match="another `use-dataset-reader`, `x`"):
-        predict_file(predictor, texts, output, 8, use_dataset_reader=True, settings={"x": 1})
-    with torch.no_grad():
-        archive.model.projection.bias += 1
-    with pytest.raises(ConfigurationError, match="another `model`"):
-        predict_file(predictor, texts, output, window=8)
+    if "model" in message:
+        with torch.no_grad():
+            archive.model.projection.bias += 1
+    with pytest.raises(ConfigurationError, match=message):
+        predict_file(predictor, texts, output, window, **options)
     predict_file(predictor, texts, output, window=8, overwrite=True)
     assert len(output.read_text().splitlines()) == 30
 
@@ -351,16 +344,10 @@ def test_what_cannot_be_predicted_is_refused_in_one_line(run, arguments, message
 
 @pytest.mark.parametrize("method", ["load_line", "predict_batch_json", "check"])
 def test_a_termination_is_no_error_of_a_line(method, predictor, texts, tmp_path, monkeypatch):
-    def terminated(*args):
-        raise SigTermReceived
-
-    monkeypatch.setattr(predictor, method, terminated)
     if method == "check":
-
-        def fails(inputs):
-            raise ValueError
-
-        monkeypatch.setattr(predictor, "predict_batch_json", fails)
+        failing = Mock(side_effect=ValueError)
+        monkeypatch.setattr(predictor, "predict_batch_json", failing)
+    monkeypatch.setattr(predictor, method, Mock(side_effect=SigTermReceived))
     with pytest.raises(SigTermReceived):
         predict_file(predictor, texts, tmp_path / "out.jsonl", on_error="skip")
     assert not (tmp_path / "out.jsonl").exists()

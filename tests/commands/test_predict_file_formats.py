@@ -25,19 +25,20 @@ def entities_of(path, format=None):
     return [[tuple(each) for each in text.entities] for text in read_texts(path, format)]
 
 
+def write(path, format, texts=TEXTS):
+    given = [AnnotatedText(text, [], None, None, "", {"id": n}) for n, text in enumerate(texts)]
+    write_texts(given, path, format)
+
+
 @pytest.mark.slow
 def test_every_format_is_read_and_written_with_the_entities_that_are_found(
     predict, trained, tmp_path
 ):
-    model = tagger.load(trained / "model.tar.gz")
-    wanted = [
-        [(each.label, each.start, each.end) for each in tagged.entities]
-        for tagged in model.tag(TEXTS)
-    ]
+    tagged = tagger.load(trained / "model.tar.gz").tag(TEXTS)
+    wanted = [[(each.label, each.start, each.end) for each in own.entities] for own in tagged]
     assert any(wanted)
     source = tmp_path / "in.jsonl"
-    texts = [AnnotatedText(text, [], None, None, "", {"id": n}) for n, text in enumerate(TEXTS)]
-    write_texts(texts, source, "doccano")
+    write(source, "doccano")
     for name, each in FORMATS.items():
         if name == "brat":
             continue
@@ -55,9 +56,7 @@ def test_every_format_is_read_and_written_with_the_entities_that_are_found(
 
 @pytest.mark.slow
 def test_texts_of_a_folder_and_of_lines_become_annotations(predict, tmp_path):
-    write_texts(
-        [AnnotatedText(text, [], None, None, "", {}) for text in TEXTS], tmp_path / "in", "brat"
-    )
+    write(tmp_path / "in", "brat")
     predict("in", "-o", "of-brat.jsonl", "--format", "doccano")
     (tmp_path / "in.txt").write_text("\n".join(TEXTS) + "\n", encoding="utf-8")
     predict("in.txt", "-o", "of-lines.jsonl.gz", "--format", "doccano")
@@ -84,7 +83,7 @@ def test_commands_that_read_lines_name_the_one_that_reads_formats(
     allennlp, trained, tmp_path, capsys
 ):
     path = tmp_path / "export.json"
-    write_texts([AnnotatedText(TEXTS[0], [], None, None, "", {})], path, "label_studio")
+    write(path, "label_studio", TEXTS[:1])
     with pytest.raises(SystemExit, match="1"):
         allennlp("predict", trained / "model.tar.gz", path)
     assert re.search(

@@ -70,31 +70,6 @@ def test_predictions_are_lines_of_utf_8_and_nothing_else(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["predict", "predict-file"])
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ('{"sentence": "Ada", "tokens": ["Ada"]}', "got `sentence`, `tokens`"),
-        ('{"sentence": "Ada", "sentence": "Ada"}', "an object has `sentence` twice"),
-        (")" * 40_000, "`sentence` has 40000 characters in a row without a blank, and at most 500"),
-        ('{"tokens": ["Ada", null]}', "`tokens` must be a list of non-empty tokens"),
-        ('{"sentence": "\\ud800"}', r"`sentence` holds '\ud800', half of a surrogate pair"),
-    ],
-)
-def test_what_a_line_cannot_be_is_named_by_its_number(
-    command, line, message, allennlp, trained, tmp_path, capsys
-):
-    path = tmp_path / "texts.txt"
-    path.write_text(f"\nAda left.\n{line}\nAda left.\n")
-    output = ["-o", tmp_path / "out.jsonl"] if command == "predict-file" else []
-    with pytest.raises(SystemExit) as error:
-        allennlp(command, trained / "model.tar.gz", path, *output)
-    said = f"{capsys.readouterr().err}{error.value}"
-    assert "texts.txt:3: " in said
-    assert message in said
-
-
-@pytest.mark.slow
 def test_an_error_is_the_last_line(trained, tmp_path):
     path = tmp_path / "texts.txt"
     path.write_text("Maria Lindqvist met Paulo Ferraz in Lisbon.\n" * 300 + "[1]\n")
@@ -131,24 +106,20 @@ def test_a_folder_is_no_text(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("command", "arguments"),
+    ("command", "line", "arguments", "message"),
     [
-        ("predict-file", ["--predictor-args", '{"language": "xx1"}']),
-        ("soft-labels", ["--format", "text", "--language", "xx1"]),
+        ("predict-file", "Ada left.", ["--predictor-args", '{"language": "xx1"}'],
+         "`language` must be the code .*got 'xx1'"),
+        ("soft-labels", "Ada left.", ["--format", "text", "--language", "xx1"],
+         "`language` must be the code .*got 'xx1'"),
+        ("soft-labels", ")" * 501, ["--format", "text"],
+         "`.*texts.txt:2` has 501 characters in a row"),
     ],
-)
-def test_an_unknown_language_is_one_sentence(command, arguments, allennlp, trained, tmp_path):
+)  # fmt: skip
+def test_unknown_languages_and_lines_that_no_rules_split_are_one_sentence(
+    command, line, arguments, message, allennlp, trained, tmp_path
+):
     path = tmp_path / "texts.txt"
-    path.write_text("Ada left.\n")
-    with pytest.raises(SystemExit, match=f"^{command}: `language` must be the code .*got 'xx1'"):
-        allennlp(command, trained / "model.tar.gz", path, "-o", tmp_path / "out", *arguments)
-
-
-def test_a_line_that_no_rules_split_is_named_by_soft_labels(allennlp, trained, tmp_path):
-    path = tmp_path / "texts.txt"
-    path.write_text(f"Ada left.\n{')' * 501}\n")
-    arguments = ["--format", "text", "-o", tmp_path / "out.npz"]
-    with pytest.raises(
-        SystemExit, match="^soft-labels: `.*texts.txt:2` has 501 characters in a row"
-    ):
-        allennlp("soft-labels", trained / "model.tar.gz", path, *arguments)
+    path.write_text(f"Ada left.\n{line}\n")
+    with pytest.raises(SystemExit, match=f"^{command}: {message}"):
+        allennlp(command, trained / "model.tar.gz", path, "-o", tmp_path / "out.npz", *arguments)

@@ -70,20 +70,23 @@ def test_a_window_that_was_not_written_whole_is_written_again(output, monkeypatc
     assert list(output.parent.iterdir()) == [output]
 
 
-@pytest.mark.parametrize("content", ["", "mine\n"])
-def test_a_file_of_the_user_with_the_folders_name_is_left_alone(output, content):
-    folder_of(output).write_text(content)
-    with pytest.raises(ConfigurationError, match="was not made by `predict-file`.*move the file"):
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "was not made by `predict-file`.*move the file"),
+        ("mine\n", "was not made by `predict-file`.*move the file"),
+        (None, "holds `mine`, which no run of `predict-file`"),
+    ],
+)
+def test_what_the_user_has_under_the_folders_name_is_left_alone(output, content, message):
+    if content is None:
+        folder_of(output).mkdir()
+        (folder_of(output) / "mine").touch()
+    else:
+        folder_of(output).write_text(content)
+    with pytest.raises(ConfigurationError, match=message):
         ResumableOutput(output, RUN, overwrite=True)
-    assert folder_of(output).read_text() == content
-
-
-def test_a_folder_of_the_user_with_that_name_is_left_alone(output):
-    folder_of(output).mkdir()
-    (folder_of(output) / "mine").touch()
-    with pytest.raises(ConfigurationError, match="holds `mine`, which no run of `predict-file`"):
-        ResumableOutput(output, RUN, overwrite=True)
-    assert (folder_of(output) / "mine").exists()
+    assert (folder_of(output) / "mine").exists() or folder_of(output).read_text() == content
 
 
 def test_only_an_equal_run_goes_on(output):

@@ -57,12 +57,6 @@ def test_outputs_appear_whole_or_not_at_all(command, allennlp, trained, tmp_path
     archive = trained / "model.tar.gz"
     written = []
 
-    def stop_at_the_second(self, *args, **kwargs):
-        written.append(list(tmp_path.glob(".out.jsonl.*")))
-        if len(written) > 1:
-            raise StoppedError
-        return original(self, *args, **kwargs)
-
     from tagger.commands.predict import _LinesManager
     from tagger.predictors import LineSerializer
 
@@ -70,6 +64,13 @@ def test_outputs_appear_whole_or_not_at_all(command, allennlp, trained, tmp_path
     if command == "predict":
         owner, name = (_LinesManager, "_predict_json")
     original = getattr(owner, name)
+
+    def stop_at_the_second(self, *args, **kwargs):
+        written.append(list(tmp_path.glob(".out.jsonl.*")))
+        if len(written) > 1:
+            raise StoppedError
+        return original(self, *args, **kwargs)
+
     output.write_text("old")
     with monkeypatch.context() as stopped:
         stopped.setattr(owner, name, stop_at_the_second)

@@ -133,6 +133,7 @@ def test_plain_labels_have_no_entities(predictor, archive):
         ({}, "must have exactly one of `sentence`, `tokens`, `document`, `sentences`, .* got none"),
         ({"sentence": "a", "tokens": ["b"]}, "got `sentence`, `tokens`"),
         ({"tokens": ["a", ""]}, "`tokens` must be a list of non-empty tokens"),
+        ({"tokens": ["a", None]}, "`tokens` must be a list of non-empty tokens"),
         ({"sentence": 3}, "`sentence` must be a text; got 3"),
         ({"sentence": "a \udfff"}, r"`sentence` holds '\\udfff', half of a surrogate pair"),
         ({"sentence": ")" * 501}, "`sentence` has 501 characters in a row without a blank"),

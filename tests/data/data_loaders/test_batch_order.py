@@ -50,23 +50,22 @@ def test_batches_come_in_a_random_order_that_the_seed_repeats(lengths):
     )
     assert first == again
     assert sorted(first) != sorted(other)
-    means = [lengths[batch].mean() for batch in first]
-    # Neighbours are as unlike as any two: of 99 such pairs' correlation, five standard deviations.
+    assert_neighbours_are_unlike(first, lengths)
+    # Companions change with few batches as well, of which one sorting would always make the same.
+    few = np.arange(1, 33)
+    assert len({frozenset(b.tolist()) for seed in range(9) for b in shuffled(few, 4, seed)}) > 9
+
+
+def assert_neighbours_are_unlike(batches, lengths):
+    means = [lengths[batch].mean() for batch in batches]
+    # As any two: of the correlation of 99 such pairs, five standard deviations.
     assert abs(np.corrcoef(means[:-1], means[1:])[0, 1]) < 0.5
 
 
-def test_companions_change(lengths):
-    """With few batches as well, of which one sorting would always make the same."""
-    lengths = np.arange(1, 33)
-    assert len({frozenset(b.tolist()) for seed in range(9) for b in shuffled(lengths, 4, seed)}) > 9
-
-
 def test_shares_of_the_data_have_batches_of_like_length_at_the_same_places(lengths):
-    first, second = lengths[::2], lengths[1::2]
-    means = [
-        [share[batch].mean() for batch in shuffled(share, 50, seed=3)] for share in (first, second)
-    ]
-    assert len(first) != len(second)
+    shares = lengths[::2], lengths[1::2]
+    means = [[share[batch].mean() for batch in shuffled(share, 50, seed=3)] for share in shares]
+    assert len(shares[0]) != len(shares[1])
     assert np.corrcoef(means)[0, 1] > 0.9
 
 
@@ -82,15 +81,9 @@ def test_batches_within_a_number_of_tokens_hold_each_instance_once(max_tokens, l
     assert all(len(b) == 1 or len(b) * lengths[b].max() <= max_tokens for b in batches)
 
 
-def test_batches_within_a_number_of_tokens_are_full_and_hardly_padded(lengths):
-    batches = shuffled_within(lengths, 1_000)
-    assert share_of_padding(batches, lengths) < 0.1
-    assert len(batches) < 1.15 * len(batches_within(lengths, 1_000))
-
-
-def test_epochs_within_a_number_of_tokens_have_equally_many_batches_of_other_companions(lengths):
+def test_epochs_within_a_number_of_tokens_are_full_and_have_as_many_batches_of_others(lengths):
     first, second = (shuffled_within(lengths, 1_000, seed) for seed in (1, 2))
-    assert len(first) == len(second)
+    assert share_of_padding(first, lengths) < 0.1
+    assert len(first) == len(second) < 1.15 * len(batches_within(lengths, 1_000))
     assert not {frozenset(b.tolist()) for b in first} & {frozenset(b.tolist()) for b in second}
-    means = [lengths[batch].mean() for batch in first]
-    assert abs(np.corrcoef(means[:-1], means[1:])[0, 1]) < 0.5
+    assert_neighbours_are_unlike(first, lengths)

@@ -48,36 +48,34 @@ def text_of(sentence, **indexers):
     return TextField(tokens, indexers or {"tokens": SingleIdTokenIndexer()})
 
 
+def again(text, **indexers):
+    return text_of(" ".join(map(str, text)), **indexers)
+
+
 def tags_of(text):
     return ["B-PER" if token.text == "Ada" else "O" for token in text]
 
 
+def partly(text):
+    return ["?" if tag == "O" else tag for tag in tags_of(text)]
+
+
+WITH_AN_END = CachedCharactersIndexer(
+    end_tokens=["left"], token_min_padding_length=5, min_padding_length=1
+)
 FIELDS = {
     "words": lambda text: text,
-    "words_with_an_end": lambda text: text_of(
-        " ".join(map(str, text)),
-        tokens=SingleIdTokenIndexer(end_tokens=["left"], token_min_padding_length=5),
+    "words_with_an_end": lambda text: again(
+        text, tokens=SingleIdTokenIndexer(end_tokens=["left"], token_min_padding_length=5)
     ),
-    "characters": lambda text: text_of(
-        " ".join(map(str, text)),
+    "characters": lambda text: again(
+        text,
         tokens=SingleIdTokenIndexer(),
         token_characters=TokenCharactersIndexer(min_padding_length=4),
     ),
-    "characters_with_an_end": lambda text: text_of(
-        " ".join(map(str, text)),
-        token_characters=CachedCharactersIndexer(
-            end_tokens=["left"], token_min_padding_length=5, min_padding_length=1
-        ),
-    ),
-    "tags": lambda text: TagField(
-        ["?" if tag == "O" else tag for tag in tags_of(text)], text, unknown_tag="?"
-    ),
-    "tag_sets": lambda text: TagSetsField(
-        possible_tags(
-            ["?" if tag == "O" else tag for tag in tags_of(text)], "BIO", "BIO", unknown_tag="?"
-        ),
-        text,
-    ),
+    "characters_with_an_end": lambda text: again(text, token_characters=WITH_AN_END),
+    "tags": lambda text: TagField(partly(text), text, unknown_tag="?"),
+    "tag_sets": lambda text: TagSetsField(possible_tags(partly(text), "BIO", "BIO", "?"), text),
     "sequence_labels": lambda text: SequenceLabelField(tags_of(text), text),
     "label_sets": lambda text: LabelSetsField([[tag] for tag in tags_of(text)], text),
     "label": lambda text: LabelField("xyz"[len(text) % 3], "topic_labels"),
@@ -138,20 +136,17 @@ def transformer(tmp_path_factory):
 
 
 @pytest.mark.parametrize("max_length", [None, 8])
-def test_wordpieces_of_words_are_batched_as_by_allennlp(transformer, max_length):
+def test_wordpieces_are_batched_as_by_allennlp(transformer, max_length):
     indexer = PretrainedTransformerMismatchedIndexer(transformer, max_length=max_length)
-    instances = instances_of(lambda text: text_of(" ".join(map(str, text)), bert=indexer))
+    instances = instances_of(lambda text: again(text, bert=indexer))
     column = assert_batches_are_those_of_allennlp(instances)
     assert isinstance(column, PaddedColumn)
     # By wordpieces, which are more than the words.
     assert (column.lengths() > [len(sentence.split()) for sentence in SENTENCES]).all()
-
-
-def test_wordpieces_are_batched_as_by_allennlp(transformer):
     tokenizer = PretrainedTransformerTokenizer(transformer)
-    indexer = PretrainedTransformerIndexer(transformer)
+    own = {"bert": PretrainedTransformerIndexer(transformer)}
     instances = instances_of(
-        lambda text: TextField(tokenizer.tokenize(" ".join(map(str, text))), {"bert": indexer})
+        lambda text: TextField(tokenizer.tokenize(" ".join(map(str, text))), own)
     )
     assert isinstance(assert_batches_are_those_of_allennlp(instances), PaddedColumn)
 
@@ -175,10 +170,13 @@ def test_indices_of_other_indexers_are_not_meddled_with():
     assert type(assert_batches_are_those_of_allennlp(instances)) is PaddedColumn
 
 
-def test_metadata_are_the_objects_themselves():
+def test_metadata_are_the_objects_themselves_and_arrays_compact():
     instances = instances_of(FIELDS["metadata"])
     (batched,) = collect_columns(instances)["field"].batch(np.array([1]))
     assert batched is instances[1]["field"].metadata
+    (array,) = collect_columns(instances_of(FIELDS["sequence_labels"]))["field"]._arrays.values()
+    # 14 tags of one byte
+    assert array._values.nbytes == 14
 
 
 class UnevenlyPadded(ArrayField):
@@ -195,26 +193,18 @@ def test_other_padding_than_a_constant_is_left_to_the_field():
 
 
 def test_length_is_that_of_the_sentence_and_none_for_tensors_of_one_size():
-    for name in ("words", "characters", "tags", "label_sets"):
+    expected = {name: [2, 3, 1, 8] for name in ("words", "characters", "tags", "label_sets")}
+    expected |= {name: [0] * 4 for name in ("label", "labels", "metadata", "span")}
+    for name, lengths in expected.items():
         column = collect_columns(instances_of(FIELDS[name]))["field"]
-        assert column.lengths().tolist() == [2, 3, 1, 8]
-    for name in ("label", "labels", "metadata", "span"):
-        assert collect_columns(instances_of(FIELDS[name]))["field"].lengths().tolist() == [0] * 4
-
-
-def test_arrays_are_compact():
-    (array,) = collect_columns(instances_of(FIELDS["sequence_labels"]))["field"]._arrays.values()
-    # 14 tags of one byte
-    assert array._values.nbytes == 14
+        assert column.lengths().tolist() == lengths
 
 
 def test_instances_of_different_fields_are_refused():
     text = text_of("Ada left")
     instances = [Instance({"tokens": text}), Instance({"tokens": text, "flag": FlagField(True)})]
-    with pytest.raises(
-        ConfigurationError,
-        match=r"first has tokens \(TextField\), number 2 has flag \(FlagField\), tokens \(TextF",
-    ):
+    message = r"first has tokens \(TextField\), number 2 has flag \(FlagField\), tokens \(TextF"
+    with pytest.raises(ConfigurationError, match=message):
         collect_columns(instances[i] for i in range(2) if not instances[i].index_fields(VOCABULARY))
 
 

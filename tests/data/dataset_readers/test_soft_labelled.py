@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 import torch
 from allennlp.common import Params
-from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Vocabulary
 
 from tagger.data.data_loaders import BucketedDataLoader
@@ -61,21 +60,12 @@ def test_soft_labels_stand_beside_gold_tags_and_unlabelled_text_has_none(folder)
         assert gold == ([-1] * 3 if "Zoë" in sentence else known)
 
 
-def test_files_are_opened_when_training_data_are_read(folder):
-    reader = make(folder, soft_labels="missing.npz")
+def test_files_are_opened_when_training_data_are_read_and_must_have_all_sentences(folder):
+    reader, train = make(folder), str(folder / "train.txt")
     assert "soft_tags" not in reader.text_to_instance(["Ada"]).fields
-    with pytest.raises(FileNotFoundError, match="missing.npz: expected a file of soft labels"):
-        list(reader.read(str(folder / "train.txt")))
-
-
-def test_a_sentence_without_soft_labels_is_named(folder):
+    with pytest.raises(FileNotFoundError, match="soft.npz: expected a file of soft labels"):
+        list(reader.read(train))
     save(folder / "soft.npz", [["Why"]])
     message = "soft.npz: expected soft labels of all .* `Ada left ...`.*`validation_dataset_reader`"
     with pytest.raises(ValueError, match=message):
-        list(make(folder).read(str(folder / "train.txt")))
-
-
-def test_only_a_reader_of_sentences_is_taken(folder):
-    for reader in ({"type": "column", "documents": "docstart"}, {"type": "document"}):
-        with pytest.raises(ConfigurationError, match="`reader` must be of type `column`, without"):
-            make(folder, reader=reader)
+        list(reader.read(train))

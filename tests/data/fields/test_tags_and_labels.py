@@ -9,7 +9,7 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from tagger.common.training_counts import LabelCounts
 from tagger.data import LabelSetsField, TagField, TagSetsField
-from tagger.data.fields import DocumentLabelsField
+from tagger.data.fields import DocumentLabelsField, SoftLabelsField
 from tagger.spans import possible_tags
 
 
@@ -77,9 +77,7 @@ def test_the_vocabulary_gets_the_tags_of_known_labels_but_training_counts_known_
 def test_without_an_unknown_tag_every_string_is_a_tag_or_a_label():
     assert batch_of(tags_of("O", "?", "O"))[0] == {"O": 0, "?": 1}
     assert batch_of(label_sets_of(["?"], ["?B"]))[0] == {"?": 0, "?B": 1}
-
-
-def test_an_unknown_label_that_nothing_else_has_is_left_out():
+    # An unknown label that nothing else has is left out.
     assert batch_of(label_sets_of(["A", "?B"], unknown_tag="?"))[1] == [[[1]]]
 
 
@@ -99,12 +97,6 @@ def test_an_empty_field_is_all_padding_and_a_tensor_once_it_is_indexed(tag_sets)
         assert empty.as_tensor({"num_tokens": 2}).tolist() == [[padding], [padding]]
 
 
-@pytest.mark.parametrize("kind", [TagField, TagSetsField, LabelSetsField])
-def test_something_is_expected_for_each_token(kind):
-    with pytest.raises(ConfigurationError, match="0 and 1"):
-        kind([], text_of(1))
-
-
 @pytest.mark.parametrize(
     ("label_sets", "message"),
     [
@@ -113,9 +105,12 @@ def test_something_is_expected_for_each_token(kind):
         ([["A", "B", "?B"]], "at position 0 has 'B' both known and unknown"),
     ],
 )
-def test_sets_that_contradict_themselves_are_refused(label_sets, message):
+def test_sets_that_contradict_themselves_or_lack_a_token_are_refused(label_sets, message):
     with pytest.raises(ValueError, match=message):
         label_sets_of(*label_sets, unknown_tag="?")
+    for kind in (TagField, TagSetsField, LabelSetsField):
+        with pytest.raises(ConfigurationError, match="0 and 1"):
+            kind([], text_of(1))
 
 
 def test_what_the_vocabulary_lacks_is_named_with_a_remedy(tag_sets):
@@ -133,3 +128,25 @@ def test_what_the_vocabulary_lacks_is_named_with_a_remedy(tag_sets):
             field.index(Vocabulary({namespace: dict.fromkeys(known, 1)}))
         assert [text for text in said if text not in str(error.value)] == []
     document.index(Vocabulary(tokens_to_add={"labels": ["wheat", "rye"]}))
+
+
+TAGS = ["B-PER", "O", "I-PER"]
+
+
+def test_soft_labels_get_the_order_of_the_students_tags_which_must_be_the_same():
+    vocab = Vocabulary({"labels": {"O": 9, "I-PER": 5, "B-PER": 1}})
+    transitions = torch.arange(9.0).view(3, 3)
+    field = SoftLabelsField(transitions, TAGS, (0, 1))
+    order = [1, 2, 0]
+    for _ in range(2):
+        # An instance may be indexed twice.
+        field.index(vocab)
+        actual = field.as_tensor(field.get_padding_lengths())
+        assert torch.equal(actual, transitions[order][:, order])
+    tags = SoftLabelsField(transitions[:2], TAGS, (1,))
+    tags.index(vocab)
+    padded = tags.as_tensor({"dimension_0": 3, "dimension_1": 3})
+    assert torch.equal(padded, torch.cat([transitions[:2][:, order], torch.zeros(1, 3)]))
+    message = "the teacher alone has I-PER, the student alone L-PER, U-PER; give both the same"
+    with pytest.raises(ValueError, match=message):
+        field.index(Vocabulary({"labels": {"O": 9, "B-PER": 5, "L-PER": 1, "U-PER": 1}}))

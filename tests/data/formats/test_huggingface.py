@@ -10,11 +10,6 @@ ENTITIES = [Annotation("PER", 0, 9)]
 RECORD = {"id": "7", "tokens": ["Ada", "Smith", "left", "."], "ner_tags": [1, 2, 0, 0]}
 
 
-@pytest.fixture
-def path(write):
-    return write("train.jsonl", RECORD)
-
-
 def parquet_file(path, metadata=b"{}", **columns):
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
@@ -24,58 +19,46 @@ def parquet_file(path, metadata=b"{}", **columns):
     return path
 
 
-def test_integers_take_the_names_of_the_option(path):
+def test_integers_take_the_names_of_the_option_or_of_the_description_beside_the_file(write):
+    path = write("train.jsonl", RECORD)
     (text,) = read_texts(path, label_names=NAMES)
     assert (text.text, text.entities) == ("Ada Smith left.", ENTITIES)
     assert text.tokens == [(0, 3), (4, 9), (10, 14), (14, 15)]
     assert text.properties == {"id": "7"}
     with pytest.raises(ValueError, match=r"train.jsonl:1: `ner_tags` has 2, but there are 2 names"):
         list(read_texts(path, label_names=["O", "B-PER"]))
-
-
-def test_integers_take_names_from_the_description_beside_the_file(path):
     feature = {"feature": {"names": NAMES, "_type": "ClassLabel"}, "_type": "Sequence"}
     info = {"features": {"ner_tags": feature}}
     for content in (info, {"default": info}):
-        (path.parent / "dataset_info.json").write_text(json.dumps(content))
+        write("dataset_info.json", json.dumps(content))
         (text,) = read_texts(path)
         assert text.entities == ENTITIES
 
 
-def test_integers_take_names_from_parquet_metadata(tmp_path):
-    features = {"ner_tags": {"feature": {"names": NAMES}, "_type": "List"}}
-    metadata = json.dumps({"info": {"features": features}})
-    (text,) = read_texts(parquet_file(tmp_path / "train.parquet", metadata))
-    assert text.entities == [Annotation("PER", 0, 3)]
-
-
-@pytest.mark.parametrize("names", ["5", "[5, 6]", '{"a": "B-PER"}', None])
-def test_metadata_that_name_no_integers_are_left_aside(names, tmp_path):
-    metadata = (
-        f'{{"info": {{"features": {{"ner_tags": {{"names": {names}}}}}}}}}' if names else "[]"
-    )
+@pytest.mark.parametrize("names", ["5", "[5, 6]", '{"a": "B-PER"}', None, json.dumps(NAMES)])
+def test_integers_take_the_names_of_parquet_metadata_that_name_integers(names, tmp_path):
+    features = f'{{"ner_tags": {{"feature": {{"names": {names}}}, "_type": "List"}}}}'
+    metadata = f'{{"info": {{"features": {features}}}}}' if names else "[]"
     path = parquet_file(tmp_path / "a.parquet", metadata)
-    with pytest.raises(
-        ValueError, match=r"a.parquet, row 1: `ner_tags` has integers without names"
-    ):
-        list(read_texts(path))
+    if names == json.dumps(NAMES):
+        (text,) = read_texts(path)
+        assert text.entities == [Annotation("PER", 0, 3)]
+    else:
+        with pytest.raises(ValueError, match="row 1: `ner_tags` has integers without names"):
+            list(read_texts(path))
 
 
-def test_plain_labels_are_a_label_for_each_token(write):
-    (text,) = read_texts(write("a.jsonl", {"tokens": ["Ada", "left"], "pos_tags": ["PROPN", "V"]}))
+def test_plain_labels_are_a_label_for_each_token(read_one):
+    text = read_one("a.jsonl", {"tokens": ["Ada", "left"], "pos_tags": ["PROPN", "V"]})
     assert text.entities == [Annotation("PROPN", 0, 3), Annotation("V", 4, 8)]
     assert text.properties == {PLAIN_TAGS: True}
 
 
-def test_times_and_bytes_of_parquet_become_strings(tmp_path):
+def test_times_and_bytes_of_parquet_become_strings_and_damaged_rows_are_refused(tmp_path):
     path = parquet_file(tmp_path / "a.parquet", at=[datetime(2020, 1, 2)], raw=[b"x"])
     write_texts(read_texts(path, label_names=NAMES), tmp_path / "b.jsonl", "doccano")
     (text,) = read_texts(tmp_path / "b.jsonl")
     assert text.properties == {"at": "2020-01-02 00:00:00", "raw": "b'x'"}
-
-
-def test_damaged_rows_of_parquet_are_refused_by_place(tmp_path):
-    path = parquet_file(tmp_path / "a.parquet")
     content = path.read_bytes()
     path.write_bytes(content[:4] + bytes(36) + content[40:])
     with pytest.raises(ValueError, match=r"a.parquet: damaged behind row 0 \(.*\)$"):

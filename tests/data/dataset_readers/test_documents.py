@@ -1,4 +1,4 @@
-"""The reader of column files, where it keeps documents."""
+"""The readers of documents: the one of column files that keeps them, and the one of their labels."""
 
 import logging
 
@@ -6,6 +6,7 @@ import pytest
 from allennlp.data.dataset_readers.dataset_reader import WorkerInfo
 
 from tagger.data import ColumnDatasetReader
+from tagger.data.dataset_readers import DocumentDatasetReader
 
 TEXT = """-DOCSTART- O
 
@@ -22,12 +23,10 @@ Why O
 
 
 @pytest.fixture
-def read(tmp_path):
+def read(write):
     def read(text=TEXT, **arguments):
-        path = tmp_path / "data.txt"
-        path.write_text(text)
         arguments = {"documents": "docstart", "source_encoding": "IOB1", **arguments}
-        return list(ColumnDatasetReader(**arguments).read(str(path)))
+        return list(ColumnDatasetReader(**arguments).read(str(write("data.txt", text))))
 
     return read
 
@@ -40,23 +39,17 @@ def lengths(instances):
     return [instance["sentence_lengths"].tensor.tolist() for instance in instances]
 
 
-def test_an_instance_is_a_document(read):
+def test_an_instance_is_a_document_whose_sentences_do_not_join_their_tags(read):
     assert len(read(max_instances=1)) == 1
     instances = read()
     assert words(instances) == [["Ada", "Bell", "Bell", "left"], ["Why"]]
     assert lengths(instances) == [[2, 2], [1]]
     assert instances[0]["word_ids"].tensor.tolist() == [0, 1, 1, 2]
-
-
-def test_without_documents_instances_are_sentences_with_the_fields_of_before(read):
+    assert instances[0]["tags"].labels == ["B-PER", "I-PER", "B-PER", "O"]
+    assert read(tag_encoding="BIOUL")[0]["tags"].labels == ["B-PER", "L-PER", "U-PER", "O"]
     instances = read(documents=None)
     assert words(instances) == [["Ada", "Bell"], ["Bell", "left"], ["Why"]]
     assert all(set(instance.fields) == {"tokens", "tags", "metadata"} for instance in instances)
-
-
-def test_tags_of_one_sentence_do_not_join_those_of_the_next(read):
-    assert read()[0]["tags"].labels == ["B-PER", "I-PER", "B-PER", "O"]
-    assert read(tag_encoding="BIOUL")[0]["tags"].labels == ["B-PER", "L-PER", "U-PER", "O"]
 
 
 def test_sets_of_tags_and_of_labels_are_those_of_the_sentences(read):
@@ -88,23 +81,13 @@ def test_a_long_file_without_a_border_is_warned_of(read, caplog):
     assert "`documents` is 'docstart', which is nowhere in the file" in caplog.text
 
 
-@pytest.mark.parametrize("tag", ["B-", "Ä", "A|?A"])
-def test_an_illegal_tag_or_contradicting_labels_are_located(read, tag):
-    several = {"label_separator": "|", "source_encoding": None, "unknown_tag": "?"}
-    with pytest.raises(ValueError, match=r"data.txt:7: in 'left .*'"):
-        read(TEXT.replace("left O", f"left {tag}"), **(several if "|" in tag else {}))
-
-
 def test_documents_without_tags_are_cut_like_those_of_files():
     reader = ColumnDatasetReader(documents="blank_lines", max_document_tokens=3)
     sentences = [["Ada", "left"], ["Why"], ["Lima", "rose"]]
-    instances = reader.document_to_instances(sentences)
-    assert lengths(instances) == [[2], [1, 2]]
+    assert lengths(reader.document_to_instances(sentences)) == [[2], [1, 2]]
     alone = reader.text_to_instance(["a"] * 5, ["O"] * 5)
-    assert lengths([alone]) == [[5]]
-    assert alone["tags"].labels == ["O"] * 5
-    instances = ColumnDatasetReader().document_to_instances(sentences)
-    assert words(instances) == sentences
+    assert (lengths([alone]), alone["tags"].labels) == ([[5]], ["O"] * 5)
+    assert words(ColumnDatasetReader().document_to_instances(sentences)) == sentences
 
 
 def test_sentences_may_know_their_documents(read):
@@ -133,11 +116,33 @@ def test_sentences_may_know_their_documents(read):
          [["Bell", "left"], ["Ada", "Bell"], ["Why"]]),
     ],
 )  # fmt: skip
-def test_workers_share_the_instances(documents, first, second, tmp_path):
-    (tmp_path / "data.txt").write_text(TEXT * 2)
-    of_workers = []
+def test_workers_share_the_instances(documents, first, second, write):
+    path, of_workers = write("data.txt", TEXT * 2), []
     for worker in range(2):
         reader = ColumnDatasetReader(documents=documents, source_encoding="IOB1")
         reader._set_worker_info(WorkerInfo(num_workers=2, id=worker))
-        of_workers.append(words(reader.read(tmp_path / "data.txt")))
+        of_workers.append(words(reader.read(path)))
     assert of_workers == [first, second]
+
+
+def texts_and_labels(instances):
+    return [
+        (" ".join(token.text for token in each["tokens"]), getattr(each.get("labels"), "labels", None))
+        for each in map(dict, instances)
+    ]  # fmt: skip
+
+
+def test_texts_with_labels_of_their_own_are_joined_and_cut_and_one_of_no_label_has_labels(write):
+    full = {"title": "Wheat up", "text": "", "labels": ["wheat", "grain"]}
+    path = write("a.jsonl", full, "", {"text": "x"}, {"text": "a b c", "labels": []})
+    reader = DocumentDatasetReader(text_keys=["title", "text"], max_tokens=2)
+    read = [("Wheat up", ["wheat", "grain"]), ("x", None), ("a b", [])]
+    assert texts_and_labels(reader.read(path)) == read
+
+
+def test_byte_order_marks_are_skipped_and_other_encodings_are_named_with_their_line(write):
+    path = write("documents.jsonl", b'\xef\xbb\xbf{"text": "a"}\r\n{"text": "\xe9"}\r\n')
+    documents = iter(DocumentDatasetReader().read(path))
+    assert texts_and_labels([next(documents)]) == [("a", None)]
+    with pytest.raises(ValueError, match=r"documents\.jsonl:2: expected UTF-8, got byte 0xe9"):
+        next(documents)

@@ -1,0 +1,205 @@
+"""What each format reads of the files that tools write."""
+
+import pytest
+import spacy
+from spacy.tokens import DocBin, Span
+
+from tagger.data.formats import (
+    PLAIN_TAGS,
+    AnnotatedText,
+    Annotation,
+    read_texts,
+    recognise,
+    tokens_and_tags,
+    write_texts,
+)
+from tests.data.formats.records import row, span, task
+
+PER = Annotation("PER", 0, 3)
+ADA = span(0, 3, "PER", "Ada")
+
+
+def with_text(**keys):
+    return {"text": "Ada left", **keys}
+
+
+@pytest.mark.parametrize(
+    ("name", "record", "properties"),
+    [
+        ("doccano", with_text(id=3, label=[[0, 3, "PER"]]), {"id": 3}),
+        ("doccano", with_text(labels=[[0, 3, "PER"]]), {}),
+        ("doccano", with_text(entities=[{"label": "PER", "start_offset": 0, "end_offset": 3}]), {}),
+        ("spacy_json", with_text(entities=[[0, 3, "PER"]]), {}),
+        ("spacy_json", ["Ada left", {"entities": [[0, 3, "PER"]]}], {}),
+        ("prodigy", with_text(spans=[{"start": 0, "end": 3, "label": "PER"}], meta=1), {"meta": 1}),
+        ("label_studio", task({"id": 1, "was_cancelled": False, "result": [ADA]}),
+         {"id": 5, "source": "a"}),
+        ("label_studio", with_text(id=1, label=[ADA["value"]], annotator=1), None),
+    ],
+)  # fmt: skip
+def test_records_of_annotation_tools_are_recognised_and_read(name, record, properties, write):
+    path = write("a.json", record)
+    assert recognise(path) == name
+    (text,) = read_texts(path)
+    assert (text.text, text.entities) == ("Ada left", [PER])
+    assert properties in (text.properties, None)
+
+
+def test_what_annotators_left_out_is_left_out_and_counted(write, read_one, caplog):
+    answers = ("accept", "reject", "ignore")
+    read_one("a.jsonl", *({"text": "a", "spans": [], "answer": each} for each in answers))
+    valid = {"result": [{"type": "choices", "value": {"choices": ["good"]}}, ADA]}
+    cancelled = {"was_cancelled": True, "result": []}
+    tasks = (task(cancelled), task(cancelled, valid, {"result": []}), task())
+    assert read_one("tasks.json", *tasks).entities == [PER]
+    for said in (
+        "left out 2 records",
+        "2 cancelled annotations",
+        "1 tasks with several annotations, of which the first is read",
+        "2 tasks without an annotation",
+        "1 results that are no spans",
+    ):
+        assert said in caplog.text
+
+
+def test_tokens_are_read(read_one):
+    tokens = [
+        {"text": "Ada", "start": 0, "end": 3, "id": 0},
+        {"text": "left", "start": 4, "end": 8},
+    ]
+    assert read_one("a.jsonl", with_text(spans=[], tokens=tokens)).tokens == [(0, 3), (4, 8)]
+
+
+@pytest.mark.parametrize(
+    ("offsets", "entity"), [("utf16", [3, 6, "PER"]), ("bytes", [5, 8, "PER"])]
+)
+def test_offsets_of_another_unit_are_noticed_and_converted(offsets, entity, read_one):
+    record = {"text": "😀 Ada left", "label": [entity]}
+    with pytest.raises(ValueError, match=rf"jsonl:1: offsets seem to count .*--offsets {offsets}`"):
+        read_one("a.jsonl", record)
+    assert read_one("a.jsonl", record, offsets=offsets).entities == [Annotation("PER", 2, 5)]
+
+
+def test_entities_in_scripts_without_blanks_do_not_seem_to_cut_words(read_one):
+    record = {"text": "我，我王小明来", "label": [[3, 6, "PER"]]}
+    assert read_one("a.jsonl", record).entities == [Annotation("PER", 3, 6)]
+
+
+@pytest.mark.parametrize(
+    ("part", "expected"),
+    [([[4, 8]], "O ? O"), ([], "O B-PER O"), ([[0, 5], [9, 10]], "? ? ?"), ([[8, 9]], "O B-PER O")],
+)
+def test_what_nobody_was_asked_about_has_no_tag(part, expected, read_one):
+    record = {"text": "Der Adaa sah", "label": [[4, 8, "PER"]], "tagger_open": part}
+    assert tokens_and_tags(read_one("a.jsonl", record))[1] == expected.split()
+
+
+def test_a_folder_and_a_file_of_brat_are_recognised_and_read(write, tmp_path, caplog):
+    lines = "T1\tPER 0 6\tÉlodie\nT2\tLOC 13 17\tRome\nR1\tin Arg1:T1 Arg2:T2\n#1\tNote T1\tok\n"
+    for path in (tmp_path, write("a.txt", "Élodie\r\nleft Rome"), write("a.ann", lines)):
+        assert recognise(path) == "brat"
+        (text,) = read_texts(path)
+        assert text.text == "Élodie\r\nleft Rome"
+        assert text.entities == [Annotation("PER", 0, 6), Annotation("LOC", 13, 17)]
+        assert text.properties == {"name": "a"}
+    assert "left out 2 relations, events" in caplog.text
+
+
+FRENCH = [(1, "Le", "DET"), (2, "prix", "NOUN"), ("3-4", "du", "_"), (3, "de", "ADP")]
+FRENCH += [(4, "le", "DET"), ("4.1", "vu", "VERB"), (5, "pain", "NOUN", "SpaceAfter=No")]
+FRENCH += [(6, ".", "PUNCT")]
+
+
+def test_parts_of_speech_are_plain_labels_and_ranges_are_tokens(write, tmp_path):
+    rows = "".join(row(*each) for each in FRENCH)
+    path = write("a.conllu", f"# sent_id = fr-1\n# text = Le prix du pain.\n{rows}\n")
+    assert recognise(path) == "conllu"
+    (text,) = read_texts(path)
+    assert text.text == "Le prix du pain."
+    assert text.properties == {"sent_id": "fr-1", PLAIN_TAGS: True}
+    labels = [f"{text.text[start:end]} {label}" for label, start, end in text.entities]
+    assert labels == ["Le DET", "prix NOUN", "du ADP+DET", "pain NOUN", ". PUNCT"]
+    write_texts([text], tmp_path / "b.txt", "columns")
+    assert (tmp_path / "b.txt").read_text().split() == " ".join(labels).split()
+
+
+def test_entities_of_misc_come_first_and_documents_keep_their_sentences(read_one):
+    sentence = row(1, "Ada", "PROPN", "ner=B-PER") + row(2, "left", "VERB", "ner=O|SpaceAfter=No")
+    content = "# newdoc id = d\n" + sentence + row(3, ".", "PUNCT") + "\n" + row(1, "Why", "ADV")
+    text = read_one("a.conllu", content + "\n")
+    assert (text.text, text.sentence_lengths) == ("Ada left. Why", [3, 1])
+    assert [text.text[start:end] for _, start, end in text.entities] == ["Ada"]
+
+
+def test_documents_of_spacy_are_read_and_written_back(tmp_path):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sentencizer")
+    doc = nlp("Ada  left Rome.\nShe can't go.")
+    doc.ents = [Span(doc, 0, 1, "PER"), Span(doc, 3, 4, "LOC")]
+    path = tmp_path / "a.spacy"
+    DocBin(docs=[doc]).to_disk(path)
+    assert recognise(path) == "spacy"
+    (text,) = read_texts(path)
+    assert text.text == doc.text
+    assert text.entities == [Annotation("PER", 0, 3), Annotation("LOC", 10, 14)]
+    assert text.sentence_lengths == [4, 5]
+    write_texts([text], tmp_path / "b.spacy", "spacy")
+    (again,) = read_texts(tmp_path / "b.spacy")
+    assert again._replace(place=text.place) == text
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "Sentence #,Word,POS,Tag\r\nSentence: 1,Ada,N,B-PER\r\n,left,V,O\r\nSentence: 2,Why,W,O\r\n",
+        "sentence_id;token;ner\n1;Ada;B-PER\n1;left;O\n2;Why;O\n",
+        "tag\tword\tsentence\nB-PER\tAda\t1\nO\tleft\t1\nO\tWhy\t2\n",
+    ],
+)
+def test_a_table_may_have_a_token_a_row(content, write):
+    path = write("a.csv", content)
+    assert recognise(path) == recognise(path, labelled=False) == "columns"
+    assert list(read_texts(path)) == list(read_texts(path, "csv"))
+    words = [each.text for each in read_texts(path, labelled=False)]
+    assert words == [each.text for each in read_texts(path)]
+    first, second = read_texts(path)
+    assert (first.text, first.entities, first.tokens) == ("Ada left", [PER], [(0, 3), (4, 8)])
+    assert (second.text, second.entities) == ("Why", [])
+
+
+def test_a_table_may_have_a_text_a_row(write):
+    path = write("a.csv", 'id,text,label\n1,"Ada\nleft","[[0, 3, ""PER""]]"\n2,Why,[]\n')
+    assert recognise(path) == "csv"
+    texts = [(each.text, each.entities) for each in read_texts(path)]
+    assert texts == [("Ada\nleft", [PER]), ("Why", [])]
+
+
+def test_column_files_join_their_tokens(write):
+    path = write("a.txt", "Ada NNP I-PER\nleft VBD O\n. . O\n\nWhy W O\n")
+    first, second = read_texts(path, "columns")
+    assert (first.text, first.entities) == ("Ada left.", [PER])
+    assert (second.text, second.place) == ("Why", f"{path}:5")
+
+
+def test_entities_cut_tokens_and_join_sentences_in_columns(tmp_path):
+    text = AnnotatedText("Adas ox. No", [PER], [(0, 4), (5, 7), (7, 8), (9, 11)], [3, 1], "a", {})
+    write_texts([text], tmp_path / "a.txt", "columns")
+    assert (tmp_path / "a.txt").read_text() == "Ada\tB-PER\ns\tO\nox\tO\n.\tO\n\nNo\tO\n\n"
+    entity, tokens = Annotation("ORG", 4, 12), [(0, 3), (4, 7), (8, 12), (13, 15)]
+    text = AnnotatedText("Big St. Ives Co", [entity], tokens, [2, 2], "a", {})
+    write_texts([text], tmp_path / "b.txt", "columns")
+    (read,) = read_texts(tmp_path / "b.txt", "columns")
+    assert read.entities == [entity]
+
+
+@pytest.mark.parametrize(
+    "tokens", [["\ufeffAda", "left"], ["\ufeff", "Ada"], ["Ada", "\ufeff\ufeff"]]
+)
+def test_a_byte_order_mark_in_a_token_survives(tokens, tmp_path):
+    text, middle = " ".join(tokens), len(tokens[0])
+    spans = [(0, middle), (middle + 1, len(text))]
+    tagged = AnnotatedText(text, [Annotation("PER", *spans[0])], spans, None, "a", {})
+    write_texts([tagged], tmp_path / "a.conll", "columns")
+    (read,) = read_texts(tmp_path / "a.conll")
+    assert [read.text[start:end] for start, end in read.tokens] == tokens
+    assert [read.text[start:end] for _, start, end in read.entities] == tokens[:1]
