@@ -1,5 +1,6 @@
 import errno
 import os
+from unittest.mock import Mock
 
 import pytest
 
@@ -34,37 +35,27 @@ def test_a_file_is_replaced_as_a_whole_and_only_on_demand(tmp_path):
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_an_error_leaves_nothing_behind(tmp_path):
-    def write_half(path):
+def test_neither_an_error_nor_what_appears_meanwhile_nor_a_pipe_is_replaced(tmp_path):
+    def write_until(path, end):
         with write_atomically(path) as new:
             new.write_text("half")
-            raise ZeroDivisionError
+            end(path)
 
     with pytest.raises(ZeroDivisionError):
-        write_half(tmp_path / "out.txt")
+        write_until(tmp_path / "out.txt", lambda path: 1 / 0)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_neither_a_pipe_nor_a_file_that_appears_meanwhile_is_replaced(tmp_path):
-    def write_together(path):
-        with write_atomically(path) as new:
-            new.write_text("new")
-            path.write_text("mine")
-
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(FileExistsError):
         write(tmp_path / "pipe", overwrite=True)
     with pytest.raises(FileExistsError):
-        write_together(tmp_path / "out.txt")
+        write_until(tmp_path / "out.txt", lambda path: path.write_text("mine"))
     assert (tmp_path / "out.txt").read_text() == "mine"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.txt", "pipe"]
 
 
 def test_file_systems_without_links_will_do(tmp_path, monkeypatch):
-    def refuse(*paths):
-        raise OSError(errno.EPERM, "no links here")
-
-    monkeypatch.setattr(files.os, "link", refuse)
+    refused = Mock(side_effect=OSError(errno.EPERM, "no links here"))
+    monkeypatch.setattr(files.os, "link", refused)
     path = tmp_path / "out.txt"
     write(path)
     assert path.read_text() == "new"
@@ -82,13 +73,6 @@ def test_long_names_and_the_users_permissions_are_kept(tmp_path):
     assert path.stat().st_mode & 0o777 == 0o640
 
 
-@pytest.fixture
-def pipe(tmp_path):
-    """A pipe to which nobody writes; whoever opens it waits for ever."""
-    os.mkfifo(tmp_path / "pipe")
-    return tmp_path / "pipe"
-
-
 @pytest.mark.parametrize(
     "read",
     [
@@ -100,11 +84,13 @@ def pipe(tmp_path):
     ],
     ids=["column", "document", "vectors", "split of documents", "start"],
 )
-def test_data_are_not_awaited_from_a_pipe_or_a_folder(read, pipe):
+def test_data_are_not_awaited_from_a_pipe_or_a_folder(read, tmp_path):
+    # Nobody writes to it; whoever opens it waits for ever.
+    os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OSError, match="pipe: expected a file, got a pipe or a device"):
-        read(pipe)
+        read(tmp_path / "pipe")
     with pytest.raises(IsADirectoryError, match="expected a file, got a folder"):
-        read(pipe.parent)
+        read(tmp_path)
 
 
 def test_what_a_shell_pipes_into_a_command_is_read():

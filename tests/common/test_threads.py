@@ -6,13 +6,10 @@ import torch
 from tagger.common.threads import run_side_by_side
 
 
-def test_results_come_in_the_order_of_the_calls(num_threads):
+def test_results_come_in_the_order_of_the_calls_and_errors_reach_the_caller(num_threads):
     calls = [(first, 2) for first in range(20)]
     assert run_side_by_side(pow, calls, num_workers=3) == [first**2 for first in range(20)]
     assert run_side_by_side(pow, [], num_workers=3) == []
-
-
-def test_errors_reach_the_caller(num_threads):
     with pytest.raises(ZeroDivisionError):
         run_side_by_side(lambda x: 1 / x, [(1,), (0,)], num_workers=2)
 
@@ -31,10 +28,7 @@ def test_workers_share_the_threads(num_threads, num_workers):
     calls = [()] * num_workers
     of_workers = run_side_by_side(torch.get_num_threads, calls, num_workers)
     assert of_workers == [num_threads // min(num_workers, num_threads)] * num_workers
-
-
-def test_threads_that_begin_later_have_as_many_as_before(num_threads):
-    run_side_by_side(torch.get_num_threads, [(), ()], num_workers=2)
+    # Threads that begin later have as many as before.
     numbers = [torch.get_num_threads()]
     later = threading.Thread(target=lambda: numbers.append(torch.get_num_threads()))
     later.start()

@@ -26,10 +26,7 @@ def test_known_labels_are_counted_and_the_items_that_have_them():
         Instance({"tokens": text, "sets": label_sets}),
         sentence(["O", "?", "B-PER"], unknown_tag="?", label_namespace="tags"),
         Instance({"topic": LabelField("sport", "topic_labels")}),
-        *(
-            Instance({"genres": MultiLabelField(genres, "genre_labels")})
-            for genres in ([], ["new"])
-        ),
+        *(Instance({"genres": MultiLabelField(own, "genre_labels")}) for own in ([], ["new"])),
     ]
     counts = count_labels(instances)
     assert counts == {
@@ -60,6 +57,5 @@ def test_it_is_one_over_the_sum_of_the_powers_of_beta(dtype, beta):
     # beta near 1 has lost half its digits in 1 - beta itself
     tolerance = 1e-6 if dtype == torch.int64 else 1e-7
     assert actual.tolist() == pytest.approx(expected, rel=tolerance)
-    assert inverse_effective_number(torch.tensor([0], dtype=dtype), beta).tolist() == pytest.approx(
-        [1]
-    )
+    none = inverse_effective_number(torch.tensor([0], dtype=dtype), beta)
+    assert none.tolist() == pytest.approx([1])

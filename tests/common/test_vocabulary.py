@@ -1,7 +1,10 @@
+"""Vocabularies of tags, and of the words that are split."""
+
 import pytest
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
+from tagger.common import word_splitter
 from tagger.common.vocabulary import tags_in_order
 
 
@@ -9,8 +12,14 @@ def test_tags_are_listed_in_the_order_of_their_indices():
     vocab = Vocabulary({"labels": {"O": 1, "B-PER": 3, "I-PER": 2}})
     vocab.add_token_to_namespace("B-LOC", "labels")
     assert tags_in_order(vocab, "labels") == ["B-PER", "I-PER", "O", "B-LOC"]
-
-
-def test_a_namespace_without_tags_is_refused():
     with pytest.raises(ConfigurationError, match="no tags in its namespace `pos_tags`"):
         tags_in_order(Vocabulary({"labels": {"O": 1}}), "pos_tags")
+
+
+def test_splitting_forgets_words_beyond_a_number(monkeypatch):
+    monkeypatch.setattr(word_splitter, "MAX_WORDS", 50)
+    splitter = word_splitter.WordSplitter("en")
+    num_words = len(splitter.pipeline.vocab.strings)
+    for number in range(300):
+        assert splitter(f"Ada isn't no{number}x.")[0] == ["Ada", "is", "n't", f"no{number}x", "."]
+    assert len(splitter.pipeline.vocab.strings) <= num_words + 60

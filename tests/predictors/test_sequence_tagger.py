@@ -16,14 +16,9 @@ def predictor(archive):
     return Predictor.from_archive(archive)
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "  Ada  Lovelace met Mr. Babbage,   in London.\n",
-        '{"sentence": "  Ada  Lovelace met Mr. Babbage,   in London."}',
-    ],
-)
-def test_raw_text_is_tokenized_and_tokens_know_their_places(predictor, line):
+@pytest.mark.parametrize("format", ["{}\n", '{{"sentence": "{}"}}'])
+def test_raw_text_is_tokenized_and_tokens_know_their_places(predictor, format):
+    line = format.format("  Ada  Lovelace met Mr. Babbage,   in London.")
     prediction = predictor.predict_json(predictor.load_line(line))
     assert prediction["tokens"][:6] == ["Ada", "Lovelace", "met", "Mr.", "Babbage", ","]
     assert len(prediction["tags"]) == len(prediction["tokens"])
@@ -61,20 +56,17 @@ def without_probabilities(prediction):
     return entities
 
 
-def test_entities_carry_label_text_and_places(predictor, fixed_tags):
+def test_entities_carry_label_text_and_places_in_the_text_or_the_join_of_tokens(
+    predictor, fixed_tags
+):
     fixed_tags(["B-PER", "L-PER", "O", "O", "U-LOC"])
-    text = "Ada  Lovelace, of London"
-    assert without_probabilities(predictor.predict(text)) == [
+    assert without_probabilities(predictor.predict("Ada  Lovelace, of London")) == [
         {"label": "PER", "text": "Ada  Lovelace", "start": 0, "end": 13, "first": 0, "last": 1},
         {"label": "LOC", "text": "London", "start": 18, "end": 24, "first": 4, "last": 4},
     ]
-
-
-def test_split_tokens_are_kept_and_placed_in_their_join(predictor, fixed_tags):
     fixed_tags(["O", "U-LOC", "O"])
     prediction = predictor.predict_json({"tokens": ["in", "New York", "."]})
-    assert prediction["text"] == "in New York ."
-    assert prediction["tokens"] == ["in", "New York", "."]
+    assert (prediction["text"], prediction["tokens"]) == ("in New York .", ["in", "New York", "."])
     assert without_probabilities(prediction) == [
         {"label": "LOC", "text": "New York", "start": 3, "end": 11, "first": 1, "last": 1}
     ]
@@ -204,20 +196,26 @@ def test_a_text_without_a_token_has_no_tags(predictor, inputs):
     assert something["tokens"] == ["Ada"]
 
 
-def test_a_run_of_characters_may_be_longer_on_demand(archive):
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"run_characters": 0}, "`run_characters` must be at least 1; got 0"),
+        ({"batch_tokens": 0}, "`batch_tokens` must be a whole number of at least 1; got 0"),
+        ({"sentence_borders": "words"}, "one of rules, lines; got 'words'"),
+        *(
+            ({"language": language}, "`language` must be the code of a language")
+            for language in ["xx1", "", "examples", 3, "../en"]
+        ),
+    ],
+)
+def test_arguments_out_of_range_are_refused(archive, arguments, message):
+    with pytest.raises(ConfigurationError, match=message):
+        SequenceTaggerPredictor(archive.model, archive.validation_dataset_reader, **arguments)
+
+
+def test_a_run_of_characters_may_be_longer_on_demand_or_where_there_are_no_such_rules(archive):
     predictor = Predictor.from_archive(archive, extra_args={"run_characters": 1000})
     assert len(predictor.predict("a" * 1000)["tokens"]) == 1
     with pytest.raises(ValueError, match="1001 characters .* at most 1000"):
         predictor.predict("a" * 1001)
-    with pytest.raises(ConfigurationError, match="`run_characters` must be at least 1; got 0"):
-        Predictor.from_archive(archive, extra_args={"run_characters": 0})
-
-
-@pytest.mark.parametrize("language", ["xx1", "", "examples", 3, "../en"])
-def test_an_unknown_language_is_refused(archive, language):
-    with pytest.raises(ConfigurationError, match="`language` must be the code of a language"):
-        SequenceTaggerPredictor(archive.model, archive.validation_dataset_reader, language)
-
-
-def test_a_language_without_such_rules_has_no_such_limit():
     assert TextSplitter(LanguageRulesTokenizer("zh")).run_characters is None

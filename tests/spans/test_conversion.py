@@ -47,14 +47,34 @@ def test_labels_may_hold_hyphens_or_be_missing(encoding):
     assert tags_to_spans(spans_to_tags(spans, 6, encoding), encoding) == spans
 
 
+WITHIN = "expected an inclusive range within 3 tokens"
+WITHIN_2 = "expected a start and an inclusive end within 2 tokens"
+
+
 @pytest.mark.parametrize(
-    ("reach", "message"),
-    [((1, 2), r"'LOC' at \(1, 2\), which overlaps 'PER' before it")]
-    + [(each, "expected an inclusive range within 3 tokens") for each in [(-1, 0), (2, 3), (1, 0)]],
+    ("call", "message"),
+    [
+        (lambda: tags_to_spans(["O"], "IOB2"), "`encoding` is 'IOB2', expected one of BIO, IOB1"),
+        (lambda: beside_a_person((1, 2)), r"'LOC' at \(1, 2\), which overlaps 'PER' before it"),
+        (lambda: beside_a_person((-1, 0)), WITHIN),
+        (lambda: beside_a_person((2, 3)), WITHIN),
+        (lambda: beside_a_person((1, 0)), WITHIN),
+        (lambda: tags_of_a_person((0, 0), "IOB1"), "`encoding` is IOB1, .* use BIO"),
+        (lambda: tags_of_a_person((1, 2), "BIO"), WITHIN_2),
+        (lambda: tags_of_a_person((1, 0), "BIO"), WITHIN_2),
+    ],
 )
-def test_spans_that_overlap_or_lie_outside_are_refused(reach, message):
+def test_encodings_and_spans_that_do_not_fit_are_refused(call, message):
     with pytest.raises(ValueError, match=message):
-        spans_to_tags([("LOC", reach), ("PER", (0, 1))], 3, "BIO")
+        call()
+
+
+def beside_a_person(reach):
+    return spans_to_tags([("LOC", reach), ("PER", (0, 1))], 3, "BIO")
+
+
+def tags_of_a_person(reach, encoding):
+    return tags_of_span(("PER", reach), 2, tag_set("BIO"), encoding)
 
 
 def has_neighbours(spans):
@@ -76,11 +96,6 @@ def test_conversion_keeps_the_spans_and_gives_legal_tags(source, target):
         assert is_legal(converted, target)
 
 
-def test_an_unknown_encoding_is_refused():
-    with pytest.raises(ValueError, match="`encoding` is 'IOB2', expected one of BIO, IOB1"):
-        tags_to_spans(["O"], "IOB2")
-
-
 @pytest.mark.parametrize("encoding", ["BIO", "BIOUL", "BMES", "IOBES"])
 def test_tags_of_a_span_are_those_of_the_legal_sequences_that_hold_it(encoding):
     names = tag_set(encoding)
@@ -96,16 +111,3 @@ def test_tags_of_a_span_are_those_of_the_legal_sequences_that_hold_it(encoding):
             assert len(around) == min(end - start + 2, len(tags) - start)
             spells_it = all(row[names.index(tag)] for row, tag in zip(allowed, around))
             assert spells_it == ((label, (start, end)) in spans)
-
-
-@pytest.mark.parametrize(
-    ("span", "encoding", "message"),
-    [
-        (("PER", (0, 0)), "IOB1", "`encoding` is IOB1, .* use BIO"),
-        (("PER", (1, 2)), "BIO", "expected a start and an inclusive end within 2 tokens"),
-        (("PER", (1, 0)), "BIO", "expected a start and an inclusive end"),
-    ],
-)
-def test_a_span_that_has_no_tags_is_refused(span, encoding, message):
-    with pytest.raises(ValueError, match=message):
-        tags_of_span(span, 2, tag_set("BIO"), encoding)

@@ -60,13 +60,10 @@ def test_a_set_knows_its_only_tag_and_its_only_label():
     assert [outside.only_tag, outside.only_label] == ["O", None]
 
 
-def test_tags_without_labels_may_be_unknown():
+def test_a_long_sentence_and_tags_without_labels_may_be_unknown():
     first, second = possible_tags(["B", "?"], "BIO", "BIOUL", "?")
     assert first.tags == {"B", "U"}
     assert second.tags == {"O", "L", "U"}
-
-
-def test_a_sentence_of_5000_unknown_tags_has_sets():
     sets = possible_tags(["B-PER", *["?"] * 4998, "O"], "BIO", "BIOUL", "?")
     assert sets[0].tags == {"B-PER", "U-PER"}
     assert {len(tags.tags) for tags in sets[2:-2]} == {5}

@@ -40,9 +40,8 @@ def test_check_names_the_tag_and_the_encoding_that_fits(tags, encoding, position
 
 def test_an_unknown_tag_is_legal_anywhere():
     check_tags(["?", "I-PER", "?", "?", "L-LOC", "O", "?"], "BIOUL", unknown_tag="?")
-    with pytest.raises(
-        IllegalTagError, match="`NN` at position 1 is no legal BIOUL tag after `\\?`"
-    ):
+    message = r"`NN` at position 1 is no legal BIOUL tag after `\?`"
+    with pytest.raises(IllegalTagError, match=message):
         check_tags(["?", "NN", "?"], "BIOUL", unknown_tag="?")
 
 
@@ -69,7 +68,6 @@ def test_bmes_allows_o_between_spans():
 
 def test_io_allows_all_transitions_and_others_refuse_tags_of_another_encoding():
     assert len(allowed_transitions("IO", {0: "O", 1: "PER"})) == 8
-    with pytest.raises(
-        ValueError, match="`tags` holds 'U-PER', which is no BIO tag; name the encoding"
-    ):
+    message = "`tags` holds 'U-PER', which is no BIO tag; name the encoding"
+    with pytest.raises(ValueError, match=message):
         allowed_transitions("BIO", {0: "O", 1: "U-PER"})

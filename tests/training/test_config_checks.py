@@ -18,10 +18,8 @@ from tagger.training.config_checks import check_config
         ({"vocabulary": {"min_count": {"tokens": -1}}}, "vocabulary.min_count.tokens"),
         ({"vocabulary": {"max_vocab_size": -1}}, "vocabulary.max_vocab_size"),
         ({"vocabulary": {"max_vocab_size": {"tokens": "a"}}}, "vocabulary.max_vocab_size.tokens"),
-        (
-            {"trainer": {"checkpointer": {"keep_most_recent_by_count": -1}}},
-            "trainer.checkpointer.keep_most_recent_by_count",
-        ),
+        ({"trainer": {"checkpointer": {"keep_most_recent_by_count": -1}}},
+         "trainer.checkpointer.keep_most_recent_by_count"),
         *(
             ({"trainer": {name: value}}, f"trainer.{name}")
             for name, values in {
@@ -34,18 +32,12 @@ from tagger.training.config_checks import check_config
             for value in values
         ),
         *(
-            (
-                {
-                    "trainer": {
-                        "learning_rate_scheduler": {"type": "slanted_triangular", "cut_frac": value}
-                    }
-                },
-                "trainer.learning_rate_scheduler.cut_frac",
-            )
+            ({"trainer": {"learning_rate_scheduler": {"type": "slanted_triangular", "cut_frac": value}}},
+             "trainer.learning_rate_scheduler.cut_frac")
             for value in (2, -1, 1, "a")
         ),
     ],
-)
+)  # fmt: skip
 def test_a_value_out_of_range_is_refused_by_name(config, name):
     with pytest.raises(ConfigurationError, match=f"^`{name}` must be .*; got "):
         check_config(config)

@@ -24,13 +24,8 @@ def optimized(name, **options):
 
 @pytest.mark.parametrize(
     "options",
-    [
-        {},
-        {"weight_decay": 0.1},
-        {"betas": [0.5, 0.9]},
-        {"parameter_groups": [[["bias"], {"lr": 1}]]},
-    ],
-)
+    [{}, {"weight_decay": 0.1}, {"betas": [0.5, 0.9]}, {"parameter_groups": [[["bias"], {"lr": 1}]]}],
+)  # fmt: skip
 @pytest.mark.parametrize("name", ["adam", "adamw"])
 def test_fused_optimizers_make_the_steps_of_allennlps(name, options):
     expected = optimized(name, **options)

@@ -10,6 +10,7 @@ import tarfile
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy
 import pytest
@@ -206,12 +207,8 @@ def test_equal_weights_and_files_give_equal_bytes(trained, tmp_path):
 
 def test_files_are_replaced_by_whole_ones_alone(trained, tmp_path, monkeypatch):
     (tmp_path / "model.tar.gz").write_text("old")
-
-    def half(self, name, *args, **kwargs):
-        raise OSError("no space left")
-
     with monkeypatch.context() as full_disk:
-        full_disk.setattr(tarfile.TarFile, "add", half)
+        full_disk.setattr(tarfile.TarFile, "add", Mock(side_effect=OSError("no space left")))
         with pytest.raises(OSError, match="no space left"):
             archive_model(trained, archive_path=tmp_path)
     assert (tmp_path / "model.tar.gz").read_text() == "old"

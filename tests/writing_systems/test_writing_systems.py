@@ -78,29 +78,27 @@ def test_documents_to_classify_keep_their_words():
     assert words == ["हिन्दी", "5", "mg", "a", "_", "b", ",", "北", "京"]
 
 
-@pytest.mark.parametrize(
-    ("language", "of_tokens", "of_texts", "code"),
-    [
-        ("Hindi", None, None, "hi"),
-        ("Bengali", None, None, "bn"),
-        ("Thai", "characters", "words", "th"),
-        ("Arabic", "punctuation", "punctuation", "ar"),
-        ("Hebrew", None, None, "he"),
-        ("Chinese", "words", "words", "zh"),
-        ("Japanese", "words", "words", "ja"),
-        ("Korean", "language_rules", "characters", "ko"),
-        ("Russian", None, None, "ru"),
-        ("Vietnamese", "punctuation", "punctuation", "vi"),
-        ("Greek", None, None, "el"),
-    ],
-)
-def test_a_tokenizer_is_found_that_reproduces_the_corpus(language, of_tokens, of_texts, code):
-    texts = texts_in(language)
-    sentences = [tokens_and_tags(text)[0] for text in texts]
-    for found, tokenizer in (
-        (find_tokenization(sentences), of_tokens),
-        (find_tokenization_of_texts(texts), of_texts),
-    ):
+#: What reproduces the tokens of a corpus, and its texts.
+TOKENIZERS = {
+    "Hindi": (None, None, "hi"),
+    "Bengali": (None, None, "bn"),
+    "Thai": ("characters", "words", "th"),
+    "Arabic": ("punctuation", "punctuation", "ar"),
+    "Hebrew": (None, None, "he"),
+    "Chinese": ("words", "words", "zh"),
+    "Japanese": ("words", "words", "ja"),
+    "Korean": ("language_rules", "characters", "ko"),
+    "Russian": (None, None, "ru"),
+    "Vietnamese": ("punctuation", "punctuation", "vi"),
+    "Greek": (None, None, "el"),
+}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_tokenizer_is_found_that_reproduces_the_corpus(language):
+    texts, (*tokenizers, code) = texts_in(language), TOKENIZERS[language]
+    of_tokens = find_tokenization([tokens_and_tags(text)[0] for text in texts])
+    for found, tokenizer in zip((of_tokens, find_tokenization_of_texts(texts)), tokenizers):
         assert found.language == code
         assert (found.config or {}).get("type") == tokenizer
         assert next(iter(found.shares.values())) == 1
@@ -184,10 +182,8 @@ def test_every_route_has_the_same_offsets(run, tmp_path):
     served = ask(create_app(Served(model, "it")), "POST", "/tag", json={"inputs": lines}).json()
     for tagged, by_onnx, by_service in zip(expected, exported, served["results"], strict=True):
         assert by_onnx.tokens == by_service["tokens"] == tagged.tokens
-        of_service = [
-            (each["label"], each["start"], each["end"]) for each in by_service["entities"]
-        ]
-        assert places(tagged) == places(by_onnx) == of_service
+        own = [(each["label"], each["start"], each["end"]) for each in by_service["entities"]]
+        assert places(tagged) == places(by_onnx) == own
     check_spacy(run.archive, lines)
 
 

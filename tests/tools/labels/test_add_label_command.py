@@ -3,6 +3,7 @@
 import json
 import re
 import tarfile
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -14,6 +15,7 @@ from tagger.modules.heads import SigmoidHead, SoftmaxHead
 from tagger.tools.labels.addition import _checked_tagger
 from tagger.tools.tuning.promise_record import PROMISES_NAME
 from tagger.tools.tuning.tuned_archive import rewrite_archive
+from tagger.training.recoverable_trainer import RecoverableTrainer
 from tests.conftest import ROOT
 from tests.documents import text_of_documents
 
@@ -41,15 +43,11 @@ def add_label(allennlp, trained):
 
 
 def test_a_run_on_other_sentences_does_not_go_on(add_label, tmp_path, monkeypatch):
-    def be_killed(*_):
-        raise KeyboardInterrupt
-
-    new, options = (
-        relabelled(tmp_path / "new.txt", LOC="CITY"),
-        ("-s", tmp_path / "run", "--no-bias"),
-    )
+    new = relabelled(tmp_path / "new.txt", LOC="CITY")
+    options = ("-s", tmp_path / "run", "--no-bias")
     with monkeypatch.context() as killing:
-        killing.setattr("tagger.tools.labels.addition.train_student", be_killed)
+        killed = Mock(side_effect=KeyboardInterrupt)
+        killing.setattr("tagger.tools.labels.addition.train_student", killed)
         with pytest.raises(SystemExit):
             add_label(new, *options)
     relabelled(tmp_path / "new.txt", ORG="FIRM")
@@ -105,8 +103,6 @@ def test_a_run_that_was_stopped_goes_on_and_ends_as_the_unbroken_one(
     new = relabelled(tmp_path / "new.txt", LOC="CITY")
     options = ("-o", json.dumps({"trainer.num_epochs": 3}))
     add_label(new, "-s", tmp_path / "unbroken", *options)
-    from tagger.training.recoverable_trainer import RecoverableTrainer
-
     train_epoch = RecoverableTrainer._train_epoch
 
     def stop(self, epoch):
@@ -145,22 +141,21 @@ def test_a_tagger_of_documents_gets_a_label(add_label, trained_on_documents, tmp
 def test_mistakes_end_in_one_line(add_label, tmp_path, capsys):
     new = relabelled(tmp_path / "new.txt", LOC="CITY")
     known = relabelled(tmp_path / "known.txt", LOC="LOC")
-    run = tmp_path / "run"
-    with pytest.raises(
-        SystemExit, match="^add-label: .*known.txt: expected entities of a label that"
+    wrong, run = tmp_path / "wrong.txt", tmp_path / "run"
+    wrong.write_text("Ada B-CITY\nleft I-PER\n")
+    for file, options, message in (
+        (known, [], ".*known.txt: expected entities of a label that"),
+        (wrong, [], r".*wrong.txt:2: in 'left I-PER'"),
+        (new, [], "`--serialization-dir` .* holds another run"),
+        (new, ["--force"], "`--force` would remove .* not the folder of"),
     ):
-        add_label(known, "-s", run)
-    # A folder that was made for nothing is gone.
-    assert not run.exists()
-    (tmp_path / "wrong.txt").write_text("Ada B-CITY\nleft I-PER\n")
-    with pytest.raises(SystemExit, match=r"^add-label: .*wrong.txt:2: in 'left I-PER'"):
-        add_label(tmp_path / "wrong.txt", "-s", run)
-    run.mkdir()
-    (run / "mine").write_text("mine")
-    with pytest.raises(SystemExit, match="^add-label: `--serialization-dir` .* holds another run"):
-        add_label(new, "-s", run)
-    with pytest.raises(SystemExit, match="^add-label: `--force` would remove .* not the folder of"):
-        add_label(new, "-s", run, "--force")
+        if file == new:
+            run.mkdir(exist_ok=True)
+            (run / "mine").write_text("mine")
+        with pytest.raises(SystemExit, match=f"^add-label: {message}"):
+            add_label(file, "-s", run, *options)
+        # A folder that was made for nothing is gone, and any other stays.
+        assert run.exists() == (run / "mine").exists() == (file == new)
 
 
 @pytest.mark.parametrize(

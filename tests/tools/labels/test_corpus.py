@@ -64,27 +64,19 @@ def test_no_document_is_divided_and_all_are_held_out_once(tmp_path, separator):
 
 
 @pytest.mark.parametrize(
-    ("reader", "error", "message"),
+    ("reader", "message"),
     [
-        (
-            {"label_separator": "|"},
-            ConfigurationError,
-            "`dataset_reader.label_separator` is '|', but",
-        ),
-        ({"unknown_tag": "?"}, ConfigurationError, "`dataset_reader.unknown_tag` is"),
-        ({"source_encoding": None}, ConfigurationError, "`dataset_reader.source_encoding` is None"),
-        ({"source_encoding": "BIOUL"}, ValueError, "corpus.txt:2: in 'b O'"),
+        ({"label_separator": "|"}, r"`dataset_reader.label_separator` is '\|', but"),
+        ({"unknown_tag": "?"}, "`dataset_reader.unknown_tag` is"),
+        ({"source_encoding": None}, "`dataset_reader.source_encoding` is None"),
+        ({"source_encoding": "BIOUL"}, "corpus.txt:2: in 'b O'"),
     ],
 )
-def test_a_corpus_of_another_kind_is_refused(tmp_path, reader, error, message):
-    with pytest.raises(error, match=message.replace("|", r"\|").replace("?", r"\?")):
+def test_a_corpus_of_another_kind_or_too_few_sentences_are_refused(tmp_path, reader, message):
+    with pytest.raises((ConfigurationError, ValueError), match=message):
         corpus_of(tmp_path, "a B-X\nb O\n", **reader)
-
-
-@pytest.mark.parametrize("num_folds", [1, 2])
-def test_too_few_sentences_for_the_folds_are_named(tmp_path, num_folds):
     corpus = corpus_of(tmp_path, "a O\n\nb O\n\nc O\n")
-    with pytest.raises(
-        ConfigurationError, match=rf"`--folds` .* blocks of sentences of .*, 3; got {num_folds}"
-    ):
-        make_folds(corpus, num_folds)
+    for num_folds in (1, 2):
+        message = rf"`--folds` .* blocks of sentences of .*, 3; got {num_folds}"
+        with pytest.raises(ConfigurationError, match=message):
+            make_folds(corpus, num_folds)

@@ -230,10 +230,9 @@ def test_corpora_without_items_of_a_kind_have_no_errors_of_it():
     assert shares_of_errors([]) == (0.0, 0.0)
     assert len(with_shares_of_errors(np.empty(0), [], [], np.empty(0, dtype=bool))) == 0
     items, _ = corpus_of(0, 0.1, 0.1)
-    labelled = [item for item in items if item.labelled]
-    assert shares_of_errors(labelled)[1] == 0.0
-    others = [item for item in items if not item.labelled]
-    assert shares_of_errors(others)[0] == 0.0
+    for kind in (0, 1):
+        others = [item for item in items if (item.labelled is None) != kind]
+        assert shares_of_errors(others)[kind] == 0.0
 
 
 def test_probabilities_keep_their_order_and_get_the_mean():
@@ -244,12 +243,9 @@ def test_probabilities_keep_their_order_and_get_the_mean():
     log_odds = np.log(shifted / (1 - shifted)) - np.log(probabilities / (1 - probabilities))
     assert np.ptp(log_odds[probabilities > 1e-6]) < 1e-6
     assert len(shifted_to_mean(np.empty(0), 0.4)) == 0
-
-
-@pytest.mark.parametrize("share", [0.0, 1.0])
-def test_a_mean_that_no_shift_gives_changes_nothing(share):
-    probabilities = np.array([0.2, 0.7])
-    assert (shifted_to_mean(probabilities, share) == probabilities).all()
+    # A mean that no shift gives changes nothing.
+    for share in (0.0, 1.0):
+        assert (shifted_to_mean(probabilities, share) == probabilities).all()
 
 
 @pytest.mark.parametrize(("own", "made"), [(0.3, 0.1), (0.01, 0.1), (0.0, 0.2)])
@@ -277,13 +273,8 @@ def test_kinds_get_means_in_the_proportion_of_their_shares_and_keep_their_order(
     assert corrected.sum() == pytest.approx(total)
     for kind in of_kinds:
         assert (np.diff(corrected[kind][probabilities[kind].argsort()]) >= 0).all()
-
-
-def test_no_more_errors_are_counted_than_the_shares_say():
-    items, _ = corpus_of(0, 0.1, 0.1)
-    probabilities = np.full(len(items), 0.5)
-    corrected = with_shares_of_errors(probabilities, items, items, np.zeros(len(items), dtype=bool))
-    wrong, missed = shares_of_errors(items)
-    num_labelled = sum(item.labelled is not None for item in items)
-    expected = num_labelled * wrong + (len(items) - num_labelled) * missed
+    # Where all is doubted, no more errors are counted than the shares say.
+    doubted = np.full(len(items), 0.5)
+    corrected = with_shares_of_errors(doubted, items, items, np.zeros(len(items), dtype=bool))
+    expected = of_kinds[0].sum() * wrong + of_kinds[1].sum() * missed
     assert corrected.sum() == pytest.approx(expected)

@@ -24,29 +24,21 @@ def test_it_trains_on_folds_once_and_corrects(allennlp, at_root, tmp_path, capsy
     allennlp(*command, "--accept-first", 1, "--leave-open", 1)
     assert "2 runs, of which 2 are finished" in capsys.readouterr().out
     first = json.loads((out / "errors.jsonl").read_text().splitlines()[0])
-    lines, corrected = (
-        TOY.read_text().splitlines(),
-        (out / "corrected.txt").read_text().splitlines(),
+    lines, corrected, left_open = (
+        path.read_text().splitlines() for path in (TOY, out / "corrected.txt", out / "open.txt")
     )
     changed = {str(i + 1): new for i, (old, new) in enumerate(zip(lines, corrected)) if old != new}
-    assert changed == first["edits"]
-    assert (out / "open.txt").read_text().splitlines() == lines
+    assert (changed, left_open) == (first["edits"], lines)
 
 
-def test_taggers_that_know_the_truth_find_a_synthetic_error(allennlp, trained, at_root, tmp_path):
+@pytest.mark.usefixtures("at_root")
+def test_taggers_that_know_the_truth_find_a_synthetic_error(allennlp, trained, tmp_path):
     lines = (ROOT / "data/toy/dev.txt").read_text().splitlines()
     at = next(i for i, line in enumerate(lines) if line.endswith(" B-PER"))
     lines[at] = lines[at].replace("B-PER", "B-ORG")
-    if lines[at + 1].endswith("I-PER"):
-        lines[at + 1] = lines[at + 1].replace("I-PER", "I-ORG")
-    (tmp_path / "wrong.txt").write_text("\n".join(lines) + "\n")
-    allennlp(
-        "find-label-errors",
-        tmp_path / "wrong.txt",
-        "--taggers",
-        trained / "model.tar.gz",
-        "-o",
-        tmp_path,
-    )
+    lines[at + 1] = lines[at + 1].replace("I-PER", "I-ORG")
+    wrong, archive = tmp_path / "wrong.txt", trained / "model.tar.gz"
+    wrong.write_text("\n".join(lines) + "\n")
+    allennlp("find-label-errors", wrong, "--taggers", archive, "-o", tmp_path)
     first = json.loads((tmp_path / "errors.jsonl").read_text().splitlines()[0])
     assert (first["line"], first["kind"]) == (at + 1, "wrong label")

@@ -46,21 +46,17 @@ def test_what_nobody_was_asked_about_stays_open(rank, allennlp, tmp_path, capsys
 def test_the_suggestions_of_each_format_have_probabilities(rank, tmp_path):
     for format, name in (("label_studio", "next.json"), ("prodigy", "next.jsonl")):
         rank(name, "--format", format, "--rare-labels", "--score", "expected_missed")
-    tasks = json.loads((tmp_path / "next.json").read_text(encoding="utf-8"))
-    results = [each for task in tasks for each in task["predictions"][0]["result"]]
-    lines = (tmp_path / "next.jsonl").read_text(encoding="utf-8").splitlines()
-    spans = [span for line in lines for span in json.loads(line)["spans"]]
-    assert [each["score"] for each in results] == [each["score"] for each in spans]
-    assert results
-    assert all(0 < each["score"] <= 1 for each in results)
+    tasks = json.loads((tmp_path / "next.json").read_text())
+    scores = [each["score"] for own in tasks for each in own["predictions"][0]["result"]]
+    records = map(json.loads, (tmp_path / "next.jsonl").read_text().splitlines())
+    assert scores == [span["score"] for record in records for span in record["spans"]] != []
+    assert all(0 < score <= 1 for score in scores)
     # An export is ranked again, with what it holds of each text.
     tasks[0]["data"]["page"] = 17
-    (tmp_path / "export.json").write_text(json.dumps(tasks), encoding="utf-8")
+    (tmp_path / "export.json").write_text(json.dumps(tasks))
     rank("again.json", "--format", "label_studio", "--force", texts="export.json")
-    again = read_texts(tmp_path / "again.json")
-    assert {text.text: text.properties.get("page") for text in again}[
-        tasks[0]["data"]["text"]
-    ] == 17
+    pages = {text.text: text.properties.get("page") for text in read_texts("again.json")}
+    assert pages[tasks[0]["data"]["text"]] == 17
 
 
 def test_plain_lines_may_look_like_json(rank, tmp_path):

@@ -28,7 +28,8 @@ def rank(predictor, texts=TEXTS, budget=100, **options):
 
 
 def test_whole_sentences_are_ranked_and_the_same_is_asked_once(predictor):
-    ranking = rank(predictor)
+    source = AnnotatedText(TEXTS[0], [], None, None, "", {"id": 7, "meta": {"page": 1}})
+    ranking = rank(predictor, [source, *TEXTS[1:]])
     assert ranking.texts[0].text == TEXTS[1]
     assert len(ranking.texts) == ranking.num_chosen == 3
     assert (ranking.num_questions, ranking.num_words) == (4, 25)
@@ -37,6 +38,9 @@ def test_whole_sentences_are_ranked_and_the_same_is_asked_once(predictor):
     # All of it is asked, so nothing more need be said.
     assert not any(ASKED in text.properties for text in ranking.texts)
     assert all(len(text.entities) == len(text.probabilities or []) for text in ranking.texts)
+    # Properties stay.
+    (own,) = (text.properties for text in ranking.texts if text.text == TEXTS[0])
+    assert (own["id"], own["meta"]["page"]) == (7, 1)
     assert rank(predictor, budget=11).num_asked == 11
     assert rank(predictor, budget=2).texts == []
 
@@ -61,13 +65,6 @@ def test_words_in_doubt_are_asked_and_those_asked_before_are_not(predictor):
     (third,) = rank(predictor, [source], budget=sum(sizes[1:]) - 1, **everything).texts
     assert third.properties[OPEN]
     assert sorted([*third.properties[ASKED], *third.properties[OPEN]]) == asked
-
-
-def test_properties_stay(predictor):
-    source = AnnotatedText(TEXTS[0], [], None, None, "", {"id": 7, "meta": {"page": 1}})
-    (text,) = rank(predictor, [source]).texts
-    assert text.properties["id"] == 7
-    assert text.properties["meta"]["page"] == 1
 
 
 def test_sentences_of_a_document_are_asked_for_by_themselves(predictor, tmp_path):
@@ -107,13 +104,14 @@ def test_rare_labels_come_first_on_request(predictor, monkeypatch):
 
 
 def test_what_cannot_be_ranked_is_named(predictor, tmp_path):
-    with pytest.raises(ConfigurationError, match="there is no word"):
-        rank(predictor, [" "])
-    with pytest.raises(ConfigurationError, match="`budget` must be a whole number"):
-        rank(predictor, budget=0)
     (tmp_path / "texts.jsonl").write_text('It rained .\n{"words": []}\n', encoding="utf-8")
-    with pytest.raises(ConfigurationError, match=r"texts.jsonl:2: .*words"):
-        list(read_pool(predictor, str(tmp_path / "texts.jsonl")))
+    for call, message in (
+        (lambda: rank(predictor, [" "]), "there is no word"),
+        (lambda: rank(predictor, budget=0), "`budget` must be a whole number"),
+        (lambda: list(read_pool(predictor, str(tmp_path / "texts.jsonl"))), r"jsonl:2: .*words"),
+    ):
+        with pytest.raises(ConfigurationError, match=message):
+            call()
 
 
 WORDS = ["1 - 0", "2 - 5", "a b c", "a b d", "A B C", "e f g h i j"]
@@ -132,9 +130,13 @@ WORDS = ["1 - 0", "2 - 5", "a b c", "a b d", "A B C", "e f g h i j"]
         (0, 0.8, []),
     ],
 )
-def test_the_first_that_fit_and_are_new_are_chosen(budget, most_similar, expected):
+def test_the_first_that_fit_and_are_new_are_chosen(budget, most_similar, expected, monkeypatch):
     places = [whole(each) for each in WORDS]
     assert select(np.arange(6.0), places, budget, most_similar) == expected
+    # A question is compared with all before.
+    monkeypatch.setattr("tagger.tools.labels.selection._BLOCK", 2)
+    assert select(np.arange(6.0), places, budget, most_similar) == expected
+    assert select(np.zeros(0), [], 100) == []
 
 
 def whole(sentence):
@@ -150,10 +152,3 @@ def test_the_same_words_wait_until_all_others_are_asked_and_must_stand_elsewhere
     assert select(scores, places, 100) == [0, 3, 2, 4, 5]
     assert select(scores, places, 3) == [0, 3, 2]
     assert select(scores, places, 100, 2.0) == [0, 2, 4, 5, 3]
-
-
-def test_a_question_is_compared_with_all_before(monkeypatch):
-    monkeypatch.setattr("tagger.tools.labels.selection._BLOCK", 2)
-    words = [whole(each) for each in WORDS]
-    assert select(np.arange(6.0), words, 100) == [5, 4, 3, 1]
-    assert select(np.zeros(0), [], 100) == []

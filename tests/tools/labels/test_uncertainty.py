@@ -44,15 +44,9 @@ def expected_missed_of(paths, probabilities, first, last):
     )
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("entropy", entropy_of),
-        ("least_confidence", least_confidence_of),
-        ("expected_missed", expected_missed_of),
-    ],
-)
-def test_a_score_is_the_sum_over_all_sequences(name, expected):
+@pytest.mark.parametrize("expected", [entropy_of, least_confidence_of, expected_missed_of])
+def test_a_score_is_the_sum_over_all_sequences(expected):
+    name = expected.__name__.removesuffix("_of")
     shapes = [(3, 4, 4), (4, 4), (4,), (4,)]
     chain = ChainScores(*(torch.randn(shape).double() for shape in shapes))
     mask = torch.arange(4) < torch.tensor(LENGTHS)[:, None]

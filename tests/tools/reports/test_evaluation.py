@@ -19,9 +19,11 @@ def spoilt(archive):
     return archive
 
 
-def write(tmp_path, tag):
-    (tmp_path / "data.txt").write_text(LINES.format(tag) * 20)
-    return str(tmp_path / "data.txt")
+@pytest.fixture
+def data(tmp_path):
+    path = tmp_path / "data.txt"
+    path.write_text(LINES.format("O") * 20)
+    return str(path)
 
 
 SETS = "Ada PER|FIRST\nLovelace PER\nleft O\nBank ?\n\n" * 12 + "left PER|?FIRST\nBank FIRST\n\n"
@@ -68,10 +70,8 @@ def test_counts_of_sentences_add_up_to_the_models_metrics(
             assert recalls[-1] == 1
 
 
-def test_errors_of_a_bad_tagger_are_counted_and_its_gold_spans_have_probabilities(spoilt, tmp_path):
-    evaluation = evaluate(
-        spoilt.model, spoilt.validation_dataset_reader, write(tmp_path, "O"), 10, 0
-    )
+def test_errors_of_a_bad_tagger_are_counted_and_its_gold_spans_have_probabilities(spoilt, data):
+    evaluation = evaluate(spoilt.model, spoilt.validation_dataset_reader, data, 10, 0)
     assert_counts_add_up(evaluation)
     assert evaluation.num_wrong > 0
     for label, right in zip(evaluation.labels, evaluation.counts[:, 0].sum(0)):
@@ -92,10 +92,7 @@ def test_probabilities_of_predicted_spans_are_those_of_the_prediction(spoilt, at
     for of_sentence, output in zip(found, outputs):
         probabilities = [entity["probability"] for entity in output["entities"]]
         assert of_sentence == pytest.approx(probabilities, abs=1e-6)
-
-
-def test_labels_of_one_place_share_its_probability(spoilt, tmp_path):
-    instances = list(spoilt.validation_dataset_reader.read(write(tmp_path, "O")))[:2]
+    # Labels of one place share its probability.
     spans = [[(label, (0, 0)) for label in ("PER", "LOC", "ORG", "EVENT")]] * 2
     for of_sentence in span_probabilities(spoilt.model, instances, spans):
         assert min(of_sentence) > 0
@@ -104,9 +101,8 @@ def test_labels_of_one_place_share_its_probability(spoilt, tmp_path):
 
 def test_curves_end_at_the_models_own_point(archive, at_root):
     archive.model.eval()
-    evaluation = evaluate(
-        archive.model, archive.validation_dataset_reader, "data/toy/test.txt", 10, 0
-    )
+    reader = archive.validation_dataset_reader
+    evaluation = evaluate(archive.model, reader, "data/toy/test.txt", 10, 0)
     assert evaluation.points
     for label, (_, _, (precision, recall)) in evaluation.points.items():
         assert precision == pytest.approx(evaluation.metrics[f"precision-{label}"])

@@ -36,35 +36,36 @@ def num_figures(page):
     )
 
 
+def report(run, data=None, **options):
+    """Writes the report of a run, beside it, and reads it."""
+    path = run.parent / "report.html"
+    write_run_report(run, path, *([str(data)] if data else []), **options)
+    return read_page(path)
+
+
 def test_the_page_of_a_run_is_whole_and_shows_epochs_metrics_and_probabilities(
     allennlp, trained, at_root, tmp_path, capsys
 ):
-    allennlp("report", trained, "-o", tmp_path / "run.html", "--figures", tmp_path)
-    assert (
-        f"Wrote {tmp_path / 'run.html'}, and its figures in {tmp_path}\n" in capsys.readouterr().out
-    )
-    page = read_page(tmp_path / "run.html")
+    path = tmp_path / "run.html"
+    allennlp("report", trained, "-o", path, "--figures", tmp_path)
+    assert f"Wrote {path}, and its figures in {tmp_path}\n" in capsys.readouterr().out
+    page = read_page(path)
     figures = {path.stem for path in tmp_path.glob("*.svg")}
     assert figures == {
         *("epochs_loss", "epochs_F1", "epochs_labels", "precision_recall_1", "reliability")
     }
     assert num_figures(page) == len(figures)
-    assert {"PER", "LOC", "all labels together", "entities", "tokens", "boundary"} <= set(
-        page.cells
-    )
+    cells = {"PER", "LOC", "all labels together", "entities", "tokens", "boundary"}
+    assert cells <= set(page.cells)
     for fact in ("training time", "torch", "AllenNLP 2.10.1", "Python 3", "data/toy/dev.txt"):
         assert fact in page.text
     assert '"type": "sequence_tagger"' in page.text
     metrics = json.loads((trained / "metrics.json").read_text())
     # Epochs count from 1, as in the log.
     assert f"of which the model of epoch {metrics['best_epoch'] + 1} was kept" in page.text
-    f1 = f"{100 * metrics['best_validation_f1-measure-LOC']:.1f}"
-    assert row(page, "LOC")[1] == f1
-
-
-def test_a_run_without_errors_says_so_and_has_no_interval(trained, at_root, tmp_path):
-    write_run_report(trained, tmp_path / "run.html", "data/toy/dev.txt")
-    page = read_page(tmp_path / "run.html")
+    assert row(page, "LOC")[1] == f"{100 * metrics['best_validation_f1-measure-LOC']:.1f}"
+    # It makes no errors on its development data.
+    page = report(trained, "data/toy/dev.txt")
     assert "F1 of entities 100.0 % no interval" in page.text
     assert page.text.endswith("Errors None.")
 
@@ -78,8 +79,7 @@ def test_intervals_are_over_documents_and_training_data_are_compared(
     data.write_text(
         "".join((border if n % 3 == 0 else "") + f"{each}\n\n" for n, each in enumerate(sentences))
     )
-    write_run_report(trained, tmp_path / "run.html", str(data))
-    page = read_page(tmp_path / "run.html")
+    page = report(trained, data)
     drawn = "documents" if border else "sentences"
     assert ("12 sentences of 4 documents, " in page.text) == bool(border)
     assert f"the {drawn} are drawn again 1,000 times" in page.text
@@ -137,33 +137,29 @@ def test_sentences_with_unknown_tags_are_left_out_of_errors(trained, of_archive,
     reader = of_archive.validation_dataset_reader
     spelling = reader._spelling._replace(unknown_tag="?")
     reader._spelling, reader.columns = spelling, reader.columns._replace(spelling=spelling)
-    write_run_report(trained, tmp_path / "run.html", write_data(tmp_path, "?"))
-    page = read_page(tmp_path / "run.html")
+    page = report(trained, write_data(tmp_path, "?"))
     assert "2 sentences" in page.text
     assert "Only the 1 sentences without unknown tags" in page.text
 
 
-def test_plain_labels_have_metrics_of_tokens_and_errors_with_probabilities(train_on, tmp_path):
-    lines = "Ada NOUN\nleft VERB\n\n" * 8 + "Ada VERB\n\n"
-    run = train_on(lines, encoding=None, metric="+accuracy")
-    write_run_report(run, tmp_path / "run.html")
-    page = read_page(tmp_path / "run.html")
-    assert "F1 of tokens" in page.text
-    assert "accuracy" in page.text
+PLAIN = {"encoding": None, "metric": "+accuracy"}
+
+
+def test_plain_labels_have_metrics_of_tokens_and_errors_with_probabilities(train_on):
+    page = report(train_on("Ada NOUN\nleft VERB\n\n" * 8 + "Ada VERB\n\n", **PLAIN))
+    for said in ("F1 of tokens", "accuracy", "the tags of this model spell no entities"):
+        assert said in page.text
     assert num_figures(page) == 3
-    assert "the tags of this model spell no entities" in page.text
     assert re.search(r"Ada (NOUN|VERB), wrong label \d+ %", page.text)
 
 
 def test_what_comes_from_data_is_no_html(train_on, tmp_path):
     lines = f"{EVIL} B-{EVIL}\n{EVIL} O\n\n" * 12 + f"b B-{EVIL}\nc O\n\n"
-    run = train_on(lines, name="<b>run")
-    write_run_report(run, tmp_path / "run.html")
-    source = (tmp_path / "run.html").read_text(encoding="utf-8")
+    page = report(train_on(lines, name="<b>run"))
+    source = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "alert(1)" in source
     assert EVIL not in source
     assert "<b>run" not in source
-    page = read_page(tmp_path / "run.html")
     assert EVIL in page.cells
     # What is said of its only label is not said again.
     assert {"all labels together", "mean over labels"} & {*page.cells} == set()
@@ -171,26 +167,21 @@ def test_what_comes_from_data_is_no_html(train_on, tmp_path):
 
 
 def test_hundreds_of_labels_have_a_row_each_and_a_list_of_confusions(train_on, tmp_path):
-    lines = "".join(f"word{i % 7} T{i}\n\n" for i in range(200))
-    run = train_on(lines, encoding=None, metric="+accuracy")
-    write_run_report(run, tmp_path / "run.html", num_errors=250)
-    page = read_page(tmp_path / "run.html")
+    run = train_on("".join(f"word{i % 7} T{i}\n\n" for i in range(200)), **PLAIN)
+    page = report(run, num_errors=250)
     assert {f"T{i}" for i in range(200)} <= set(page.cells)
     assert "The most frequent confusions of tokens" in page.text
     errors = [tag for tag, attributes in page.tags if "data-e" in attributes]
     assert f"{len(errors) - NUM_OPEN} more" in page.text
     (folded,) = (place for place, (tag, own) in enumerate(page.tags) if own.get("id") == "more")
     assert sum("data-e" in own for _, own in page.tags[:folded]) == NUM_OPEN < len(errors)
-    assert len((tmp_path / "run.html").read_bytes()) < 500_000
+    assert (tmp_path / "report.html").stat().st_size < 500_000
 
 
-def test_tokens_with_several_labels_have_thresholds_and_curves(train_on, tmp_path):
-    lines = (
-        "Ada PER|FIRST\nLovelace PER\nleft O\nBank ?\n\n" * 12 + "left PER|?FIRST\nBank FIRST\n\n"
-    )
-    run = train_on(lines, encoding=None, label_separator="|", unknown_tag="?")
-    write_run_report(run, tmp_path / "run.html")
-    page = read_page(tmp_path / "run.html")
+def test_tokens_with_several_labels_have_thresholds_and_curves(train_on):
+    lines = "Ada PER|FIRST\nLovelace PER\nleft O\nBank ?\n\n" * 12
+    lines += "left PER|?FIRST\nBank FIRST\n\n"
+    page = report(train_on(lines, encoding=None, label_separator="|", unknown_tag="?"))
     assert "F1 of labels of tokens" in page.text
     assert num_figures(page) == 5
     assert "threshold" in page.cells
@@ -219,31 +210,30 @@ def test_documents_with_labels_have_a_report_too(tmp_path):
         "trainer": {"optimizer": "adam", "num_epochs": 1},
     }
     train_model(Params(params), str(tmp_path / "run"))
-    write_run_report(tmp_path / "run", tmp_path / "run.html")
-    page = read_page(tmp_path / "run.html")
+    run, empty = tmp_path / "run", tmp_path / "empty.jsonl"
+    page = report(run)
     assert "21 documents" in page.text
     assert re.search(r"(grain|oil), (missed|spurious) \d+ %", page.text)
     assert {"grain", "oil", "threshold"} <= set(page.cells)
-    assert EVIL not in (tmp_path / "run.html").read_text()
-    (tmp_path / "empty.jsonl").write_text("\n")
+    assert EVIL not in (tmp_path / "report.html").read_text()
+    empty.write_text("\n")
     with pytest.raises(ValueError, match="must have sentences; .* has none"):
-        write_run_report(tmp_path / "run", tmp_path / "run.html", str(tmp_path / "empty.jsonl"))
+        report(run, empty)
 
 
 def test_without_validation_data_the_page_shows_the_training(train_on, tmp_path):
     run = train_on("Ada B-PER\nleft O\n\n" * 8, validate=False)
-    write_run_report(run, tmp_path / "run.html")
-    page = read_page(tmp_path / "run.html")
+    page = report(run)
     assert num_figures(page) == 1
     assert "the run has no validation data" in page.text
-    write_run_report(run, tmp_path / "run.html", data=str(tmp_path / "data.txt"))
-    assert "F1 of entities" in read_page(tmp_path / "run.html").text
+    assert "F1 of entities" in report(run, tmp_path / "data.txt").text
 
 
 def test_an_archive_alone_has_a_report(trained, at_root, tmp_path):
-    shutil.copy(trained / "model.tar.gz", tmp_path)
-    write_run_report(tmp_path, tmp_path / "run.html")
-    page = read_page(tmp_path / "run.html")
+    run = tmp_path / "run"
+    run.mkdir()
+    shutil.copy(trained / "model.tar.gz", run)
+    page = report(run)
     assert "no metrics of single epochs" in page.text
     # The archive tells the date; nothing tells the duration.
     assert re.search(r"trained\s*\d{4}-\d\d-\d\d \d\d:\d\d", page.text)
@@ -255,28 +245,24 @@ def test_a_metric_that_some_epochs_lack_leaves_a_gap(trained, at_root, tmp_path)
     file = tmp_path / "run" / "metrics_epoch_3.json"
     metrics = json.loads(file.read_text())
     file.write_text(json.dumps({name: v for name, v in metrics.items() if "f1" not in name}))
-    write_run_report(tmp_path / "run", tmp_path / "run.html")
-    assert num_figures(read_page(tmp_path / "run.html")) == 5
+    assert num_figures(report(tmp_path / "run")) == 5
 
 
-def test_a_broken_archive_is_named_in_one_line(allennlp, trained, tmp_path):
-    archive = (trained / "model.tar.gz").read_bytes()
-    (tmp_path / "model.tar.gz").write_bytes(archive[:5_000])
-    with pytest.raises(SystemExit, match="^report: .*model.tar.gz") as error:
-        allennlp("report", tmp_path, "-o", tmp_path / "run.html")
-    assert "\n" not in str(error.value)
-
-
-def test_other_models_are_refused(archive, trained, tmp_path, monkeypatch):
+def test_what_is_no_whole_tagger_with_tagged_data_is_refused(
+    allennlp, archive, of_archive, trained, tmp_path, monkeypatch
+):
+    reader = of_archive.validation_dataset_reader
+    monkeypatch.setattr(reader, "columns", reader.columns._replace(tag_column=None))
+    with pytest.raises(ValueError, match="must have gold tags; .* has none"):
+        report(trained, write_data(tmp_path, "O"))
     other = archive._replace(model=torch.nn.Identity())
     monkeypatch.setattr(run_report, "load_archive", lambda path: other)
     message = "must hold a `sequence_tagger` or a `document_classifier`; .* holds a `Identity`"
     with pytest.raises(ValueError, match=message):
-        write_run_report(trained, tmp_path / "run.html")
-
-
-def test_data_without_tags_are_refused(trained, of_archive, tmp_path, monkeypatch):
-    reader = of_archive.validation_dataset_reader
-    monkeypatch.setattr(reader, "columns", reader.columns._replace(tag_column=None))
-    with pytest.raises(ValueError, match="must have gold tags; .* has none"):
-        write_run_report(trained, tmp_path / "run.html", write_data(tmp_path, "O"))
+        report(trained)
+    monkeypatch.undo()
+    whole = (trained / "model.tar.gz").read_bytes()
+    (tmp_path / "model.tar.gz").write_bytes(whole[:5_000])
+    with pytest.raises(SystemExit, match="^report: .*model.tar.gz") as error:
+        allennlp("report", tmp_path, "-o", tmp_path / "run.html")
+    assert "\n" not in str(error.value)

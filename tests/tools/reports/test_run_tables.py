@@ -47,16 +47,12 @@ def test_labels_come_by_their_number_and_few_cases_have_no_interval():
     assert rows[2].recall.interval is None
 
 
-def test_averages_are_dashes_where_nothing_is_predicted():
+def test_averages_are_dashes_where_nothing_is_predicted_and_do_not_repeat_a_single_label():
     metrics = metrics_by_label(["A"], np.array([[0], [0], [4]]))
     rows = average_rows(metrics, {}, "", num_labels=2)
     assert [row.name for row in rows] == ["all labels together", "mean over labels"]
     assert [(row.precision.value, row.recall.value) for row in rows] == [(None, 0)] * 2
     assert [row.num_gold for row in rows] == [4, None]
-
-
-def test_averages_over_a_single_label_do_not_repeat_its_row():
-    metrics = metrics_by_label(["A"], np.array([[1], [2], [4]]))
     of_tokens = {f"token-{name}": value for name, value in metrics.items()}
     assert average_rows(metrics, {}, "", num_labels=1) == []
     (row,) = average_rows({**metrics, **of_tokens}, {}, "", num_labels=1)
@@ -109,9 +105,7 @@ def test_kinds_of_errors_add_up_to_what_is_wrong():
     assert sum(g for g, _ in numbers.values() if g is not None) == gold - right
     shares = [fate.share for fate in fates(COUNTS, list(kinds.values()))]
     assert sum(shares) == pytest.approx(1)
-
-
-def test_a_label_that_looks_like_a_kind_of_error_is_a_label():
+    # A label that looks like a kind of error is a label.
     confusions = {"confusion-A>missed>missed": 1, "confusion-A>missed": 4}
     counts = np.array([[[0, 0], [0, 0], [4, 1]]])
     kinds = kinds_of_errors("entities", ["A", "A>missed"], confusions, counts)

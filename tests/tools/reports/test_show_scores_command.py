@@ -18,11 +18,8 @@ def show(allennlp, tmp_path, capsys):
     return show
 
 
-def test_metrics_of_an_evaluation_become_a_table(show):
+def test_metrics_of_an_evaluation_or_of_the_best_epoch_become_a_table(show):
     assert show(json.dumps(METRICS))[1].split() == ["PER", "0.5000", "1.0000", "0.6667"]
-
-
-def test_the_best_epochs_metrics_of_a_training_run_are_shown(show):
     best = {f"best_validation_{name}": value / 2 for name, value in METRICS.items()}
     assert show(json.dumps({**METRICS, **best}))[1].split() == ["PER", "0.2500", "0.5000", "0.3333"]
 

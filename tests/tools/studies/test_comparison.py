@@ -43,24 +43,17 @@ def test_the_mean_is_the_difference_of_the_metrics_over_common_seeds(counts):
     names["recall"] = ["recall-LOC", "recall-PER"]
     for title, metrics in names.items():
         by_seed = [
-            np.mean(
-                [
-                    metrics_of(counts["better"][seed])[name]
-                    - metrics_of(counts["plain"][seed])[name]
-                    for name in metrics
-                ]
+            np.mean([better[name] - plain[name] for name in metrics])
+            for better, plain in (
+                [metrics_of(counts[variant][seed]) for variant in ("better", "plain")]
+                for seed in (1, 2)
             )
-            for seed in (1, 2)
         ]
         assert found[title].mean == pytest.approx(100 * np.mean(by_seed))
         assert found[title].low < found[title].mean < found[title].high
-
-
-def test_equal_runs_differ_by_nothing_because_resamples_are_paired(counts):
-    same = {"plain": counts["plain"], "again": counts["plain"]}
-    assert {tuple(each) for each in compare(same, "plain", COLUMNS)["again"].values()} == {
-        (0, 0, 0)
-    }
+    # Resamples are paired, so equal runs differ by nothing.
+    same = compare({"plain": counts["plain"], "again": counts["plain"]}, "plain", COLUMNS)
+    assert {tuple(each) for each in same["again"].values()} == {(0, 0, 0)}
 
 
 def test_intervals_hold_the_truth_about_as_often_as_they_say():
@@ -87,14 +80,11 @@ def test_a_label_that_a_resample_lacks_keeps_its_part_of_the_macro_average():
     assert (difference.low, difference.high) == pytest.approx((500 / 6, 500 / 6))
 
 
-def test_variants_that_cannot_be_paired_are_left_out(counts):
+def test_the_table_leaves_out_unpaired_variants_and_has_a_dash_for_other_metrics(counts):
     shorter = SentenceCounts(LABELS, counts["plain"][1].counts[:-1])
     others = {"shorter": {1: shorter}, "other seeds": {7: counts["plain"][1]}}
-    assert set(compare({**counts, **others}, "plain", COLUMNS)) == {"better"}
-
-
-def test_the_table_has_a_dash_where_a_column_is_no_test_metric(counts):
-    found = compare(counts, "plain", COLUMNS)
+    found = compare({**counts, **others}, "plain", COLUMNS)
+    assert set(found) == {"better"}
     found["odd"] = {"F1": found["better"]["F1"]._replace(mean=-1.25, low=-2, high=0.04)}
     lines = format_differences(found, "plain").splitlines()
     assert lines[0] == "| difference from plain | F1 | macro F1 | recall |"

@@ -58,30 +58,27 @@ def test_variants_are_compared_with_a_baseline_and_tuned(allennlp, at_root, tmp_
     assert "1 runs, of which 1 are finished" in printed
     assert table.startswith("| | F1 | macro F1 | minutes | runs |")
     assert table in printed
-    rows = {
-        name: list(csv.DictReader((out / f"{name}.csv").read_text().splitlines()))
+    results, differences = (
+        list(csv.DictReader((out / f"{name}.csv").read_text().splitlines()))
         for name in ("results", "differences")
-    }
-    results = {line["variant"]: line for line in rows["results"]}
-    assert list(results) == ["longer", "plain", "plain, tuned"]
-    assert list(rows["results"][0])[:2] == ["variant", "seed"]
-    differences = rows["differences"]
+    )
+    assert list(results[0])[:2] == ["variant", "seed"]
+    by_variant = {line["variant"]: line for line in results}
+    assert list(by_variant) == ["longer", "plain", "plain, tuned"]
     assert {(line["variant"], line["column"]) for line in differences} == {
         (variant, column) for variant in ("plain, tuned", "longer") for column in ("F1", "macro F1")
     }
+    names = {"F1": "test_f1-measure-overall", "macro F1": "test_f1-measure-macro"}
     for line in differences:
-        metric = {"F1": "test_f1-measure-overall", "macro F1": "test_f1-measure-macro"}[
-            line["column"]
-        ]
-        values = [float(results[variant][metric]) for variant in ("plain", line["variant"])]
-        assert float(line["mean"]) == pytest.approx(100 * (values[1] - values[0]), abs=0.001)
+        before, after = (
+            float(by_variant[variant][names[line["column"]]])
+            for variant in ("plain", line["variant"])
+        )
+        assert float(line["mean"]) == pytest.approx(100 * (after - before), abs=0.001)
     dev = "best_validation_f1-measure-macro"
-    assert float(results["plain, tuned"][dev]) > float(results["plain"][dev])
+    assert float(by_variant["plain, tuned"][dev]) > float(by_variant["plain"][dev])
     assert "| difference from plain | F1 | macro F1 |" in table
-    for name, title in (
-        ("summary", "F1"),
-        ("differences", "difference from plain, in points"),
-    ):
+    for name, title in (("summary", "F1"), ("differences", "difference from plain, in points")):
         figure = ElementTree.parse(out / f"{name}.svg")
         texts = {"".join(each.itertext()).strip() for each in figure.iter(f"{SVG}text")}
         assert {"plain, tuned", "longer", "macro F1", title} <= texts
@@ -110,59 +107,45 @@ def test_the_examples_of_the_page_are_studies(at_root, tmp_path):
     assert heads["decode_bias, ORG 2"]["decode_bias"] == {"ORG": pytest.approx(math.log(2))}
 
 
-def plain(*titles):
+def plain(*titles, **changes):
     """A study of an empty config whose columns have these titles."""
-    columns = [{"title": title, "metrics": ["f"]} for title in titles]
-    return {"variants": {"plain": {}}, "seeds": [1], "columns": columns}
+    columns = [{"title": title, "metrics": ["f"]} for title in titles or ["F1"]]
+    return {"variants": {"plain": {}}, "seeds": [1], "columns": columns, **changes}
+
+
+def column(**keys):
+    return plain(columns=[{"title": "F1", **keys}])
 
 
 def test_a_tuned_variant_may_be_the_baseline(tmp_path):
     file = tmp_path / "study.json"
-    file.write_text(json.dumps({**plain("F1"), "tuned": ["plain"], "baseline": "plain, tuned"}))
+    file.write_text(json.dumps(plain(tuned=["plain"], baseline="plain, tuned")))
     assert read_study(file).baseline == "plain, tuned"
 
 
 @pytest.mark.parametrize(
-    ("study", "options", "message"),
+    ("study", "message"),
     [
-        ({"seeds": [1]}, [], "lacks the key `variants`"),
-        (
-            plain("F1"),
-            ["--variants", "plane"],
-            r"`plane`, which is no variant of the study \(plain\); did you mean `plain`",
-        ),
-        ({**plain("F1"), "colums": []}, [], "unknown key `colums`; .*; did you mean `columns`"),
-        ({**plain("F1"), "seeds": 3}, [], "gives `seeds` as 3; expected a list of numbers"),
-        ({**plain("F1"), "variants": [{}]}, [], "gives `variants` as .*; expected an object"),
-        (
-            {**plain("F1"), "columns": ["f1-measure-overall"]},
-            [],
-            "has 'f1-measure-overall' in `columns`; expected an object with a `title`",
-        ),
-        (
-            {**plain("F1"), "columns": [{"title": "F1", "metric": ["f"]}]},
-            [],
-            "unknown key `metric`; .*; did you mean `metrics`",
-        ),
-        (
-            {**plain("F1"), "columns": [{"title": "F1", "metrics": "f"}]},
-            [],
-            "the column .*'metrics': 'f'.*; expected an object",
-        ),
-        (
-            {**plain("F1"), "baseline": "plane"},
-            [],
-            "names `plane` in `baseline`, which is no variant of it; did you mean `plain`",
-        ),
-        ({**plain("F1"), "baseline": "plain, tuned"}, [], "`plain, tuned` in `baseline`"),
-        ({**plain("F1"), "tuned": ["x"]}, [], "names `x` in `tuned`, which is no variant"),
-        ({**plain("F1"), "tuned": "plain"}, [], "gives `tuned` as 'plain'; expected a list"),
-        (plain("minutes"), [], "calls a column 'minutes', as another column"),
-        (plain("F1", "F1"), [], "calls a column 'F1', as another column"),
+        ({"seeds": [1]}, "lacks the key `variants`"),
+        (plain(), r"`plane`, which is no variant of the study \(plain\); did you mean `plain`"),
+        (plain(colums=[]), "unknown key `colums`; .*; did you mean `columns`"),
+        (plain(seeds=3), "gives `seeds` as 3; expected a list of numbers"),
+        (plain(variants=[{}]), "gives `variants` as .*; expected an object"),
+        (plain(columns=["f"]), "has 'f' in `columns`; expected an object with a `title`"),
+        (column(metric=["f"]), "unknown key `metric`; .*; did you mean `metrics`"),
+        (column(metrics="f"), "the column .*'metrics': 'f'.*; expected an object"),
+        (plain(baseline="plane"), "names `plane` in `baseline`, which is no variant of it; did you "
+         "mean `plain`"),
+        (plain(baseline="plain, tuned"), "`plain, tuned` in `baseline`"),
+        (plain(tuned=["x"]), "names `x` in `tuned`, which is no variant"),
+        (plain(tuned="plain"), "gives `tuned` as 'plain'; expected a list"),
+        (plain("minutes"), "calls a column 'minutes', as another column"),
+        (plain("F1", "F1"), "calls a column 'F1', as another column"),
     ],
-)
-def test_a_study_that_cannot_run_says_why(study, options, message, allennlp, tmp_path):
+)  # fmt: skip
+def test_a_study_that_cannot_run_says_why(study, message, allennlp, tmp_path):
     (tmp_path / "study.json").write_text(json.dumps(study))
+    options = ["--variants", "plane"] if study == plain() else []
     with pytest.raises(SystemExit, match=f"^study: .*{message}"):
         allennlp("study", tmp_path / "study.json", "-s", tmp_path / "out", *options)
     assert not (tmp_path / "out").exists()

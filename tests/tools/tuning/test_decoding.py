@@ -121,18 +121,9 @@ def test_what_is_perfect_is_left_as_it_is(measure, tuner):
 @pytest.mark.parametrize(
     ("targets", "message"),
     [
-        (
-            [Goal(("Z",), "recall", 0.5)],
-            r"`recall` names `Z`, which is no label of this model \(X, Y\)",
-        ),
-        (
-            [Goal(("X",), "recall", 0.5), Goal(("X",), "f_beta", beta=1)],
-            "`X`, which has a target already",
-        ),
-        (
-            [Goal(("X",), "precision", 1.5)],
-            "`precision` gives `X` 1.5; it must be above 0 and at most 1",
-        ),
+        ([Goal(("Z",), "recall", 0.5)], r"`recall` names `Z`, which is no label of .* \(X, Y\)"),
+        ([Goal(("X",), "recall", 0.5)] * 2, "`X`, which has a target already"),
+        ([Goal(("X",), "precision", 1.5)], "gives `X` 1.5; it must be above 0 and at most 1"),
         ([Goal(("X",), "f_beta", beta=0)], "`f_beta` gives `X` 0; it must be above 0"),
     ],
 )

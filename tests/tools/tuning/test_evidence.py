@@ -38,8 +38,5 @@ def test_the_entities_that_judge_a_target_are_counted(measure, num_predicted, nu
     targets = [Goal(("PER",), measure, 0.5)]
     warning = few_entities(targets, LABELS, counts(0, num_predicted, num_gold))
     assert warning is None if few is None else f"`PER`: {few}" in warning
-
-
-def test_what_is_never_predicted_has_no_precision():
     text = format_evidence([Goal(("PER",), "precision", 0.9)], LABELS, counts(0, 0, 4))
     assert "PER: precision -, 0 of 0 predicted" in text

@@ -69,11 +69,14 @@ def test_tags_of_the_text_do_not_matter(soft_labels, tmp_path):
 
 
 def test_mistakes_end_in_one_line(soft_labels, tmp_path):
-    with pytest.raises(SystemExit, match="^soft-labels: .*nothing.txt"):
-        soft_labels(tmp_path / "nothing.txt", "-o", tmp_path / "soft.npz")
-    with pytest.raises(SystemExit, match="^soft-labels: `temperature` must be a positive number"):
-        soft_labels(TRAIN, "-o", tmp_path / "soft.npz", "--temperature", "-1")
-    (tmp_path / "soft.npz").write_text("mine")
-    with pytest.raises(SystemExit, match="^soft-labels: `--output` .* already exists"):
-        soft_labels(TRAIN, "-o", tmp_path / "soft.npz")
-    assert (tmp_path / "soft.npz").read_text() == "mine"
+    output = tmp_path / "soft.npz"
+    for file, options, message in (
+        (tmp_path / "nothing.txt", [], ".*nothing.txt"),
+        (TRAIN, ["--temperature", "-1"], "`temperature` must be a positive number"),
+        (TRAIN, [], "`--output` .* already exists"),
+    ):
+        if "exists" in message:
+            output.write_text("mine")
+        with pytest.raises(SystemExit, match=f"^soft-labels: {message}"):
+            soft_labels(file, "-o", output, *options)
+    assert output.read_text() == "mine"
