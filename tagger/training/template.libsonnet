@@ -80,6 +80,9 @@ settings.template({
   },
   output_dropout: settings.dropout(0.0) { about: 'The dropout after the last layer.' },
   recurrent_dropout: settings.dropout(0.0) { about: 'The dropout of the weights between states.' },
+  label_chains: settings.boolean(false) {
+    about: 'Whether entities of different labels may overlap: a CRF for each label in place of one for all.',
+  },
   weighting: settings.or_null(settings.part(null, "{ type: 'chain', label_weights: { PER: 2 } }")) {
     about: 'How the CRF weights the classes; null for the plain likelihood.',
   },
@@ -114,6 +117,7 @@ settings.template({
     type: 'column',
     source_encoding: $.source_encoding,
     tag_encoding: $.tag_encoding,
+    [if $.label_chains then 'label_chains']: true,
     [if $.tokenizer != null then 'tokenizer']: $.tokenizer,
     [if $.language != 'en' then 'language']: $.language,
     token_indexers: {
@@ -183,7 +187,7 @@ settings.template({
       variational: true,
     },
     head: {
-      type: 'crf',
+      type: if $.label_chains then 'label_chains' else 'crf',
       [if $.weighting != null then 'weighting']: $.weighting,
     },
     initializer: {

@@ -57,7 +57,7 @@ def test_a_key_has_its_type_its_default_and_its_meaning(name, shown):
 
 def test_without_a_name_all_kinds_are_listed():
     listed = describe().splitlines()
-    assert "TaggingHead: crf, sigmoid, softmax" in listed
+    assert "TaggingHead: crf, label_chains, sigmoid, softmax" in listed
     assert describe("TaggingHead") in listed
     assert listed[-1] == "template: template.libsonnet, transformer.libsonnet"
 

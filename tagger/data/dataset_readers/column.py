@@ -1,17 +1,22 @@
 """A reader of column files, such as those of CoNLL-2003."""
 
+import copy
 import logging
+from dataclasses import replace
 from os import PathLike
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 
 import torch
-from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer, Tokenizer
 from allennlp.data.fields import MetadataField, TensorField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
-from tagger.common.ranges import check_is_one_of, check_number
-from tagger.data.column_file import DOCUMENT_BORDERS
+from tagger.data.dataset_readers.column_arguments import (
+    check_documents,
+    check_texts,
+    tag_columns,
+)
+from tagger.data.dataset_readers.file_lists import listed_files
 from tagger.data.dataset_readers.labelled_files import (
     ColumnFiles,
     LabelledSentence,
@@ -22,7 +27,7 @@ from tagger.data.dataset_readers.sharded_reader import ShardedReader
 from tagger.data.dataset_readers.tag_spelling import TagSpelling
 from tagger.data.documents import DocumentTokens, cut_document, cut_documents, word_ids
 from tagger.data.fields import TagSetsField
-from tagger.data.formats import FORMATS, OVERLAPPING, format_of
+from tagger.data.formats import format_of
 from tagger.data.splitting.documents import Documents
 from tagger.data.survey.column_survey import AUTO
 from tagger.data.survey.columns import Column
@@ -48,7 +53,8 @@ class ColumnDatasetReader(ShardedReader):
 
     An instance has the fields `tokens` (`TextField`), `tags` (absent without a tag column) and
     `metadata` (`{"words": [...]}`). `tags` is a `TagField`, a `TagSetsField` if encoded tags may be
-    unknown, or a `LabelSetsField` if there is a `label_separator`.
+    unknown, a `LabelSetsField` if there is a `label_separator`, or a `LabelChainsField` with
+    `label_chains`.
 
     With `documents` an instance is a document, or a piece of one. It has two more fields:
     `sentence_lengths`, the number of tokens of each sentence, and `word_ids`, the same number for the
@@ -60,7 +66,8 @@ class ColumnDatasetReader(ShardedReader):
         tag_column: The column of the tags, likewise. -1 is the one that spells the most spans, or the
             last one. None reads text without tags, as for prediction:
             `allennlp predict --use-dataset-reader -o '{"dataset_reader.tag_column": null}' ...`.
-            In CoNLL-U it may be a key in MISC, in JSON the key of the tags.
+            In CoNLL-U it may be a key in MISC, in JSON the key of the tags. With `label_chains` it may
+            be a list of columns, as of outer and of inner entities.
         source_encoding: The encoding of the tags in the file: "BIO", "IOB1", "BIOUL", "BMES", "IOBES" or
             "IO", or None for plain labels that mark no spans. Each sentence is checked against it. The
             default, "auto", finds it in each file. IOB1 allows `B-` anywhere, so it reads BIO and
@@ -76,6 +83,11 @@ class ColumnDatasetReader(ShardedReader):
         label_separator: The string between two labels of a token, `A|B`, if tokens may have several
             labels or none; None if each token has one tag. Labels are plain, so `source_encoding` is
             ignored.
+        label_chains: Whether entities of different labels may overlap, as for the head of this name.
+            The tags of a token may then be joined by the `label_separator`, by default `|`.
+        labels: The labels that the files annotate; None for all. Others are unknown, not absent, and
+            those that are there are left out. A file whose name ends in `.files.json` lists other files
+            with the labels of each: `{"files": [{"path": "a.conll", "labels": ["PER"]}, ...]}`.
         no_label_tag: With a `label_separator`, the string that stands for no label at all.
         documents: What separates documents in a file: "docstart" for `-DOCSTART-` lines, "blank_lines"
             for two or more blank lines in a row; None reads each sentence by itself.
@@ -93,7 +105,8 @@ class ColumnDatasetReader(ShardedReader):
         format: The format of the files, one of `tagger.data.formats`; None to look into each file,
             unless `token_column`, `tag_column` or `delimiter` say that it has columns.
         overlapping: What to do with overlapping entities: "refuse", "longest" or "outermost", as for
-            `check_overlaps`. With a `label_separator`, "refuse" keeps them.
+            `check_overlaps`. With a `label_separator`, "refuse" keeps them; with `label_chains`, those
+            of different labels are kept in any case.
         label_names: The names of tags that are integers, from 0 on.
         offsets: What offsets of entities count: "characters", "bytes" or "utf16".
         text_encoding: The encoding of the text, such as "utf-8" or "cp1251"; None to guess it.
@@ -112,7 +125,7 @@ class ColumnDatasetReader(ShardedReader):
     def __init__(
         self,
         token_column: Column = 0,
-        tag_column: Optional[Column] = -1,
+        tag_column: Union[int, str, List[Column], None] = -1,
         source_encoding: Optional[str] = AUTO,
         tag_encoding: Optional[str] = None,
         unknown_tag: Optional[str] = None,
@@ -132,20 +145,24 @@ class ColumnDatasetReader(ShardedReader):
         offsets: Optional[str] = None,
         max_sentence_tokens: Optional[int] = MOST_TOKENS,
         text_encoding: Optional[str] = None,
+        label_chains: bool = False,
+        labels: Optional[List[str]] = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        _check_documents(documents, max_document_tokens, instances)
-        _check_texts(format, overlapping, max_sentence_tokens)
-        self.tokenizer = tokenizer
-        self.language = language
+        check_documents(documents, max_document_tokens, instances)
+        check_texts(format, overlapping, max_sentence_tokens)
+        self.tokenizer, self.language = tokenizer, language
         self.max_sentence_tokens = max_sentence_tokens
         self._spelling = TagSpelling(
             *(source_encoding, tag_encoding, unknown_tag),
             *(label_namespace, label_separator, no_label_tag),
+            *(label_chains, None if labels is None else tuple(labels)),
         ).checked()
+        tag_column, more_tags = tag_columns(tag_column, label_chains)
         self.columns = ColumnFiles(
-            self._spelling, token_column, tag_column, delimiter, text_encoding
+            *(self._spelling, token_column, tag_column, delimiter, text_encoding),
+            *(more_tags, overlapping),
         )
         self.texts = TextFiles(
             spelling=self._spelling,
@@ -162,11 +179,9 @@ class ColumnDatasetReader(ShardedReader):
             has_tags=tag_column is not None,
             are_documents=documents is not None,
         )
-        self._format = format
         self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
-        self._borders = documents
-        self._max_document_tokens = max_document_tokens
-        self._reads_sentences = instances == "sentences"
+        self._borders, self._max_document_tokens = documents, max_document_tokens
+        self._format, self._reads_sentences = format, instances == "sentences"
 
     @property
     def reads_documents(self) -> bool:
@@ -220,6 +235,22 @@ class ColumnDatasetReader(ShardedReader):
         instance["tokens"].token_indexers = self._token_indexers  # type: ignore[attr-defined]
 
     def _read(self, file_path: Union[str, PathLike]) -> Iterable[Instance]:
+        for path, labels in listed_files(file_path) or []:
+            yield from self._of_labels(labels)._read(path)
+        if listed_files(file_path) is None:
+            yield from self._read_file(file_path)
+
+    def _of_labels(self, labels: Optional[Tuple[str, ...]]) -> "ColumnDatasetReader":
+        """Returns a reader of files that annotate some of the labels."""
+        if labels is None:
+            return self
+        other = copy.copy(self)
+        other._spelling = self._spelling._replace(labels=labels).checked()
+        other.columns = self.columns._replace(spelling=other._spelling)
+        other.texts = replace(self.texts, spelling=other._spelling)
+        return other
+
+    def _read_file(self, file_path: Union[str, PathLike]) -> Iterable[Instance]:
         num_known, num_certain = 0, 0
         for sentences, tokens in self.shard_iterable(self._read_parts(file_path)):
             instance = self._labelled_instance(sentences, tokens)
@@ -304,30 +335,6 @@ class ColumnDatasetReader(ShardedReader):
             fields["sentence_lengths"] = TensorField(torch.tensor(lengths))
             fields["word_ids"] = TensorField(torch.tensor(word_ids(words)))
         return Instance(fields)
-
-
-def _check_documents(documents: Optional[str], max_document_tokens: int, instances: str) -> None:
-    if documents not in (None, *DOCUMENT_BORDERS):
-        raise ConfigurationError(
-            f"`documents` must be one of {', '.join(DOCUMENT_BORDERS)}, or null; got {documents!r}"
-        )
-    check_number("max_document_tokens", max_document_tokens, max_document_tokens >= 1, "at least 1")
-    check_is_one_of("instances", instances, ("documents", "sentences"))
-    if instances == "sentences" and documents is None:
-        raise ConfigurationError(
-            "`instances` is 'sentences', which is for sentences of documents; set `documents` to "
-            f"one of {', '.join(DOCUMENT_BORDERS)}, or leave `instances` out"
-        )
-
-
-def _check_texts(
-    format: Optional[str], overlapping: str, max_sentence_tokens: Optional[int]
-) -> None:
-    check_is_one_of("format", format or "columns", tuple(FORMATS))
-    check_is_one_of("overlapping", overlapping, OVERLAPPING)
-    if max_sentence_tokens is not None:
-        is_valid = max_sentence_tokens >= 1
-        check_number("max_sentence_tokens", max_sentence_tokens, is_valid, "at least 1")
 
 
 def _as_document(sentences: Sequence[Sentence]) -> List[List[Token]]:

@@ -11,11 +11,21 @@ from allennlp.data import Token, Tokenizer
 from tagger.common.inputs import PathOrAddress, is_address
 from tagger.data.column_file import Row
 from tagger.data.dataset_readers.tag_spelling import TagSpelling
-from tagger.data.formats import FORMATS, PLAIN_TAGS, AnnotatedText, TextCounts, read_texts
+from tagger.data.formats import (
+    FORMATS,
+    PLAIN_TAGS,
+    AnnotatedText,
+    Annotation,
+    TextCounts,
+    read_texts,
+)
+from tagger.data.joined_text import join_tokens
 from tagger.data.splitting.documents import Documents, documents_of_rows, documents_of_texts
 from tagger.data.survey.column_survey import AUTO, MOST_LINES, ColumnSurvey, Known, survey_columns
 from tagger.data.survey.columns import Column
+from tagger.data.survey.schemes import Scheme, spans_in
 from tagger.data.texts import Text, TextSplitter
+from tagger.spans.overlapping import SEPARATOR
 from tagger_onnx.inputs import check_text
 from tagger_onnx.sentences import MOST_TOKENS, sentence_lengths
 
@@ -56,11 +66,14 @@ class ColumnFiles(NamedTuple):
     tag_column: Optional[Column]
     delimiter: Optional[str]
     text_encoding: Optional[str]
+    more_tags: Sequence[Column] = ()
+    overlapping: str = "refuse"
 
     @property
     def is_default(self) -> bool:
         """Whether nothing was said of columns, so that files may be of other formats."""
         is_default = self.tag_column in (None, -1) or isinstance(self.tag_column, str)
+        is_default = is_default and not self.more_tags
         return self.token_column == 0 and is_default and self.delimiter is None
 
     def survey(self, path: PathOrAddress) -> ColumnSurvey:
@@ -77,10 +90,17 @@ class ColumnFiles(NamedTuple):
             labelled=self.tag_column is not None,
         )
         found = survey_columns(path, known, MOST_LINES if encoding == AUTO else _FEW_LINES)
-        if encoding == AUTO and found.scheme.label_separator is not None:
+        separator = found.scheme.label_separator
+        if separator is not None and found.scheme.source_encoding is None and encoding == AUTO:
             raise ValueError(
-                f"{path}: tags join several labels by {found.scheme.label_separator!r}; set "
-                "`label_separator`, and `no_label_tag` where it is not 'O'"
+                f"{path}: tags join several labels by {separator!r}; set `label_separator`, and "
+                "`no_label_tag` where it is not 'O'"
+            )
+        if separator not in (None, self.spelling.label_separator):
+            raise ValueError(
+                f"{path}: entities overlap, whose tags {separator!r} joins; set `label_chains: true` "
+                f"{'' if separator == SEPARATOR else f'and `label_separator: {separator!r}` '}of the "
+                "dataset reader, and take the head `label_chains`; or keep one tag for each token"
             )
         level = logging.WARNING if found.spans and tag_column is None else logging.INFO
         logger.log(level, "%s: %s", path, "; ".join(map(" ".join, found.describe())))
@@ -93,17 +113,48 @@ class ColumnFiles(NamedTuple):
         found = self.survey(path)
         spelling = self.spelling.found(found.scheme.source_encoding, found.scheme.unknown_tag)
         token, tag = found.layout.token, found.layout.tag
+        columns = [] if tag is None else [tag, *(found.column(each) for each in self.more_tags)]
+        counts = TextCounts()
         sentences = ([rows] for rows in found.sentences())
         for document in sentences if borders is None else found.documents(borders):
             yield [
                 LabelledSentence(
                     tokens=[Token(row.columns[token]) for row in rows],
-                    tags=None if tag is None else [row.columns[tag] for row in rows],
+                    tags=self._tags(rows, token, columns, found.scheme, path, counts),
                     spelling=spelling,
                     place_of=partial(_place_in_rows, rows, path),
                 )
                 for rows in document
             ]
+        if self.more_tags:
+            logger.info("%s: %s", path, counts.in_one_line())
+
+    def _tags(
+        self,
+        rows: Sequence[Row],
+        token: int,
+        columns: Sequence[int],
+        scheme: Scheme,
+        path: PathOrAddress,
+        counts: TextCounts,
+    ) -> Optional[List[str]]:
+        """Returns the tags of a sentence, joined where there are several columns of them."""
+        if len(columns) < 2:
+            return [row.columns[column] for column in columns for row in rows] or None
+        text, places = join_tokens([row.columns[token] for row in rows])
+        spans = [
+            span
+            for column in columns
+            for span in spans_in([scheme.canonical(row.columns[column]) for row in rows], scheme)
+        ]
+        # An entity that several columns have is one.
+        entities = [
+            Annotation(label, places[i][0], places[j][1]) for label, (i, j) in dict.fromkeys(spans)
+        ]
+        place = f"{path}:{rows[0].number}"
+        whole = AnnotatedText(text, entities, places, [len(rows)], place, {})
+        kept = counts.without_overlaps(whole, self.overlapping, by_label=True)
+        return self.spelling.found(scheme.source_encoding).of_text(counts.add(kept))
 
     def documents_in(
         self, path: PathOrAddress, borders: Optional[str], how: Optional[str]
@@ -185,6 +236,8 @@ class TextFiles:
     def _fitted(self, text: AnnotatedText, counts: TextCounts) -> AnnotatedText:
         if not self.has_tags:
             text = text._replace(entities=[])
+        elif self.spelling.label_chains:
+            text = counts.without_overlaps(text, self.overlapping, by_label=True)
         elif self.overlapping != "refuse" or self.spelling.label_separator is None:
             text = counts.without_overlaps(text, self.overlapping)
         return counts.fitted(with_tokens(text, self._split, self.most_tokens))

@@ -1,24 +1,28 @@
 """How a column file spells tags, and the fields that are made of them."""
 
-from typing import Any, List, NamedTuple, Optional, Sequence
+from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Field
 from allennlp.data.fields import TextField
 
-from tagger.data.fields import LabelSetsField, TagField, TagSetsField
+from tagger.data.fields import LabelChainsField, LabelSetsField, TagField, TagSetsField
 from tagger.data.formats import PLAIN_TAGS, AnnotatedText, label_sets_of, tags_of
 from tagger.data.survey.column_survey import AUTO
+from tagger.data.survey.spellings import UNKNOWN
 from tagger.spans import (
     AMBIGUOUS,
     ENCODINGS,
     IllegalTagError,
+    TagSet,
     check_tags,
     possible_tags,
     spans_to_tags,
     split_tag,
     tags_to_spans,
 )
+from tagger.spans.encodings import prefixes_of
+from tagger.spans.overlapping import SEPARATOR, label_tag_sets
 
 
 class TagSpelling(NamedTuple):
@@ -30,16 +34,25 @@ class TagSpelling(NamedTuple):
     label_namespace: str
     label_separator: Optional[str]
     no_label_tag: str
+    label_chains: bool = False
+    labels: Optional[Tuple[str, ...]] = None
 
     def checked(self) -> "TagSpelling":
         """Fills in the defaults."""
         source, target = self.source_encoding, self.tag_encoding
+        if (self.label_chains or self.labels is not None) and source is None:
+            raise ConfigurationError(
+                "`label_chains` and `labels` need tags that spell entities, but `source_encoding` is "
+                "null; set it to 'auto', or leave them out"
+            )
+        if self.label_chains and self.label_separator is None:
+            return self._replace(label_separator=SEPARATOR).checked()
         for name, encoding in {"source_encoding": source, "tag_encoding": target}.items():
             if encoding not in (None, *ENCODINGS) and (name, encoding) != ("source_encoding", AUTO):
                 raise ConfigurationError(
                     f"`{name}` is {encoding!r}, expected one of {', '.join(ENCODINGS)}, or null"
                 )
-        if self.label_separator is not None:
+        if self.label_separator is not None and not self.label_chains:
             source = None
         if target and not source:
             raise ConfigurationError(
@@ -73,18 +86,24 @@ class TagSpelling(NamedTuple):
 
     def converted(self, tags: Sequence[str]) -> List[Any]:
         """Returns what the field holds for each token of a sentence: a tag, a set of tags or labels."""
-        if self.label_separator is not None:
+        if self.label_separator is not None and not self.label_chains:
             return self._label_sets(tags, self.label_separator)
         if self.source_encoding is None or self.tag_encoding is None:
             return list(tags)
         encodings = self.source_encoding, self.tag_encoding
+        if self.label_chains:
+            return self._of_annotated(
+                label_tag_sets(tags, *encodings, self.unknown_tag, self.label_separator or "")
+            )
+        if self.labels is not None:
+            return self._tags_of_some_labels(tags, *encodings)
         if self.unknown_tag is not None:
             return list(possible_tags(tags, *encodings, self.unknown_tag))
         return _converted(list(tags), *encodings)
 
     def of_text(self, fitted: AnnotatedText) -> List[str]:
         """Returns the tags of a text from `fit_to_tokens` as a column file has them."""
-        if self.label_separator is not None:
+        if self.label_separator is not None and not self.label_chains:
             return [self._joined(labels, fitted.place) for labels in label_sets_of(fitted)]
         is_plain = bool(fitted.properties.get(PLAIN_TAGS))
         source = self.found(None if is_plain else "BIO").source_encoding
@@ -97,13 +116,18 @@ class TagSpelling(NamedTuple):
             )
         # IOB1 allows all of BIO, and IO cannot spell all entities.
         encoding = "BIO" if source in (None, *AMBIGUOUS) else source
-        return tags_of(fitted, encoding, self.unknown_tag)
+        separator = self.label_separator if self.label_chains else None
+        return tags_of(fitted, encoding, self.unknown_tag, separator)
 
     def field(self, converted: Sequence[Any], text: TextField) -> Field:
         """Makes the field of what `converted` returned, for the tokens of one sentence or of several."""
         namespace, unknown_tag = self.label_namespace, self.unknown_tag
+        if self.label_chains:
+            return LabelChainsField(converted, text, namespace, unknown_tag, self.labels)
         if self.label_separator is not None:
             return LabelSetsField(converted, text, namespace, unknown_tag)
+        if self.labels is not None:
+            return TagSetsField(converted, text, namespace, unknown_tag or UNKNOWN)
         if None in (self.source_encoding, self.tag_encoding) or unknown_tag is None:
             return TagField(list(converted), text, namespace, unknown_tag)
         return TagSetsField(converted, text, namespace, unknown_tag)
@@ -134,6 +158,37 @@ class TagSpelling(NamedTuple):
                     "`unknown_tag`; rename it or change these"
                 )
         return separator.join(labels) or self.no_label_tag
+
+    def _of_annotated(self, tag_sets: List[List[str]]) -> List[List[str]]:
+        """Leaves out the tags of labels that nobody has looked for."""
+        if self.labels is None:
+            return tag_sets
+        unknown = self.unknown_tag or ""
+        return [
+            [
+                tag
+                for tag in tags
+                if tag == unknown or split_tag(tag.removeprefix(unknown))[1] in self.labels
+            ]
+            for tags in tag_sets
+        ]
+
+    def _tags_of_some_labels(self, tags: Sequence[str], source: str, target: str) -> List[TagSet]:
+        """Returns what tags remain possible: where no label that was looked for is, any other may be."""
+        unknown = self.unknown_tag or UNKNOWN
+        labels = frozenset(self.labels or ())
+        check_tags(tags, source, self.unknown_tag)
+        open_tags = [
+            tag if tag == unknown or split_tag(tag, source)[1] in labels else "O" for tag in tags
+        ]
+        sets = possible_tags(open_tags, source, target, unknown)
+        prefixes = frozenset(prefixes_of(target))
+        return [
+            each._replace(labels=each.labels | labels, other_prefixes=prefixes)
+            if each.only_tag == "O"
+            else each
+            for each in sets
+        ]
 
     def _label_sets(self, tags: Sequence[str], separator: str) -> List[List[str]]:
         label_sets = [[] if tag == self.no_label_tag else tag.split(separator) for tag in tags]

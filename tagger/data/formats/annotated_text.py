@@ -6,8 +6,9 @@ from bisect import bisect_left, bisect_right
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from tagger.data.joined_text import join_tokens
-from tagger.data.survey.schemes import Scheme
-from tagger.spans import Span, spans_to_tags, tags_to_spans
+from tagger.data.survey.schemes import Scheme, spans_in
+from tagger.spans import Span, spans_to_tags
+from tagger.spans.overlapping import spans_to_joined_tags
 from tagger_onnx.segments import WORDS, splitter_at
 from tagger_onnx.sentences import sentence_lengths
 
@@ -95,9 +96,8 @@ def text_of_tokens(
         properties[PLAIN_TAGS] = True
         entities = [Annotation(tag, *span) for tag, span in zip(tags, spans) if tag != "O"]
     else:
-        known = ["O" if tag == scheme.unknown_tag else scheme.canonical(tag) for tag in tags]
         try:
-            found = tags_to_spans(known, scheme.source_encoding)
+            found = spans_in([*map(scheme.canonical, tags)], scheme)
         except ValueError as error:
             raise ValueError(f"{place}: {error}") from None
         entities = [Annotation(label, spans[i][0], spans[j][1]) for label, (i, j) in found]
@@ -204,16 +204,24 @@ def label_sets_of(fitted: AnnotatedText) -> List[List[str]]:
 
 
 def tags_of(
-    fitted: AnnotatedText, encoding: str = "BIO", unknown_tag: Optional[str] = UNKNOWN_TAG
+    fitted: AnnotatedText,
+    encoding: str = "BIO",
+    unknown_tag: Optional[str] = UNKNOWN_TAG,
+    separator: Optional[str] = None,
 ) -> List[str]:
     """Returns the tags of a text that `fit_to_tokens` made, in an encoding unless they are plain labels.
 
     `unknown_tag` is that of tokens in parts that are open, which it is an error to have without one.
+    With a `separator`, entities of different labels may overlap, and it joins the tags of a token.
     """
     if fitted.properties.get(PLAIN_TAGS):
         return [labels[0] if labels else "O" for labels in label_sets_of(fitted)]
     try:
-        tags = list(spans_to_tags(_places(fitted), len(fitted.tokens or []), encoding))
+        places, num_tokens = _places(fitted), len(fitted.tokens or [])
+        if separator is None:
+            tags = list(spans_to_tags(places, num_tokens, encoding))
+        else:
+            tags = spans_to_joined_tags(places, num_tokens, encoding, separator)
     except ValueError:
         raise ValueError(
             f"{fitted.place}: entities overlap, and a token has one tag here; keep some of them with "

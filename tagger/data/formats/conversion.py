@@ -33,9 +33,11 @@ class TextCounts:
             self.entities += len(text.entities)
         return text
 
-    def without_overlaps(self, text: AnnotatedText, overlapping: str) -> AnnotatedText:
+    def without_overlaps(
+        self, text: AnnotatedText, overlapping: str, by_label: bool = False
+    ) -> AnnotatedText:
         """Drops overlapping entities, as `check_overlaps`, and counts them."""
-        found, dropped = check_overlaps(text, overlapping)
+        found, dropped = check_overlaps(text, overlapping, by_label)
         self.dropped.add(text, _places(dropped))
         return found
 

@@ -10,7 +10,7 @@ OVERLAPPING = ("refuse", "longest", "outermost")
 
 
 def check_overlaps(
-    text: AnnotatedText, how: str = "refuse"
+    text: AnnotatedText, how: str = "refuse", by_label: bool = False
 ) -> Tuple[AnnotatedText, List[Annotation]]:
     """Drops entities of a text until none overlap, and returns those that it dropped, too.
 
@@ -19,6 +19,7 @@ def check_overlaps(
         how: `refuse` for an error if entities overlap; `longest` to keep the longest of those that
             overlap, and of equally long ones the first; `outermost` to drop those that lie in others,
             and to refuse those that overlap in part.
+        by_label: Whether entities of different labels may overlap.
 
     Raises:
         ValueError: If entities overlap and are not to be dropped.
@@ -31,9 +32,15 @@ def check_overlaps(
     """
     if how not in OVERLAPPING:
         raise ValueError(f"`overlapping` is {how!r}, expected one of {', '.join(OVERLAPPING)}")
+    if by_label:
+        labels = sorted({entity.label for entity in text.entities})
+        of_labels = [[each for each in text.entities if each.label == label] for label in labels]
+        found = [check_overlaps(text._replace(entities=own), how) for own in of_labels]
+        kept = [entity for own, _ in found for entity in own.entities]
+        dropped = [entity for _, own in found for entity in own]
+        return text._replace(entities=_in_order(kept)), _in_order(dropped)
     # In order, and none overlaps with another.
-    kept: List[Annotation] = []
-    dropped: List[Annotation] = []
+    kept, dropped = [], []
     # Longer ones come first, so that an entity meets those in which it may lie.
     for entity in sorted(text.entities, key=lambda each: (each.start - each.end, each.start)):
         first = bisect_right(kept, entity.start, key=lambda each: each.end)
@@ -51,7 +58,11 @@ def check_overlaps(
                 f"{text.place}: entities overlap, {_quoted(text, one)} and {_quoted(text, other)}; "
                 f"correct one, or drop some: set `overlapping` (`--overlapping`) to {remedy}"
             )
-    return text._replace(entities=kept), sorted(dropped, key=lambda each: each[1:])
+    return text._replace(entities=kept), _in_order(dropped)
+
+
+def _in_order(entities: List[Annotation]) -> List[Annotation]:
+    return sorted(entities, key=lambda each: each[1:])
 
 
 def _quoted(text: AnnotatedText, entity: Annotation) -> str:

@@ -36,6 +36,7 @@ from tagger.data.column_file import (
 from tagger.data.survey.columns import (
     AUTO,
     NOTHING,
+    Column,
     Known,
     comment_test,
     find_columns,
@@ -44,7 +45,7 @@ from tagger.data.survey.columns import (
 from tagger.data.survey.delimiters import Table, comments_apart, find_table
 from tagger.data.survey.other_files import holds_sentences, what_else
 from tagger.data.survey.schemes import Scheme, find_scheme
-from tagger.data.survey.spellings import STANDARD, find_spelling, joined_spans
+from tagger.data.survey.spellings import STANDARD, find_spelling, separator_of_spans
 from tagger.data.survey.text_encodings import decoded_lines, open_text
 
 #: How many lines of a file tell what it looks like.
@@ -132,6 +133,14 @@ class ColumnSurvey(NamedTuple):
         if layout.tag is not None:
             lines.append(("tags", self.scheme.describe()))
         return lines
+
+    def column(self, given: Column) -> int:
+        """Returns the number of a column, which its name in the header or a negative number may tell."""
+        number = self.header.index(given) if given in self.header else given
+        most = self.layout.num_columns or 0
+        if not isinstance(number, int) or not -most <= number < most:
+            raise ValueError(f"{self.path}: there is no column {given!r} among {most}")
+        return number % most
 
     def named(self, column: int) -> str:
         """Returns the number of a column, and its name if it has one."""
@@ -235,7 +244,7 @@ def _survey(
         reason = holds_sentences(pairs) if table.delimiter is not None else None
         if reason is not None:
             raise ValueError(f"{path}: expected a column file, got {reason}")
-        scheme = _scheme(sentences, columns.tag, known.source_encoding, path)
+        scheme = _scheme(sentences, columns.tag, known.source_encoding)
         tags = frozenset(tag for _, tag in pairs)
         canonical = cache(scheme.canonical) if scheme.source_encoding else None
     spelling = scheme.spelling if scheme.source_encoding not in (None, "IO") else None
@@ -258,23 +267,13 @@ def _survey(
     return ColumnSurvey(path, text_encoding, layout, scheme, names, {}, columns.spans, separator)
 
 
-def _scheme(
-    sentences: Sequence[Sequence[Row]], tag: int, encoding: Optional[str], path: str
-) -> Scheme:
+def _scheme(sentences: Sequence[Sequence[Row]], tag: int, encoding: Optional[str]) -> Scheme:
     if encoding is None:
         return Scheme()
     tags = [[row.columns[tag] for row in rows] for rows in sentences]
     counts = Counter(tag for of_sentence in tags for tag in of_sentence)
     spelling = find_spelling(counts)
-    if spelling is not None and encoding != "IO":
-        joined = {each: joined_spans(each, spelling) for each in counts}
-        for row in (row for rows in sentences for row in rows):
-            parts = joined[row.columns[tag]]
-            if parts:
-                raise ValueError(
-                    f"{path}:{row.number}: in {row.quoted}, the tag joins {' and '.join(parts)}, but "
-                    "spans that lie in one another are not read yet; keep one tag for each token"
-                )
     if encoding == AUTO:
         return find_scheme(tags)
-    return Scheme(encoding, spelling=spelling or STANDARD)
+    separator = separator_of_spans(counts, spelling) if spelling and encoding != "IO" else None
+    return Scheme(encoding, separator, spelling=spelling or STANDARD)

@@ -19,7 +19,13 @@ from typing import (
 
 from tagger.data.column_file import Row, fitted_columns
 from tagger.data.survey.schemes import find_scheme, labels_in, marks_outside
-from tagger.data.survey.spellings import OUTSIDE, SPELLINGS, STANDARD, find_spelling, joined_spans
+from tagger.data.survey.spellings import (
+    OUTSIDE,
+    SPELLINGS,
+    STANDARD,
+    find_spelling,
+    separator_of_spans,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -193,7 +199,7 @@ def count_spans(cells: Mapping[K, Sentences], tag: Optional[K] = None) -> Dict[K
     counts = {i: _count(column) for i, column in cells.items()}
     found = [i for i in cells if find_spelling(counts[i]) is not None]
     labels = {i: {cell[2:] for cell in counts[i] if cell[1:2] == "-"} for i in found}
-    joined = [i for i in found if any(joined_spans(cell, STANDARD) for cell in counts[i])]
+    joined = [i for i in found if separator_of_spans(counts[i], STANDARD)]
     entities = [i for i in found if i not in joined and not (labels[i] and labels[i] <= _CHUNKS)]
     found = [i for i in found if i == tag or i in entities] or found
     if len(found) == 1:

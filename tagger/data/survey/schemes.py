@@ -1,6 +1,7 @@
 """What the tags of a file mean: spans in some encoding, plain labels, or several labels a token."""
 
 from collections import Counter
+from operator import itemgetter
 from os import PathLike
 from typing import Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Union
 
@@ -12,8 +13,10 @@ from tagger.data.survey.spellings import (
     UNKNOWN,
     canonical,
     find_spelling,
+    separator_of_spans,
 )
 from tagger.spans import ENCODINGS, IllegalTagError, Span, check_tags, tags_to_spans
+from tagger.spans.overlapping import joined_tags, tags_by_label
 
 #: What may stand for no label.
 _NO_LABELS = ("O", "_", "-")
@@ -26,7 +29,8 @@ class Scheme(NamedTuple):
 
     Attributes:
         source_encoding: The encoding of the spans; None for labels that mark no spans.
-        label_separator: The string between two labels of a token, if a token may have several.
+        label_separator: The string between two labels of a token, if a token may have several. If
+            labels mark spans, it stands between two tags of spans that overlap.
         unknown_tag: The string that marks an unknown tag, if there is one.
         no_label_tag: The string for no label; of use with a `label_separator`.
         spelling: How the file spells `B-PER`; `canonical` spells its tags in the usual way.
@@ -42,11 +46,17 @@ class Scheme(NamedTuple):
         """Returns a tag as our encodings spell it."""
         if self.source_encoding == "IO":
             return "O" if tag in OUTSIDE else tag
+        if self.source_encoding is not None and self.label_separator is not None:
+            parts = (canonical(part, self.spelling) for part in tag.split(self.label_separator))
+            return joined_tags(parts, self.label_separator)
         return tag if self.source_encoding is None else canonical(tag, self.spelling)
 
     def describe(self) -> str:
         """Says what the tags mean."""
         unknown = f"; {self.unknown_tag!r} is unknown" if self.unknown_tag else ""
+        if self.label_separator is not None and self.source_encoding is not None:
+            own = self._replace(label_separator=None).describe()
+            return f"{own}, which overlap: {self.label_separator!r} joins the tags of a token"
         if self.label_separator is not None:
             return (
                 f"several labels a token, joined by {self.label_separator!r}; {self.no_label_tag!r} "
@@ -81,14 +91,23 @@ def find_scheme(sentences: Sequence[Sequence[str]]) -> Scheme:
         return Scheme("BIO", unknown_tag=unknown)
     spelling = find_spelling(counts)
     if spelling is not None:
-        distinct = {tuple(canonical(tag, spelling) for tag in tags) for tags in sentences}
+        joining = separator_of_spans(counts, spelling)
+        if joining is not None and any(f"{joining}{UNKNOWN}" in tag for tag in counts):
+            unknown = UNKNOWN
+        # What holds of all encodings with prefixes.
+        any_scheme = Scheme("BIO", joining, unknown, spelling=spelling)
+        distinct = {
+            tuple(own)
+            for tags in sentences
+            for own in _sequences([any_scheme.canonical(tag) for tag in tags], any_scheme)
+        }
 
         def are_legal(encoding: str) -> Iterator[bool]:
             return (_is_legal(tags, encoding, unknown) for tags in distinct)
 
         fitting = (each for each in _WITH_PREFIXES if all(are_legal(each)))
         encoding = next(fitting, None) or max(_WITH_PREFIXES, key=lambda each: sum(are_legal(each)))
-        return Scheme(encoding, unknown_tag=unknown, spelling=spelling)
+        return any_scheme._replace(source_encoding=encoding)
     separator = next((each for each in SEPARATORS if _separates(each, counts)), None)
     if separator is None:
         return Scheme("IO") if marks_outside(counts) else Scheme()
@@ -109,7 +128,8 @@ def check_scheme(
     for rows in sentences:
         tags = [row.columns[tag_column] for row in rows]
         try:
-            check_tags(tags, scheme.source_encoding, scheme.unknown_tag)
+            for own in _sequences(tags, scheme):
+                check_tags(own, scheme.source_encoding, scheme.unknown_tag)
         except IllegalTagError as error:
             row = rows[error.position]
             raise ValueError(f"{name}:{row.number}: in {row.quoted}, {error}") from None
@@ -132,8 +152,11 @@ def labels_in(tags: Sequence[str], scheme: Scheme) -> List[str]:
 def spans_in(tags: Sequence[str], scheme: Scheme) -> List[Span]:
     """As `labels_in`, with the place of each span or token."""
     if scheme.source_encoding is not None:
-        known = ["O" if tag == scheme.unknown_tag else tag for tag in tags]
-        return tags_to_spans(known, scheme.source_encoding)
+        spans = []
+        for own in _sequences(tags, scheme):
+            known = ["O" if tag == scheme.unknown_tag else tag for tag in own]
+            spans += tags_to_spans(known, scheme.source_encoding)
+        return sorted(spans, key=itemgetter(1)) if scheme.label_separator else spans
     # Labels that mark no spans have `O` for none.
     separator = scheme.label_separator
     none = "O" if separator is None else scheme.no_label_tag
@@ -145,6 +168,14 @@ def spans_in(tags: Sequence[str], scheme: Scheme) -> List[Span]:
         for label in (tag.split(separator) if separator else [tag])
         if unknown is None or not label.startswith(unknown)
     ]
+
+
+def _sequences(tags: Sequence[str], scheme: Scheme) -> List[Sequence[str]]:
+    """Returns the tags of a sentence, or where its spans may overlap, those of each label."""
+    if scheme.label_separator is None or scheme.source_encoding is None:
+        return [tags]
+    encoding = scheme.source_encoding if scheme.source_encoding == "IO" else None
+    return [*tags_by_label(tags, encoding, scheme.unknown_tag, scheme.label_separator).values()]
 
 
 def marks_outside(counts: Mapping[str, int]) -> bool:

@@ -85,16 +85,22 @@ def _have_beginnings(matches: Iterable[Match[str]]) -> bool:
     return any("B" in each or len(each) > 1 for each in prefixes.values())
 
 
-def joined_spans(tag: str, spelling: str) -> Optional[List[str]]:
-    """Returns the tags of spans that one tag joins; None if it is a single one.
+def separator_of_spans(tags: Iterable[str], spelling: str) -> Optional[str]:
+    """Returns the string that joins tags of spans that overlap; None if each tag is a single one.
 
     Example:
-        >>> joined_spans("I-ORG|B-LOC", "B-PER"), joined_spans("B-ORG|LOC", "B-PER")
-        (['I-ORG', 'B-LOC'], None)
+        >>> separator_of_spans(["O", "I-ORG|B-LOC"], "B-PER")
+        '|'
+        >>> separator_of_spans(["O", "B-ORG|LOC"], "B-PER")
     """
-    pattern = SPELLINGS[spelling]
+    tags = list(tags)
     for separator in (*SEPARATORS, "#"):
-        parts = tag.split(separator)
-        if len(parts) > 1 and all(part in OUTSIDE or pattern.fullmatch(part) for part in parts):
-            return parts
+        if any(_joins(tag.split(separator), SPELLINGS[spelling]) for tag in tags):
+            return separator
     return None
+
+
+def _joins(parts: List[str], pattern: Pattern[str]) -> bool:
+    return len(parts) > 1 and all(
+        part in OUTSIDE or part.startswith(UNKNOWN) or pattern.fullmatch(part) for part in parts
+    )

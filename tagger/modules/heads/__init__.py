@@ -3,8 +3,9 @@
 import tagger.common.needs_allennlp  # noqa: F401
 from tagger.modules.heads.chain_head import ChainHead
 from tagger.modules.heads.crf import CrfHead
+from tagger.modules.heads.label_chains import LabelChainsHead
 from tagger.modules.heads.sigmoid import SigmoidHead
 from tagger.modules.heads.softmax import SoftmaxHead
 from tagger.modules.heads.tagging_head import TaggingHead
 
-__all__ = ["ChainHead", "CrfHead", "SigmoidHead", "SoftmaxHead", "TaggingHead"]
+__all__ = ["ChainHead", "CrfHead", "LabelChainsHead", "SigmoidHead", "SoftmaxHead", "TaggingHead"]

@@ -45,7 +45,9 @@ class ChainHead(TaggingHead):
             `tagger.modules.recalibration`; None leaves them as they are.
 
     Attributes:
-        decoder: Chooses the tags. It may be replaced by another decoder for the same tags.
+        tags: All tags, in the order of their indices.
+        tag_encoding: Their encoding.
+        decoder: Chooses the tags; `set_decoder` replaces it by another one for the same tags.
         extras: What else `predict` gives; `give` sets it.
     """
 
@@ -63,7 +65,7 @@ class ChainHead(TaggingHead):
         tags = tags_in_order(vocab, label_namespace)
         self.decoder = ChainDecoder(tags, tag_encoding, decode_bias, entity_thresholds, decoding)
         self.extras = Extras()
-        self._tag_names = tags
+        self.tags, self.tag_encoding = tags, tag_encoding
         self._entities = EntityPart(tags, tag_encoding) if tag_encoding else None
         self._parts: List[OutputPart] = [self._entities] if self._entities else []
         self._num_bins = 10 if self._entities and self._entities.has_probabilities else 0
@@ -74,6 +76,9 @@ class ChainHead(TaggingHead):
         if recalibration:
             labels = with_probabilities("recalibration", self._entities).find.labels
             self.recalibration = Recalibration(labels, recalibration)
+
+    def set_decoder(self, decoder: ChainDecoder) -> None:
+        self.decoder = decoder
 
     def chain_scores(self, emissions: torch.Tensor) -> ChainScores:
         """Returns the scores of tag sequences; those that must not be predicted have -inf."""
@@ -99,8 +104,12 @@ class ChainHead(TaggingHead):
         if extras.candidates is not None:
             parts.append(CandidatePart(self._entities, extras.candidates))
         if extras.probabilities:
-            parts.append(MarginalPart(self._tag_names))
+            parts.append(MarginalPart(self.tags))
         self.extras, self._parts = extras, parts
+
+    def output_names(self) -> List[str]:
+        """Returns the names of the tensors that `predict` may give."""
+        return ["predicted_tags", *(name for part in self._parts for name in part.names)]
 
     @torch.no_grad()
     def predict(self, emissions: torch.Tensor, mask: torch.Tensor) -> Dict[str, torch.Tensor]:
@@ -152,7 +161,7 @@ class ChainHead(TaggingHead):
         each sentence.
         """
         rows = output.pop("predicted_tags").tolist()
-        names = self._tag_names
+        names = self.tags
         tags = [[names[k] for k in row[:length]] for row, length in zip(rows, lengths)]
         readable: Dict[str, List[Any]] = {"tags": tags}
         for part in self._parts:

@@ -148,10 +148,6 @@ def test_every_command_understands_a_file_in_the_same_way(name, write):
 
 
 OTHERS = {
-    "pipe.conll": (
-        "FC B-ORG\nOslo I-ORG|B-LOC\n",
-        r"pipe.conll:2: in 'Oslo I-ORG.B-LOC', the tag joins I-ORG and B-LOC",
-    ),
     "brown.txt": ("Ann/NNP left/VBD ./.\nBob/NNP ran/VBD ./.\n", BY_WORD),
     "tagged.txt": ("Ann_NNP left_VBD\nBob_NNP ran_VBD away_RB\n", BY_WORD),
     "atis.tsv": (

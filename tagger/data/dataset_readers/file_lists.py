@@ -1,0 +1,48 @@
+"""Lists of files that each annotate some of the labels."""
+
+import json
+from os import PathLike, fspath
+from pathlib import Path
+from typing import List, NamedTuple, Optional, Tuple, Union
+
+#: How the name of a list ends.
+SUFFIX = ".files.json"
+
+
+class ListedFile(NamedTuple):
+    """A file of a list, and the labels that it annotates; None for all."""
+
+    path: Path
+    labels: Optional[Tuple[str, ...]]
+
+
+def listed_files(path: Union[str, PathLike]) -> Optional[List[ListedFile]]:
+    """Returns the files of a list, whose paths are relative to it; None if a file is none.
+
+    A list is JSON: `{"files": [{"path": "a.conll", "labels": ["PER", "LOC"]}, {"path": "b.conll"}]}`.
+
+    Raises:
+        ValueError: If it is another JSON.
+    """
+    if not fspath(path).endswith(SUFFIX):
+        return None
+    found = json.loads(Path(path).read_text(encoding="utf-8"))
+    files = found.get("files") if isinstance(found, dict) else None
+    if not isinstance(files, list) or not files or not all(map(_is_file, files)):
+        raise ValueError(
+            f'{path}: expected {{"files": [{{"path": "a.conll", "labels": ["PER"]}}, ...]}}, got '
+            f"{found!r:.200}"
+        )
+    folder = Path(path).parent
+    labels = (each.get("labels") for each in files)
+    return [
+        ListedFile(folder / each["path"], None if own is None else tuple(own))
+        for each, own in zip(files, labels)
+    ]
+
+
+def _is_file(entry: object) -> bool:
+    if not isinstance(entry, dict) or not {"path"} <= entry.keys() <= {"path", "labels"}:
+        return False
+    labels = entry.get("labels", [])
+    return isinstance(entry["path"], str) and isinstance(labels, (list, type(None)))

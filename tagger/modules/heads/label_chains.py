@@ -1,0 +1,331 @@
+"""The tagging head for entities that overlap: a linear chain for each label.
+
+Letters: `B` sentences, `T` tokens, `C` labels, `K` tags of one label and `O`, `N` tags of all labels
+and `O`. Row `b * C + c` of `B * C` rows is the chain of label c over sentence b.
+"""
+
+from typing import Any, Dict, Iterator, List, Optional, Tuple, cast
+
+import torch
+from allennlp.common import Lazy, Params
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
+
+from tagger.common.vocabulary import check_is_label, tags_in_order
+from tagger.linear_chain import ChainScores, check_is_right_padded
+from tagger.modules.chain_decoder import ChainDecoder
+from tagger.modules.heads.chain_head import ChainHead
+from tagger.modules.heads.crf import CrfHead
+from tagger.modules.heads.outputs_of_chains import MERGED, stacked
+from tagger.modules.heads.tagging_head import TaggingHead
+from tagger.modules.tag_weighting import TagWeighting
+from tagger.spans import split_tag
+from tagger.spans.overlapping import chain_namespace
+from tagger_onnx.tagged_text import Extras
+
+#: The arguments of weightings that give numbers by label.
+_BY_LABEL = ("label_weights", "missing", "inventing", "confusing")
+
+
+@TaggingHead.register("label_chains")
+class LabelChainsHead(TaggingHead):
+    """A CRF for each label over its own tags and `O`, so that entities of different labels may overlap.
+
+    Entities of one label cannot. Each label is learnt where it is known: gold tags are (B, T, N) as from
+    `LabelChainsField`, where the tags of a label that nobody looked for are -1. In the chain of a label,
+    `O` scores 0, and the emission of `O` is not used. So what one label learns changes no other chain.
+
+    Args:
+        vocab: Holds the tags of all labels; the model in a config supplies it and the next two.
+        label_namespace: The vocabulary's namespace of the tags.
+        tag_encoding: The encoding of the tags.
+        weighting: How each chain weights its tags; numbers by label go to the chain of the label.
+        constrain_decoding: As for the head `crf`, and so are the next two.
+        constrain_training: Whether the likelihood is over legal sequences only.
+        include_start_end_transitions: Whether there are scores for starting and for ending with a tag.
+        average_labels: Whether the loss is the mean over labels, not their sum.
+        decode_bias: A number by label, see `ChainDecoder`.
+        entity_thresholds: Probabilities by label, below which entities are not predicted.
+        decoding: `"viterbi"` or `"minimum_risk"`.
+        recalibration: Three numbers by label that correct the probabilities of entities.
+
+    Attributes:
+        chains: The head of each label, in the order of `labels`.
+        labels: The labels, sorted.
+    """
+
+    tag_indices: torch.Tensor
+
+    def __init__(
+        self,
+        vocab: Vocabulary,
+        label_namespace: str = "labels",
+        tag_encoding: Optional[str] = None,
+        weighting: Optional[Lazy[TagWeighting]] = None,
+        constrain_decoding: bool = True,
+        constrain_training: bool = False,
+        include_start_end_transitions: bool = True,
+        average_labels: bool = False,
+        decode_bias: Optional[Dict[str, float]] = None,
+        entity_thresholds: Optional[Dict[str, float]] = None,
+        decoding: str = "viterbi",
+        recalibration: Optional[Dict[str, List[float]]] = None,
+    ) -> None:
+        super().__init__()
+        tags = tags_in_order(vocab, label_namespace)
+        of_labels = _tags_by_label(tags, tag_encoding)
+        settings = decode_bias, entity_thresholds, decoding, recalibration
+        self.joint = JointChain(vocab, label_namespace, tag_encoding, *settings)
+        self.joint.heads = [self]
+        self.labels = list(of_labels)
+        self.average_labels = average_labels
+        _check_names(weighting, [*self.labels, *tags])
+        chains = []
+        for label, own in of_labels.items():
+            namespace = chain_namespace(label_namespace, label)
+            own_vocab = Vocabulary(non_padded_namespaces=[namespace])
+            for tag in own:
+                own_vocab.add_token_to_namespace(tag, namespace)
+            own_weighting = _weighting_of(label, weighting, own, own_vocab, namespace)
+            chain = CrfHead(
+                vocab=own_vocab,
+                label_namespace=namespace,
+                tag_encoding=tag_encoding,
+                weighting=own_weighting,
+                constrain_decoding=constrain_decoding,
+                constrain_training=constrain_training,
+                include_start_end_transitions=include_start_end_transitions,
+                recalibration={k: v for k, v in (recalibration or {}).items() if k == label},
+            )
+            chains.append(chain)
+        self.chains = torch.nn.ModuleList(chains)
+        self.set_decoder(self.decoder)
+        # (C, K): where the tags of each chain are among all tags, `O` first.
+        indices = torch.tensor([[tags.index(tag) for tag in own] for own in of_labels.values()])
+        self.register_buffer("tag_indices", indices, persistent=False)
+
+    @property
+    def by_label(self) -> List[CrfHead]:
+        """The head of each label, in the order of `labels`."""
+        return cast(List[CrfHead], list(self.chains))
+
+    @property
+    def decoder(self) -> ChainDecoder:
+        """The settings of all labels; set them by `set_decoder`."""
+        return self.joint.decoder
+
+    def set_decoder(self, decoder: ChainDecoder) -> None:
+        """Gives each chain the settings of its label."""
+        self.joint.decoder = decoder
+        for label, chain in zip(self.labels, self.by_label):
+            bias, thresholds = (
+                {name: value for name, value in values.items() if name == label}
+                for values in (decoder.decode_bias, decoder.entity_thresholds)
+            )
+            settings = bias, thresholds, decoder.decoding
+            own = ChainDecoder(chain.tags, self.joint.tag_encoding, *settings)
+            chain.set_decoder(own.to(decoder.bias.device))
+
+    def chains_of(self, emissions: torch.Tensor) -> Iterator[Tuple[CrfHead, torch.Tensor]]:
+        """Yields the head of each label and its emissions, (B, T, K), given (B, T, N)."""
+        outside = emissions.new_zeros(*emissions.shape[:2], 1)
+        for chain, indices in zip(self.by_label, self.tag_indices):
+            yield chain, torch.cat([outside, emissions[:, :, indices[1:]]], dim=2)
+
+    def gold_of_chains(self, gold_tags: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """Returns the tags that chains may have, (B, T, C) int64, or (B, T, C, K) bool for sets.
+
+        The integers are tags of the chains, -1 where unknown. `gold_tags` are (B, T, N): 1 and 0 for
+        tags that a token has and has not, -1 for those that it may have, such as all tags of unknown
+        labels. If several tags of a label are 1, the token has one of them.
+        """
+        # (B, T, C, K - 1)
+        own = gold_tags[:, :, self.tag_indices[:, 1:]]
+        has, may_have = own == 1, own == -1
+        has_any, may_any = has.any(3), may_have.any(3)
+        is_known = has_any & (has.sum(3) == 1) | ~(has_any | may_any)
+        is_unknown = may_have.all(3) | ~mask.unsqueeze(2)
+        if bool((is_known | is_unknown).all()):
+            tags = torch.where(has_any, has.int().argmax(3) + 1, 0)
+            return torch.where(is_unknown, -1, tags)
+        inside = torch.where(has_any.unsqueeze(3), has, may_have)
+        return torch.cat([~has_any.unsqueeze(3), inside], dim=3)
+
+    def sequence_loss(
+        self, emissions: torch.Tensor, gold_tags: torch.Tensor, mask: torch.Tensor
+    ) -> torch.Tensor:
+        gold = self.gold_of_chains(gold_tags, mask)
+        losses = [
+            chain.sequence_loss(scores, own, mask)
+            for (chain, scores), own in zip(self.chains_of(emissions), gold.unbind(2))
+        ]
+        total = torch.stack(losses).sum(0)
+        return total / len(losses) if self.average_labels else total
+
+    def marginals(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """The probability of each tag in the chain of its label, (B, T, N); 1 for `O`."""
+        marginals = torch.ones_like(emissions)
+        for (chain, scores), indices in zip(self.chains_of(emissions), self.tag_indices):
+            marginals[:, :, indices[1:]] = chain.marginals(scores, mask)[:, :, 1:]
+        return marginals
+
+    def give(self, extras: Extras) -> None:
+        for label in extras.leak_labels:
+            check_is_label("leak_labels", label, self.labels, of="tagger")
+        for label, chain in zip(self.labels, self.by_label):
+            own = tuple(each for each in extras.leak_labels if each == label)
+            chain.give(extras._replace(leak_labels=own))
+
+    @torch.no_grad()
+    def predict(self, emissions: torch.Tensor, mask: torch.Tensor) -> Dict[str, torch.Tensor]:
+        """Returns the tensors of the chains' predictions, stacked to (B, T, C, ...).
+
+        `predicted_tags` are (B, T, C) int64, indices of the chain's own tags. See `ChainHead.predict`.
+        """
+        check_is_right_padded(mask, emissions)
+        outputs = [chain.predict(scores, mask) for chain, scores in self.chains_of(emissions)]
+        names = dict.fromkeys(name for output in outputs for name in output)
+        return {name: stacked([output.get(name) for output in outputs]) for name in names}
+
+    def measure(
+        self, predictions: Dict[str, torch.Tensor], gold_tags: torch.Tensor, mask: torch.Tensor
+    ) -> None:
+        """Adds a batch to the metrics, see `TagMetrics`, for which each chain is a sentence."""
+        rows = {"predicted_tags": self._tag_rows(predictions["predicted_tags"])}
+        if "entity_probabilities" in predictions:
+            rows["entity_probabilities"] = self._rows(predictions["entity_probabilities"])
+        self.joint.measure(rows, self._gold_rows(gold_tags, mask), self._rows(mask))
+
+    def get_metrics(self, reset: bool = False) -> Dict[str, float]:
+        return self.joint.get_metrics(reset)
+
+    def get_confusions(self) -> Dict[str, int]:
+        return self.joint.get_confusions()
+
+    def get_partial_metrics(self) -> Dict[str, float]:
+        return self.joint.get_partial_metrics()
+
+    def get_tables(self) -> List[str]:
+        return self.joint.get_tables()
+
+    def make_readable(
+        self, output: Dict[str, torch.Tensor], lengths: List[int]
+    ) -> Dict[str, List[Any]]:
+        """Returns what `ChainHead.make_readable` does, of all labels together.
+
+        A token's `tags` are joined by `|`; its `probabilities` are of all tags but `O`.
+        """
+        names = {name for chain in self.by_label for name in chain.output_names()}
+        tensors = {name: output.pop(name) for name in names & output.keys()}
+        of_chains = [
+            chain.make_readable({name: each[:, :, c] for name, each in tensors.items()}, lengths)
+            for c, chain in enumerate(self.by_label)
+        ]
+        # What some chains have, such as leaks, is that of these.
+        return {
+            name: list(map(merge, zip(*(each[name] for each in of_chains if name in each))))
+            for name, merge in MERGED.items()
+            if any(name in each for each in of_chains)
+        }
+
+    def as_rows(
+        self, emissions: torch.Tensor, gold_tags: torch.Tensor, mask: torch.Tensor
+    ) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Returns emissions, gold tags and mask of B * C rows for `joint`."""
+        wide = emissions.new_full((*emissions.shape[:2], *self._wide()), -torch.inf)
+        for c, (chain, scores) in enumerate(self.chains_of(emissions)):
+            wide[:, :, c, self.tag_indices[c]] = chain.chain_scores(scores).emissions
+        return self._rows(wide), self._gold_rows(gold_tags, mask), self._rows(mask)
+
+    def _wide(self) -> Tuple[int, int]:
+        return len(self.labels), len(self.joint.tags)
+
+    def _rows(self, values: torch.Tensor) -> torch.Tensor:
+        """Values (B, T, C, ...), or the same (B, T) for all labels, as rows (B * C, T, ...)."""
+        if values.dim() == 2:
+            values = values.unsqueeze(2).expand(-1, -1, len(self.labels))
+        return values.transpose(1, 2).flatten(0, 1)
+
+    def _tag_rows(self, tags: torch.Tensor) -> torch.Tensor:
+        """Tags of the chains, (B, T, C), -1 where unknown, as rows of tags among all, (B * C, T)."""
+        labels = torch.arange(len(self.labels), device=tags.device)
+        return self._rows(torch.where(tags < 0, -1, self.tag_indices[labels, tags.clamp(min=0)]))
+
+    def _gold_rows(self, gold_tags: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        gold = self.gold_of_chains(gold_tags, mask)
+        if gold.dim() == 3:
+            return self._tag_rows(gold)
+        wide = torch.zeros(*mask.shape, *self._wide(), dtype=torch.bool, device=gold.device)
+        return self._rows(wide.scatter(3, self.tag_indices.expand_as(gold), gold))
+
+
+class JointChain(ChainHead):
+    """The chains of all labels as one chain over all tags, for what works with any `ChainHead`.
+
+    A row of `LabelChainsHead.as_rows` makes the tags of all other labels impossible, so that under this
+    chain it has exactly the distribution of its own. It takes as long as a chain over all tags for each
+    label; training and prediction do not need it. It holds no parameters.
+    """
+
+    #: The head whose chains these are; in a list, because it holds this module, not the other way round.
+    heads: List[LabelChainsHead]
+
+    def chain_scores(self, emissions: torch.Tensor) -> ChainScores:
+        (head,) = self.heads
+        size = len(self.tags)
+        transitions = emissions.new_full((size, size), -torch.inf)
+        start, end = (emissions.new_full((size,), -torch.inf) for _ in range(2))
+        for chain, indices in zip(head.by_label, head.tag_indices):
+            own = chain.chain_scores(emissions[:, :, indices])
+            # Subtracting the same from the score of each path changes no probability. Of all paths of a
+            # length, this subtracts the score of `O O O`, so that `O` is the same in all chains.
+            transitions[indices.unsqueeze(1), indices] = own.transitions - own.transitions[0, 0]
+            start[indices], end[indices] = own.start - own.start[0], own.end - own.end[0]
+        return ChainScores(emissions, transitions, start, end)
+
+
+def _tags_by_label(tags: List[str], tag_encoding: Optional[str]) -> Dict[str, List[str]]:
+    """Returns `O` and the tags of each label, by label, sorted."""
+    if tag_encoding is None or "O" not in tags:
+        raise ConfigurationError(
+            f"`head` is label_chains, which needs tags that spell entities, and `O`; got "
+            f"{', '.join(tags)}; set `label_chains` of the dataset reader, or use another head"
+        )
+    of_labels: Dict[str, List[str]] = {}
+    for tag in tags:
+        label = split_tag(tag, tag_encoding)[1]
+        if label is not None:
+            of_labels.setdefault(label or "_", ["O"]).append(tag)
+    if len({len(own) for own in of_labels.values()}) != 1:
+        raise ConfigurationError(
+            f"`head` is label_chains, which needs all tags of each label; got {', '.join(tags)}; "
+            f"complete them by `tagger.spans.complete_tags`"
+        )
+    return dict(sorted(of_labels.items()))
+
+
+def _check_names(weighting: Optional[Lazy[TagWeighting]], known: List[str]) -> None:
+    """Refuses numbers for labels or tags that no chain has."""
+    params = {} if weighting is None else weighting._params.as_dict(quiet=True)
+    for argument in _BY_LABEL:
+        numbers = params.get(argument)
+        for name in numbers if isinstance(numbers, dict) else ():
+            check_is_label(argument, name, known)
+
+
+def _weighting_of(
+    label: str,
+    weighting: Optional[Lazy[TagWeighting]],
+    tags: List[str],
+    vocab: Vocabulary,
+    namespace: str,
+) -> Optional[TagWeighting]:
+    """Builds the weighting of a label's chain, with those of the numbers by label that concern it."""
+    if weighting is None:
+        return None
+    params = {**weighting._params.as_dict(quiet=True), "label_namespace": namespace}
+    for argument in _BY_LABEL:
+        if isinstance(params.get(argument), dict):
+            numbers = params[argument].items()
+            params[argument] = {name: value for name, value in numbers if name in (label, *tags)}
+    return Lazy(TagWeighting, Params(params)).construct(vocab=vocab)
