@@ -1,6 +1,6 @@
-"""Runs commands of `allennlp` as a shell does, and says how they end.
+"""Runs `allennlp` commands as a shell would and reports how they end.
 
-With the fixture `warm_python` their processes start warm.
+With the fixture `warm_python`, their processes start with the libraries already loaded.
 """
 
 import hashlib
@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import List, NamedTuple
 
-#: Environment variables that change what the commands say.
+#: Environment variables that change the commands' messages.
 SETTINGS = ("ALLENNLP_LOG_LEVEL", "ALLENNLP_DEBUG", "TAGGER_TRUST_ARCHIVES")
 
 
@@ -30,24 +30,24 @@ class Outcome(NamedTuple):
 
     @property
     def last_line(self):
-        """The last line of an error; that of standard output if there is none."""
+        """The last line of standard error, or of standard output if there were no errors."""
         lines = [line for line in (self.errors if self.status else self.output) if line.strip()]
         return lines[-1] if lines else ""
 
     @property
     def has_traceback(self):
-        """Whether a traceback is printed, which no user's mistake should lead to."""
+        """Whether a traceback was printed. A user's mistake should never lead to one."""
         return any(line.startswith("Traceback") for line in self.output + self.errors)
 
 
 class RunningCommand:
-    """A command of `allennlp` that has been started.
+    """An `allennlp` command that has been started.
 
     Args:
-        arguments: What follows `allennlp` on the command line.
-        folder: The current folder of the command.
-        text: What it reads from standard input.
-        program: What stands in place of `allennlp`; None for the one beside `sys.executable`.
+        arguments: The arguments of `allennlp`.
+        folder: The working directory.
+        text: The standard input.
+        program: The program to run instead of the `allennlp` beside `sys.executable`.
     """
 
     def __init__(self, arguments, folder, text=b"", program=None):
@@ -61,12 +61,12 @@ class RunningCommand:
             stderr=subprocess.PIPE,
         )
         reader = ThreadPoolExecutor(max_workers=1)
-        # Done when nobody has the streams any more: a warm process behind this one has ended too.
+        # Finishes once the streams are closed, so a warm process behind this one has ended too.
         self._streams = reader.submit(self._process.communicate, text)
         reader.shutdown(wait=False)
 
     def send(self, number):
-        """Sends a signal; does nothing if the command has ended."""
+        """Sends a signal unless the command has ended."""
         self._process.send_signal(number)
 
     def has_ended(self):
@@ -74,8 +74,8 @@ class RunningCommand:
         return self._streams.done()
 
     def wait(self):
-        """Waits for the end of the command."""
-        # A carriage return draws a progress bar anew.
+        """Waits until the command ends and returns its `Outcome`."""
+        # A carriage return redraws a progress bar.
         lines = [
             stream.decode(errors="replace").replace("\r", "\n").split("\n")
             for stream in self._streams.result()
@@ -84,12 +84,12 @@ class RunningCommand:
 
 
 def run_command(arguments, folder, text=b"", program=None):
-    """Runs a command to its end; the arguments are those of `RunningCommand`."""
+    """Runs a command to its end. Takes the arguments of `RunningCommand`."""
     return RunningCommand(arguments, folder, text, program).wait()
 
 
 def digests(folder):
-    """The digests of all files of a folder and the folders in it, by name."""
+    """The digests of all files below a folder, by name."""
     return {
         str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(folder.rglob("*"))

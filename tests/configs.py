@@ -1,4 +1,4 @@
-"""Builds models from configs, without the files that the configs name."""
+"""Builds models from configs without the files that the configs name."""
 
 import json
 
@@ -12,14 +12,14 @@ LABELS = ("PER", "ORG", "LOC", "MISC")
 
 
 def build_model(params, folder):
-    """Builds a config's reader and its model, for a small vocabulary.
+    """Builds the reader and the model of a config for a small vocabulary.
 
-    Vectors, lists and transformer are small ones that are written to the folder. Classes with these
-    names need no others than the tags in BIOUL of `LABELS`.
+    Small vectors, lists and transformers are written to the folder in place of the real ones. The
+    vocabulary has the BIOUL tags of `LABELS`.
     """
     text = json.dumps(params.as_dict(quiet=True))
     if TRANSFORMER in text:
-        # As many layers as the real one has, because configs name some.
+        # As many layers as the real one, because configs refer to layers by number.
         save_small_transformer(folder, num_layers=6)
     params = Params(json.loads(text.replace(TRANSFORMER, str(folder))))
     DatasetReader.from_params(params["dataset_reader"])
@@ -41,7 +41,7 @@ WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a")
 
 
 def save_small_transformer(folder, words=WORDS, size=2, num_layers=2, **settings):
-    """Writes a transformer with random weights, and its tokenizer."""
+    """Writes a transformer with random weights and its tokenizer."""
     (folder / "vocab.txt").write_text("\n".join(words))
     BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
     sizes = {"hidden_size": size, "num_attention_heads": 2, "num_hidden_layers": num_layers}

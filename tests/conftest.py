@@ -1,7 +1,7 @@
-"""Fixtures for all tests.
+"""Fixtures shared by all tests.
 
-Files are tested side by side: each process has one thread, and what takes long is done once for all.
-The process that hands out the tests reads this file too, so it imports libraries where they are needed.
+Test files run in parallel processes with one thread each, which share the results of slow fixtures.
+The process that distributes the tests reads this file too, so libraries are imported inside functions.
 """
 
 import copy
@@ -24,12 +24,12 @@ from tests.warm_python import WarmPython
 ROOT = Path(__file__).parent.parent
 CONFIGS = ROOT / "training_config"
 SYSTEM_TESTS = ROOT / "tests" / "system"
-#: The variable with the executable that starts warm, where several processes run tests.
+#: Environment variable with the path of the warm executable when several processes run tests.
 WARM = "TAGGER_TESTS_WARM_PYTHON"
 
 
 def has_gpu():
-    # PyTorch knows, but takes seconds to import.
+    # PyTorch would know, but takes seconds to import.
     if not any(Path(driver).exists() for driver in ("/proc/driver/nvidia", "/dev/dxg")):
         return False
     import torch
@@ -37,12 +37,12 @@ def has_gpu():
     return torch.cuda.is_available()
 
 
-# Libraries read these when they are imported, which the conftest of a folder below may do before
-# `pytest_configure` is called. A thread that waits must not spin.
+# Libraries read these on import, and the conftest of a subfolder may import them before
+# `pytest_configure` is called. Waiting threads must not spin.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 if not has_gpu():
-    # Triton kernels are interpreted.
+    # Without a GPU, Triton interprets its kernels.
     os.environ.setdefault("TRITON_INTERPRET", "1")
 
 
@@ -52,7 +52,7 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    # Imports are a fifth faster without it.
+    # Imports are 20 % faster without garbage collection.
     gc.disable()
     if "PYTEST_XDIST_WORKER" in os.environ:
         _share_compiled_kernels(Path(config.option.basetemp).parent)
@@ -64,19 +64,19 @@ def pytest_configure(config):
         python = WarmPython(Path(folder.name))
         config.add_cleanup(folder.cleanup)
         config.add_cleanup(python.close)
-        # The processes that run tests inherit it.
+        # The worker processes inherit it.
         os.environ[WARM] = str(python.executable)
 
 
 def _share_compiled_kernels(folder):
-    """Lets one process compile a kernel while the others wait at a lock in `folder`, to load it."""
+    """Lets one process compile a kernel while the others wait for its lock in `folder`, then load it."""
     from numba.core.dispatcher import Dispatcher
 
     compile_kernel, compiling = Dispatcher.compile, []
 
     def compile_once(dispatcher, signature):
         function = dispatcher.py_func
-        # Those that it calls are compiled meanwhile.
+        # The kernels that it calls are compiled under the same lock.
         if compiling or not function.__module__.startswith("tagger."):
             return compile_kernel(dispatcher, signature)
         compiling.append(function)
@@ -90,7 +90,7 @@ def _share_compiled_kernels(folder):
 
 
 def pytest_ignore_collect(collection_path, config):
-    """Leaves the system tests out, which take long, unless the command line names their folder."""
+    """Skips the slow system tests unless the command line names their folder."""
     if collection_path != SYSTEM_TESTS:
         return None
     named = [Path(arg.partition("::")[0]).resolve() for arg in config.args]
@@ -98,7 +98,7 @@ def pytest_ignore_collect(collection_path, config):
 
 
 def pytest_collection_finish():
-    # What is imported by now is no garbage.
+    # The collector can ignore everything imported so far.
     gc.freeze()
     gc.enable()
 
@@ -112,7 +112,7 @@ def _same_draws_in_every_test():
 
 @pytest.fixture(autouse=True)
 def _no_open_log_files():
-    """Closes what training logs to, which AllenNLP leaves open."""
+    """Closes the log files that AllenNLP leaves open after training."""
     yield
     root = logging.getLogger()
     for handler in list(root.handlers):
@@ -123,7 +123,7 @@ def _no_open_log_files():
 
 @pytest.fixture(params=[1, 2, 5])
 def num_threads(request):
-    """How many threads PyTorch may use."""
+    """Sets the number of PyTorch threads."""
     import torch
 
     before = torch.get_num_threads()
@@ -134,7 +134,7 @@ def num_threads(request):
 
 @pytest.fixture
 def in_forked_process():
-    """Calls a function without arguments in a process forked from this one; gives its result."""
+    """Calls a function without arguments in a forked process and returns its result."""
     if "fork" not in multiprocessing.get_all_start_methods():
         pytest.skip("needs fork")
 
@@ -143,10 +143,10 @@ def in_forked_process():
         context = multiprocessing.get_context("fork")
         process = context.Process(target=lambda: sending.send(function()))
         with warnings.catch_warnings():
-            # Newer Pythons warn of forking where there are threads, which is what is tested.
+            # Newer Python versions warn about forking with threads, which is what these tests do.
             warnings.filterwarnings("ignore", ".*use of fork", DeprecationWarning)
             process.start()
-        # So that the end of the process is the end of the pipe.
+        # Close our copy, so that the pipe ends when the child does.
         sending.close()
         try:
             assert receiving.poll(60), "the forked process does not answer"
@@ -160,14 +160,14 @@ def in_forked_process():
 
 @pytest.fixture(scope="session")
 def shared_folder(tmp_path_factory):
-    """A folder that the processes of this test run share."""
+    """A folder shared by all processes of this test run."""
     folder = tmp_path_factory.getbasetemp()
     return folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
 
 
 @pytest.fixture(scope="session")
 def warm_executable(tmp_path_factory):
-    """Starts as `sys.executable` does, but with the libraries loaded. It interprets no kernels."""
+    """Like `sys.executable`, but with the libraries loaded and without Triton's interpreter."""
     if WARM in os.environ:
         yield os.environ[WARM]
         return
@@ -178,7 +178,7 @@ def warm_executable(tmp_path_factory):
 
 @pytest.fixture
 def warm_python(warm_executable, monkeypatch):
-    """Lets `sys.executable` and the processes of `multiprocessing` start so."""
+    """Replaces `sys.executable`, also for `multiprocessing`, with the warm executable."""
     before = multiprocessing.spawn.get_executable()
     monkeypatch.setattr(sys, "executable", warm_executable)
     monkeypatch.delenv("TRITON_INTERPRET", raising=False)
@@ -194,7 +194,7 @@ class Outcome(NamedTuple):
 
 @pytest.fixture
 def run_fresh(warm_python, tmp_path):
-    """Runs code in a process that has not imported AllenNLP yet, in an empty folder."""
+    """Runs code in an empty folder, in a process that has not imported AllenNLP yet."""
 
     def run(code):
         command = [sys.executable, "-c", code]
@@ -207,7 +207,7 @@ def run_fresh(warm_python, tmp_path):
 
 @pytest.fixture
 def succeed_fresh(run_fresh):
-    """Runs code so, which must succeed; gives its output."""
+    """Like `run_fresh`, but asserts success and returns the output."""
 
     def run(code):
         outcome = run_fresh(code)
@@ -219,7 +219,7 @@ def succeed_fresh(run_fresh):
 
 @pytest.fixture
 def at_root(monkeypatch):
-    """Runs the test in the project's root, from where shipped configs name their files."""
+    """Runs the test in the project's root, to which the paths in shipped configs are relative."""
     monkeypatch.chdir(ROOT)
 
 
@@ -232,10 +232,10 @@ def _plugins():
 
 @pytest.fixture
 def allennlp(_plugins, monkeypatch):
-    """Runs a command of `allennlp` in this process."""
+    """Runs an `allennlp` command in this process."""
     from allennlp import commands
 
-    # It takes seconds each time.
+    # Importing the plugins takes seconds each time.
     monkeypatch.setattr(commands, "import_plugins", lambda: None)
 
     def run(*arguments):
@@ -247,7 +247,7 @@ def allennlp(_plugins, monkeypatch):
 
 @pytest.fixture(scope="session")
 def train_once(shared_folder):
-    """Gives the folder of a training run, which one process trains for all."""
+    """Returns the folder of a training run. One process trains it for all."""
     from allennlp.commands.train import train_model
     from allennlp.common import Params
 
@@ -264,25 +264,25 @@ def train_once(shared_folder):
 
 @pytest.fixture(scope="session")
 def trained(train_once):
-    """The folder of a training run of the toy config."""
+    """The folder of a run of the toy config."""
     return train_once("toy", "toy_bilstm_crf.jsonnet")
 
 
 @pytest.fixture
 def good(trained):
-    """The archive of that run."""
+    """The archive of the toy run."""
     return trained / "model.tar.gz"
 
 
 @pytest.fixture
 def baited(tmp_path, monkeypatch):
-    """The current folder, with modules and files that hostile configs name."""
+    """The current folder, with modules and files that hostile configs refer to."""
     from tests.system.archives import place_bait
 
     path = tmp_path / "current"
     path.mkdir()
     monkeypatch.chdir(path)
-    # The command `allennlp` puts the current folder there.
+    # As the command `allennlp` does with the current folder.
     monkeypatch.syspath_prepend(str(path))
     place_bait(path)
     return path
@@ -290,7 +290,7 @@ def baited(tmp_path, monkeypatch):
 
 @pytest.fixture
 def changed(good, tmp_path):
-    """Writes an archive that differs from the good one: what `write_archive` takes."""
+    """Writes a changed copy of the good archive; takes the arguments of `write_archive`."""
     from tests.system.archives import write_archive
 
     def write(*arguments, **keywords):
@@ -304,7 +304,7 @@ def changed(good, tmp_path):
 
 @pytest.fixture(scope="session")
 def trained_on_documents(shared_folder):
-    """The folder of a run on documents, one sentence of which tells what a name is in the other."""
+    """The folder of a run on documents in which one sentence reveals a name's label in the other."""
     from allennlp.commands.train import train_model
 
     from tests.documents import documents_config
@@ -326,13 +326,13 @@ def _archive(trained):
 
 @pytest.fixture
 def archive(_archive):
-    """The model of that run, loaded; each test has a copy of its own."""
+    """The loaded model of the toy run. Each test has its own copy."""
     return copy.deepcopy(_archive)
 
 
 @pytest.fixture(scope="module")
 def s3():
-    """An S3 of our own, with a bucket."""
+    """A local S3 server with a bucket."""
     import fsspec
     from moto.server import ThreadedMotoServer
 
@@ -343,11 +343,11 @@ def s3():
             environment.setenv(name, "any")
         environment.setenv("AWS_DEFAULT_REGION", "us-east-1")
         environment.setenv("AWS_ENDPOINT_URL", "http://{}:{}".format(*server.get_host_and_port()))
-        # One that knows the server of another module's tests may be there.
+        # A cached file system may still point to the server of another test module.
         fsspec.get_filesystem_class("s3").clear_instance_cache()
         store = fsspec.filesystem("s3")
         store.mkdir("bucket")
         yield "s3://bucket"
-        # The servers of a process share what they hold.
+        # All servers of a process share their contents.
         store.rm("bucket", recursive=True)
     server.stop()

@@ -1,4 +1,4 @@
-"""A small corpus of documents in which a sentence alone does not tell what a name is."""
+"""A small corpus in which the label of a name depends on another sentence of its document."""
 
 import json
 
@@ -10,9 +10,9 @@ NAMES = ["Lima", "Chester", "Florence", "Austin", "Paris", "Sydney", "Devon", "L
 
 
 def document(name, label):
-    """`Lima :` has the label that the other sentence tells."""
+    """A document in which the label of NAME in `NAME :` is revealed by the other sentence."""
     told = f"{name} B-PER\nsaid O\nyes O" if label == "PER" else f"in O\n{name} B-LOC\nrained O"
-    # Documents differ in length.
+    # The documents have different lengths.
     sentences = [f"{name} B-{label}\n: O", told, *(["yes O"] if label == "LOC" else [])]
     return "-DOCSTART- O\n\n" + "".join(f"{sentence}\n\n" for sentence in sentences)
 
@@ -22,7 +22,7 @@ def text_of_documents():
 
 
 def documents_config(folder, contexts=("same_words",), num_epochs=25, **reader):
-    """A config that trains on that corpus within seconds."""
+    """A config that trains on this corpus within seconds."""
     path = folder / "documents.txt"
     path.write_text(text_of_documents())
     config = Params.from_file(CONFIGS / "toy_bilstm_crf.jsonnet").as_dict(quiet=True)

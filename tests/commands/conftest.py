@@ -9,7 +9,7 @@ from tests.allennlp_command import SETTINGS, Outcome
 
 @pytest.fixture
 def run_here(allennlp, monkeypatch, capsys):
-    """Runs a command as `run_command` does, but in this process."""
+    """Like `run_command`, but in this process."""
     for name in SETTINGS:
         monkeypatch.delenv(name, raising=False)
 
@@ -36,7 +36,7 @@ class Killed(BaseException):
 
 @pytest.fixture
 def killed_in_window(predictor, monkeypatch):
-    """Predicts a file with a predictor that dies when it comes to a window, counted from 1."""
+    """Predicts a file with a predictor that dies in the given window, counted from 1."""
 
     def kill(number, *arguments, **options):
         predict, calls = predictor.predict_batch_json, []

@@ -1,4 +1,4 @@
-"""What `train` says of a damaged record of a run, and of a full disk."""
+"""What `train` reports when the files of a run are damaged or the disk is full."""
 
 import shutil
 import sys
@@ -9,7 +9,7 @@ import torch
 from tests.allennlp_command import run_command
 from tests.conftest import ROOT
 
-#: `allennlp` where no file may grow beyond 20 kB, as on a full disk.
+#: Runs `allennlp` with a limit of 20 kB on every file, which acts like a full disk.
 ALLENNLP_ON_A_FULL_DISK = (
     "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)); "
     "from allennlp.__main__ import run; sys.argv[0] = 'allennlp'; run()"
@@ -26,7 +26,7 @@ def other(path):
 
 @pytest.fixture
 def killed(trained, tmp_path):
-    """The folder of a run that was killed before it wrote its metrics."""
+    """The folder of a run killed before it wrote its metrics."""
     folder = tmp_path / "run"
     shutil.copytree(trained, folder)
     for name in ("metrics.json", "model.tar.gz"):
@@ -43,7 +43,7 @@ def killed(trained, tmp_path):
         ("config.json", halved, "config.json"),
     ],
 )
-def test_a_damaged_record_of_a_run_ends_with_one_line(name, damage, said, killed, run_here):
+def test_a_damaged_file_of_a_run_is_a_one_line_error(name, damage, said, killed, run_here):
     damage(next(killed.glob(name)))
     recover = ["train", str(killed / "config.json"), "-s", str(killed), "--recover"]
     outcome = run_here(recover, ROOT)
@@ -54,7 +54,7 @@ def test_a_damaged_record_of_a_run_ends_with_one_line(name, damage, said, killed
 
 
 @pytest.mark.usefixtures("warm_python")
-def test_a_full_disk_ends_with_one_line_and_the_run_can_go_on(tmp_path, run_here):
+def test_a_full_disk_is_a_one_line_error_and_the_run_can_be_resumed(tmp_path, run_here):
     toy, folder = str(ROOT / "training_config/toy_bilstm_crf.jsonnet"), tmp_path / "run"
     train = ["train", toy, "-s", str(folder), "-o", '{"trainer.num_epochs": 1}']
     full = [sys.executable, "-c", ALLENNLP_ON_A_FULL_DISK]

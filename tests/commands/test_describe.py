@@ -1,4 +1,4 @@
-"""Help texts, the command `describe`, and the reference that it prints."""
+"""Help texts and the command `describe`."""
 
 import argparse
 
@@ -28,7 +28,7 @@ def test_help_texts_are_at_most_75_columns_wide(allennlp, monkeypatch):
 @pytest.mark.parametrize(
     "described", [*components(), *map(template, TEMPLATES)], ids=lambda each: each.path
 )
-def test_every_component_and_every_key_of_ours_has_a_meaning(described):
+def test_all_our_components_and_their_keys_are_described(described):
     assert described.description
     assert [key.name for key in described.keys if not key.meaning] == []
 
@@ -36,22 +36,22 @@ def test_every_component_and_every_key_of_ours_has_a_meaning(described):
 @pytest.mark.parametrize(
     ("name", "shown"),
     [
-        # Its own key, and one of a base class.
+        # A key of the class itself and one of a base class.
         ("marginal", "\ngamma: float = 0.0\n    "),
         ("marginal", "\nlabel_weights: Optional[Dict[str, float]] = None\n    Weights by label"),
-        # A required key, and a key that a method of the class takes.
+        # A required key and a key that belongs to a method of the class.
         ("word_vectors", "\nembedding_dim: int\n    "),
         ("sequence_tagger", "\nhead: Lazy[TaggingHead] = 'crf'\n"),
         ("template.libsonnet", "\nhidden_size: a whole number from 1 to 65536 = 256\n    The size"),
         ("transformer.libsonnet", "\nsource_encoding: one of "),
-        # A component of AllenNLP, whose docstring has another style.
+        # An AllenNLP component with another docstring style.
         ("bag_of_embeddings", "\naveraged: bool = False\n    If `True`, "),
         # Components of several kinds.
         ("lexicon", "(TokenEmbedder)"),
         ("lexicon", "(TokenIndexer)"),
     ],
 )
-def test_a_key_has_its_type_its_default_and_its_meaning(name, shown):
+def test_a_key_is_shown_with_type_default_and_description(name, shown):
     assert shown in describe(name)
 
 
@@ -62,7 +62,7 @@ def test_without_a_name_all_kinds_are_listed():
     assert listed[-1] == "template: template.libsonnet, transformer.libsonnet"
 
 
-def test_an_unknown_name_is_refused_with_the_closest(allennlp, capsys):
+def test_an_unknown_name_is_refused_with_the_closest_match(allennlp, capsys):
     with pytest.raises(ConfigurationError, match="`crff` is no component.*did you mean `crf`"):
         describe("crff")
     allennlp("describe", "crf")

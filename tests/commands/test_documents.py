@@ -1,4 +1,4 @@
-"""Commands on taggers of documents."""
+"""Commands run on document taggers."""
 
 import json
 from pathlib import Path
@@ -37,14 +37,16 @@ def spans_of(output, encoding="BIOUL"):
     return spans
 
 
-def test_predict_file_keeps_the_documents_of_a_column_file_and_takes_lines(archive, data, tmp_path):
+def test_predict_file_keeps_the_documents_of_a_column_file_and_accepts_lines(
+    archive, data, tmp_path
+):
     predictor = Predictor.from_archive(archive)
     predict_file(predictor, data, tmp_path / "out.jsonl", window=5, use_dataset_reader=True)
     lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     instances = list(archive.validation_dataset_reader.read(data))
     assert [line["tokens"] for line in lines] == [i["metadata"]["words"] for i in instances]
     assert lines[0]["sentences"] == [[0, 1], [2, 4]]
-    # The first two documents share a name, which is a person in one and a place in the other.
+    # The first two documents share a name: a person in one, a place in the other.
     assert [[entity["label"] for entity in line["entities"]] for line in lines[:2]] == [
         ["PER", "PER"],
         ["LOC", "LOC"],
@@ -70,9 +72,9 @@ def test_decoding_is_tuned_on_the_sentences_of_documents(archive, data, trained_
     assert sum(each.sum() for each in right) / 88 > 0.95
 
 
-def test_a_report_judges_the_sentences_of_documents(archive, data, tmp_path):
+def test_a_report_evaluates_the_sentences_of_documents(archive, data, tmp_path):
     reader, wrong = archive.validation_dataset_reader, tmp_path / "wrong.txt"
-    # The second sentence of the first document has another label than the model finds.
+    # In the second sentence of the first document, the gold label differs from the prediction.
     text = Path(data).read_text(encoding="utf-8")
     wrong.write_text(text.replace("Lima B-PER\nsaid", "Lima B-LOC\nsaid", 1), encoding="utf-8")
     archive.model.eval()
@@ -92,7 +94,7 @@ def test_a_report_judges_the_sentences_of_documents(archive, data, tmp_path):
     assert gold.probability + predicted.probability <= 1 + 1e-6
 
 
-def test_span_probabilities_are_those_of_predictions(archive, data):
+def test_span_probabilities_match_the_predictions(archive, data):
     instances = list(archive.validation_dataset_reader.read(data))
     archive.model.eval()
     outputs = archive.model.forward_on_instances(instances)

@@ -1,4 +1,4 @@
-"""What the command `allennlp` says, and how it ends."""
+"""The messages and exit statuses of `allennlp`."""
 
 import json
 import logging
@@ -42,9 +42,7 @@ def evaluate(run_here, trained):
         ("x y --include-package nothing", "`--include-package` names `nothing`, which is neither"),
     ],
 )  # fmt: skip
-def test_an_error_that_users_can_mend_is_one_line(
-    arguments, message, run_here, trained, tmp_path, monkeypatch
-):
+def test_a_user_error_is_one_line(arguments, message, run_here, trained, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "bad.txt").write_text("word O\nword XX\n")
     (tmp_path / "needy").mkdir()
@@ -57,7 +55,7 @@ def test_an_error_that_users_can_mend_is_one_line(
     assert not outcome.has_traceback
 
 
-def test_the_terminal_obeys_no_words_of_data(evaluate, tmp_path, capsys):
+def test_control_characters_in_data_do_not_reach_the_terminal(evaluate, tmp_path, capsys):
     (tmp_path / "bad.txt").write_text("word \x1b[2J\n")
     line = evaluate(tmp_path / "bad.txt").last_line
     assert line.isprintable()
@@ -71,11 +69,11 @@ def test_the_terminal_obeys_no_words_of_data(evaluate, tmp_path, capsys):
     assert capsys.readouterr().out == "PER\\x1b[2J\ta\nb\\u202e \\ud800\n"
 
 
-def test_an_error_of_a_program_keeps_its_traceback(evaluate, monkeypatch):
+def test_a_bug_keeps_its_traceback(evaluate, monkeypatch):
     def broken(*args, **kwargs):
         raise ValueError("a bug")
 
-    # Code that calls `main` gets the exceptions.
+    # Python code that calls `main` receives the exception itself.
     monkeypatch.setattr(sys, "argv", ["allennlp", "evaluate", "no/such.tar.gz", "x"])
     with pytest.raises(FileNotFoundError):
         allennlp.commands.main(None)
@@ -85,14 +83,14 @@ def test_an_error_of_a_program_keeps_its_traceback(evaluate, monkeypatch):
 
 
 @pytest.mark.parametrize("level", [None, "WARNING", "INFO"])
-def test_the_scores_are_the_last_that_evaluate_prints(level, evaluate, monkeypatch, caplog):
+def test_evaluate_prints_the_scores_last(level, evaluate, monkeypatch, caplog):
     if level:
         monkeypatch.setenv("ALLENNLP_LOG_LEVEL", level)
     lines = evaluate(TEST).output[:-1]
     assert lines[-1].startswith("calibration error")
     (start,) = (i for i, line in enumerate(lines) if line.startswith("spans    precision"))
     assert all(not line.endswith("Finished evaluating.") for line in lines[start:])
-    # After a command results are only logged.
+    # After the command, results are only logged.
     assert console._last_texts == []
     caplog.clear()
     with caplog.at_level(logging.INFO):
@@ -111,9 +109,7 @@ def test_a_title_is_shown_once(monkeypatch):
 
 
 @pytest.mark.slow
-def test_predictions_of_evaluate_are_one_a_line_in_the_order_of_the_file_if_asked_to(
-    evaluate, tmp_path
-):
+def test_evaluate_can_write_one_prediction_per_line_in_file_order(evaluate, tmp_path):
     output, loader = tmp_path / "predictions.jsonl", "validation_data_loader"
     overrides = json.dumps({f"{loader}.sort_by_length": False, f"{loader}.batch_size": 4})
     evaluate(TEST, "--predictions-output-file", output, "-o", overrides)
@@ -125,7 +121,7 @@ def test_predictions_of_evaluate_are_one_a_line_in_the_order_of_the_file_if_aske
     ]
 
 
-def test_an_epoch_is_one_line(caplog):
+def test_an_epoch_is_logged_in_one_line(caplog):
     metrics = {"epoch": 1, "training_loss": 2.0, "validation_loss": 1.5, "best_epoch": 0}
     metrics["validation_f1-measure-overall"] = 0.5
 
@@ -139,7 +135,7 @@ def test_an_epoch_is_one_line(caplog):
 
 
 @pytest.mark.parametrize(("level", "is_shown"), [(None, False), ("INFO", True)])
-def test_the_console_shows_what_is_worth_reading(level, is_shown, monkeypatch, capsys):
+def test_the_console_hides_routine_logs(level, is_shown, monkeypatch, capsys):
     monkeypatch.delenv("ALLENNLP_LOG_LEVEL", raising=False)
     if level:
         monkeypatch.setenv("ALLENNLP_LOG_LEVEL", level)
@@ -154,9 +150,9 @@ def test_the_console_shows_what_is_worth_reading(level, is_shown, monkeypatch, c
     assert "INFO of tagger.x" in shown
 
 
-def test_bars_are_drawn_on_terminals_alone_and_name_the_epoch(monkeypatch, capsys, caplog):
+def test_progress_bars_appear_only_on_terminals_and_name_the_epoch(monkeypatch, capsys, caplog):
     monkeypatch.setattr(console, "_activity", "epoch 2 of 5, training")
-    # A training before may have left its log file there.
+    # An earlier training may have left its log handler there.
     tqdm_logger = logging.getLogger("tqdm")
     monkeypatch.setattr(tqdm_logger, "handlers", [])
     with caplog.at_level(logging.INFO, "tqdm"):
@@ -172,7 +168,9 @@ def test_bars_are_drawn_on_terminals_alone_and_name_the_epoch(monkeypatch, capsy
     assert "epoch 2 of 5, training, loss: 1.5" in capsys.readouterr().err
 
 
-def test_what_users_have_asked_for_is_no_warning(archive, monkeypatch, capsys, caplog, tmp_path):
+def test_settings_chosen_by_the_user_cause_no_warning(
+    archive, monkeypatch, capsys, caplog, tmp_path
+):
     monkeypatch.delenv("ALLENNLP_LOG_LEVEL", raising=False)
     handler = logging.StreamHandler(sys.stderr)
     console.quieten([handler])
@@ -190,7 +188,7 @@ def test_what_users_have_asked_for_is_no_warning(archive, monkeypatch, capsys, c
     assert "patience" not in capsys.readouterr().err
 
 
-def test_a_loss_without_a_part_for_each_instance_is_no_warning(archive, caplog):
+def test_a_loss_not_split_by_instance_causes_no_warning(archive, caplog):
     reader = archive.validation_dataset_reader
     instances = list(reader.read(TEST))[:2]
     for instance in instances:

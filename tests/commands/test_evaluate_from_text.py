@@ -31,7 +31,7 @@ def test_evaluate_compares_entities_by_characters(allennlp, trained, tmp_path, c
 
 @pytest.mark.usefixtures("at_root")
 @pytest.mark.parametrize("is_worse", [False, True])
-def test_training_keeps_what_text_costs_and_says_it(
+def test_training_saves_f1_on_raw_text_and_warns_if_it_is_lower(
     is_worse, allennlp, trained, tmp_path, monkeypatch, caplog
 ):
     caplog.set_level(logging.WARNING)

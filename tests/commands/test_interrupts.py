@@ -1,4 +1,4 @@
-"""What is killed or interrupted ends as if unbroken; `tests/system` tries more moments and taggers."""
+"""Killed commands, when repeated, give the same result; `tests/system` tries more cases."""
 
 import shutil
 
@@ -22,7 +22,7 @@ TRAIN = ["train", str(ROOT / "training_config/toy_bilstm_crf.jsonnet")]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("index", [0, 1])
-def test_training_goes_on_as_if_unbroken(index, warm_python, trained, tmp_path):
+def test_a_killed_training_resumes_with_the_same_result(index, warm_python, trained, tmp_path):
     shutil.copytree(ROOT / "data/toy", tmp_path / "data/toy")
     shutil.copytree(trained, tmp_path / "unbroken")
     moment, number = moments_of_training(NUM_EPOCHS)[index], SIGNALS[index]
@@ -30,7 +30,7 @@ def test_training_goes_on_as_if_unbroken(index, warm_python, trained, tmp_path):
 
 
 @pytest.mark.slow
-def test_predict_file_goes_on_as_if_unbroken(warm_python, trained, tmp_path):
+def test_a_killed_predict_file_resumes_with_the_same_output(warm_python, trained, tmp_path):
     (tmp_path / "texts.txt").write_text(lines_of_texts(600))
     predict = ["predict-file", str(trained / "model.tar.gz"), "texts.txt", "--window", "128"]
     assert run_command([*predict, "-o", "unbroken.jsonl"], tmp_path).status == 0

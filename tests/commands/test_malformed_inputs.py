@@ -1,11 +1,11 @@
-"""Malformed inputs end in one line; `tests/system` tries more of them."""
+"""Malformed inputs give one-line errors; `tests/system` tries more of them."""
 
 import pytest
 
 from tests.system.malformed_case import prepare, problems_of
 from tests.system.malformed_inputs import CASES
 
-#: The command and the title of cases that end before much is computed.
+#: Command and title of the cases that fail early.
 CHEAP = [
     ("train", "config that is a folder"),
     ("train", "typo in a setting"),
@@ -52,7 +52,7 @@ def prepared(trained, tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", CHEAP, ids=" ".join)
-def test_a_mistake_ends_in_one_line(name, prepared, tmp_path, run_here):
+def test_a_malformed_input_is_a_one_line_error(name, prepared, tmp_path, run_here):
     assert problems_of(BY_NAME[name], prepared, tmp_path / "case", run_here) == []
 
 

@@ -1,4 +1,4 @@
-"""No command writes to an input, or to what cannot be written; the check comes first."""
+"""Commands refuse outputs that are inputs or cannot be written, before doing any work."""
 
 import re
 import shutil
@@ -9,7 +9,7 @@ import pytest
 from tests.allennlp_command import digests
 from tests.conftest import ROOT
 
-#: Commands that would write to an input, `LINK`; there is no archive, so that nothing is loaded.
+#: Commands that would overwrite an input, `LINK`. The archive does not exist, so nothing is loaded.
 WRITING = {
     "predict-file": "none.tar.gz mine.txt -o {mine} --force",
     "predict-file, file": "none.tar.gz mine.txt -o file://{mine} --force",
@@ -40,7 +40,7 @@ WRITING = {
 
 
 @pytest.mark.parametrize("name", WRITING)
-def test_no_command_writes_to_an_input(name, run_here, tmp_path):
+def test_no_command_overwrites_an_input(name, run_here, tmp_path):
     text = "".join((ROOT / "data/toy/dev.txt").read_text().splitlines(keepends=True)[:40])
     (tmp_path / "sub").mkdir()
     for each in ("mine.txt", "other.txt", "dev.txt", "corrected.txt", "summary.md", "sub/out.log"):
@@ -59,7 +59,7 @@ def test_no_command_writes_to_an_input(name, run_here, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["predict-file", "soft-labels", "predict"])
-def test_commands_refuse_such_outputs_before_they_load_the_model(command, run_here, tmp_path):
+def test_unwritable_outputs_are_refused_before_the_model_is_loaded(command, run_here, tmp_path):
     loop = tmp_path / "loop"
     loop.symlink_to(loop)
     option = "--output-file" if command == "predict" else "-o"
@@ -76,7 +76,7 @@ def test_commands_refuse_such_outputs_before_they_load_the_model(command, run_he
         ["convert", "s3://bucket/a.jsonl", "a.conll"],
     ],
 )
-def test_a_store_without_credentials_is_one_line_with_a_remedy(
+def test_missing_store_credentials_are_a_one_line_error_with_a_remedy(
     arguments, run_here, tmp_path, monkeypatch
 ):
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):

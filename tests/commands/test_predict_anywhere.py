@@ -1,4 +1,4 @@
-"""`predict-file` with inputs and outputs that are compressed, columnar, or in a store."""
+"""`predict-file` with compressed, columnar or remote inputs and outputs."""
 
 import gzip
 import json
@@ -91,13 +91,13 @@ def plain(predictor, tmp_path):
         ("a.parquet", "a.jsonl.zst"),
     ],
 )
-def test_a_killed_run_ends_with_the_same_bytes_and_shows_nothing_before(
+def test_a_killed_run_leaves_no_output_and_is_resumed_to_the_same_bytes(
     source, target, folder, predictor, plain, monkeypatch, killed_in_window
 ):
     source, target = put(f"{folder}/{source}"), f"{folder}/{target}"
     killed_in_window(3, source, target, 8)
     assert not exists(target)
-    # The next run dies while it writes the output, the one after it completes it.
+    # The second run dies while writing the output; the third completes it.
     encode = module.encoder_of(target, source)
 
     def dies(part, file):
@@ -136,7 +136,7 @@ def test_parquet_keeps_its_columns_and_row_groups(predictor, plain, tmp_path):
         assert found == wanted
 
 
-def test_rows_may_be_tokens_and_bad_rows_are_named_or_skipped(predictor, tmp_path):
+def test_rows_may_hold_tokens_and_bad_rows_are_named_or_skipped(predictor, tmp_path):
     rows = [["Ada", "left"], None, ["in", "New York"], ["a", ""], []]
     source, target = str(tmp_path / "in.parquet"), str(tmp_path / "out.parquet")
     pq.write_table(pa.table({"words": rows}), source)
@@ -156,14 +156,14 @@ def test_rows_may_be_tokens_and_bad_rows_are_named_or_skipped(predictor, tmp_pat
         ("no.parquet", "out.jsonl", Layout(), "no.parquet: expected a Parquet file"),
     ],
 )  # fmt: skip
-def test_columns_are_checked_first(name, output, layout, message, predictor, tmp_path):
+def test_columns_are_checked_before_predicting(name, output, layout, message, predictor, tmp_path):
     put(str(tmp_path / "in.parquet"))
     (tmp_path / "no.parquet").write_text("no")
     with pytest.raises((ConfigurationError, ValueError), match=message):
         predict_file(predictor, str(tmp_path / name), tmp_path / output, layout=layout)
 
 
-def test_progress_is_in_bytes_and_inputs(predictor, tmp_path, capsys, monkeypatch):
+def test_progress_counts_bytes_and_inputs(predictor, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     source = put(str(tmp_path / "in.txt"))
     predict_file(predictor, source, tmp_path / "out.jsonl", 8)
@@ -173,7 +173,7 @@ def test_progress_is_in_bytes_and_inputs(predictor, tmp_path, capsys, monkeypatc
     assert "30 inputs" in shown
 
 
-def test_the_command_takes_addresses(allennlp, trained, s3, tmp_path, monkeypatch):
+def test_the_command_accepts_urls(allennlp, trained, s3, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     folder = f"{s3}/{secrets.token_hex(4)}"
     command = ["predict-file", trained / "model.tar.gz", put(f"{folder}/a.txt.gz"), "--plain"]

@@ -31,7 +31,7 @@ def predictor(archive):
 
 @pytest.fixture
 def texts(tmp_path):
-    """A file of thirty inputs, with blank lines among them."""
+    """A file of thirty inputs with blank lines in between."""
     path = tmp_path / "texts.txt"
     lines = [" ".join(["Ada"] * (1 + n % 7)) + f" met {n}" for n in range(30)]
     lines[3], lines[17] = "", "  "
@@ -79,7 +79,7 @@ def test_two_runs_on_one_output_are_kept_apart(
 
 @pytest.fixture
 def sizes(predictor, monkeypatch):
-    """How many inputs the predictor is given, by window."""
+    """The number of inputs that the predictor was given, per window."""
     sizes, predict = [], predictor.predict_batch_json
     monkeypatch.setattr(
         predictor, "predict_batch_json", lambda inputs: sizes.append(len(inputs)) or predict(inputs)
@@ -87,7 +87,7 @@ def sizes(predictor, monkeypatch):
     return sizes
 
 
-def test_what_is_kept_is_not_predicted_again(
+def test_finished_windows_are_not_predicted_again(
     predictor, texts, tmp_path, killed_in_window, sizes, capsys
 ):
     killed_in_window(4, texts, tmp_path / "out.jsonl", window=8)
@@ -99,7 +99,7 @@ def test_what_is_kept_is_not_predicted_again(
 
 @pytest.fixture
 def run(trained, allennlp, tmp_path):
-    """Runs the subcommand, and returns where it writes."""
+    """Runs the subcommand and returns the output path."""
 
     def run(*arguments, archive=trained / "model.tar.gz"):
         output = tmp_path / "predictions.jsonl"
@@ -110,7 +110,7 @@ def run(trained, allennlp, tmp_path):
     return run
 
 
-def test_lines_that_look_like_json_can_be_taken_as_text(run, tmp_path):
+def test_lines_that_look_like_json_can_be_read_as_text(run, tmp_path):
     texts = tmp_path / "texts.txt"
     texts.write_text('\ufeff[1]\n\ufeff\n"Ada"\n', encoding="utf-8")
     with pytest.raises(SystemExit, match="`line` is a JSON list"):
@@ -132,7 +132,7 @@ def test_leaks_and_candidates_are_added_on_demand(run, archive, tmp_path):
 
 
 @pytest.mark.slow
-def test_files_of_the_dataset_reader_are_predicted_as_by_predict(run, archive, capsys):
+def test_files_of_the_dataset_reader_give_the_output_of_predict(run, archive, capsys):
     output = run(TEST, "--use-dataset-reader", "--window", "5")
     instances = list(archive.validation_dataset_reader.read(TEST))
     expected = Predictor.from_archive(archive).predict_batch_instance(instances)
@@ -153,7 +153,7 @@ BAD_LINES = {
 
 @pytest.fixture
 def lines_with_errors(tmp_path):
-    """A file of thirty lines, five of them wrong and one blank, and what their errors say."""
+    """A file of thirty lines, five of them malformed and one blank, and the expected errors."""
     lines = [b"Ada met %d" % number for number in range(1, 31)]
     for number, (line, _) in BAD_LINES.items():
         lines[number - 1] = line
@@ -163,7 +163,7 @@ def lines_with_errors(tmp_path):
     return path
 
 
-def test_a_line_that_cannot_be_predicted_is_named_and_can_be_mended(
+def test_a_bad_line_is_named_and_the_run_resumes_once_it_is_fixed(
     predictor, lines_with_errors, tmp_path, capsys
 ):
     output = tmp_path / "out.jsonl"
@@ -180,9 +180,7 @@ def test_a_line_that_cannot_be_predicted_is_named_and_can_be_mended(
     assert "Kept 28 predictions; made 2" in capsys.readouterr().out
 
 
-def test_lines_that_cannot_be_predicted_are_skipped_on_demand(
-    predictor, lines_with_errors, tmp_path, capsys
-):
+def test_bad_lines_are_skipped_on_demand(predictor, lines_with_errors, tmp_path, capsys):
     output = tmp_path / "out.jsonl"
     predict_file(predictor, str(lines_with_errors), output, window=4, on_error="skip")
     written = lines_of(output)
@@ -200,7 +198,7 @@ def test_lines_that_cannot_be_predicted_are_skipped_on_demand(
     assert 'Skipped 5 lines, which have an "error"' in capsys.readouterr().out
 
 
-def test_a_run_that_skips_goes_on_skipping(
+def test_a_resumed_run_skips_the_same_bad_lines(
     predictor, lines_with_errors, tmp_path, killed_in_window, capsys
 ):
     output = tmp_path / "out.jsonl"
@@ -217,7 +215,7 @@ def test_a_run_that_skips_goes_on_skipping(
         predict_file(predictor, *arguments, overwrite=True)
 
 
-def test_what_is_no_lines_fault_is_no_lines_error(predictor, texts, tmp_path, monkeypatch):
+def test_an_error_not_caused_by_a_line_names_no_line(predictor, texts, tmp_path, monkeypatch):
     failing = Mock(side_effect=ValueError("out of memory"))
     monkeypatch.setattr(predictor, "predict_batch_json", failing)
     with pytest.raises(ValueError, match="out of memory"):
@@ -226,7 +224,7 @@ def test_what_is_no_lines_fault_is_no_lines_error(predictor, texts, tmp_path, mo
 
 @pytest.mark.slow
 @pytest.mark.parametrize("content", [b"", b"no archive", None])
-def test_a_broken_archive_is_named_in_one_line(content, run, trained, tmp_path, monkeypatch):
+def test_a_broken_archive_is_a_one_line_error(content, run, trained, tmp_path, monkeypatch):
     path = tmp_path / "broken.tar.gz"
     whole = (trained / "model.tar.gz").read_bytes()
     path.write_bytes(whole[: len(whole) // 2] if content is None else content)
@@ -235,7 +233,7 @@ def test_a_broken_archive_is_named_in_one_line(content, run, trained, tmp_path, 
     assert "\n" not in str(error.value)
 
 
-def test_a_full_disk_is_named_in_one_line_and_nothing_is_lost(
+def test_a_full_disk_is_a_one_line_error_and_nothing_is_lost(
     run, texts, tmp_path, monkeypatch, capsys
 ):
     write = ResumableOutput.write
@@ -254,7 +252,7 @@ def test_a_full_disk_is_named_in_one_line_and_nothing_is_lost(
 
 
 @pytest.mark.parametrize("changed", [2, 20])
-def test_windows_are_kept_as_long_as_their_inputs_are_the_same(
+def test_windows_are_kept_while_their_inputs_are_unchanged(
     predictor, texts, tmp_path, killed_in_window, capsys, changed
 ):
     output = tmp_path / "out.jsonl"
@@ -280,7 +278,7 @@ def test_windows_are_kept_as_long_as_their_inputs_are_the_same(
         (8, {}, "another `model`"),
     ],
 )  # fmt: skip
-def test_another_run_does_not_complete_an_output(
+def test_a_run_with_other_settings_does_not_resume_an_output(
     window, options, message, predictor, texts, tmp_path, killed_in_window, archive
 ):
     output = tmp_path / "out.jsonl"
@@ -295,7 +293,7 @@ def test_another_run_does_not_complete_an_output(
 
 
 @pytest.mark.parametrize("has_checksums", [True, False])
-def test_an_archive_with_other_labels_does_not_complete_an_output(
+def test_an_archive_with_other_labels_does_not_resume_an_output(
     texts, trained, tmp_path, killed_in_window, has_checksums
 ):
     output, other = tmp_path / "out.jsonl", tmp_path / "other.tar.gz"
@@ -336,14 +334,16 @@ def test_an_archive_with_other_labels_does_not_complete_an_output(
         ([TEST, "--predictor-args", "{'a': 1}"], "must be a JSON object .* got {'a': 1}"),
     ],
 )
-def test_what_cannot_be_predicted_is_refused_in_one_line(run, arguments, message):
+def test_unusable_arguments_are_a_one_line_error(run, arguments, message):
     with pytest.raises(SystemExit, match=f"^predict-file: .*{message}") as error:
         run(*arguments)
     assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("method", ["load_line", "predict_batch_json", "check"])
-def test_a_termination_is_no_error_of_a_line(method, predictor, texts, tmp_path, monkeypatch):
+def test_a_termination_is_not_reported_as_a_bad_line(
+    method, predictor, texts, tmp_path, monkeypatch
+):
     if method == "check":
         failing = Mock(side_effect=ValueError)
         monkeypatch.setattr(predictor, "predict_batch_json", failing)
@@ -353,7 +353,7 @@ def test_a_termination_is_no_error_of_a_line(method, predictor, texts, tmp_path,
     assert not (tmp_path / "out.jsonl").exists()
 
 
-def test_the_speed_is_said_once(run, texts, caplog, capsys):
+def test_the_speed_is_reported_once(run, texts, caplog, capsys):
     with caplog.at_level("INFO"):
         run(texts)
     assert "Made 30 predictions in" in capsys.readouterr().out

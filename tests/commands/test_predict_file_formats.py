@@ -1,4 +1,4 @@
-"""`predict-file` from and to what annotation tools and libraries read and write."""
+"""`predict-file` with the formats of annotation tools and libraries."""
 
 import re
 
@@ -12,7 +12,7 @@ TEXTS = ["Maria Lindqvist met Paulo Ferraz in Lisbon.", "Élodie left 🙂 Oslo.
 
 @pytest.fixture
 def predict(allennlp, trained, tmp_path, monkeypatch):
-    """Runs the subcommand in a folder of its own."""
+    """Runs the subcommand in an empty folder."""
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments):
@@ -31,9 +31,7 @@ def write(path, format, texts=TEXTS):
 
 
 @pytest.mark.slow
-def test_every_format_is_read_and_written_with_the_entities_that_are_found(
-    predict, trained, tmp_path
-):
+def test_every_format_is_read_and_written_with_the_predicted_entities(predict, trained, tmp_path):
     tagged = tagger.load(trained / "model.tar.gz").tag(TEXTS)
     wanted = [[(each.label, each.start, each.end) for each in own.entities] for own in tagged]
     assert any(wanted)
@@ -46,7 +44,7 @@ def test_every_format_is_read_and_written_with_the_entities_that_are_found(
         predict(source, "--input-format", "doccano", "-o", output, "--format", name)
         assert entities_of(output, name) == wanted, name
         again = tmp_path / f"again-{name}.jsonl"
-        # Its annotations tell its format; a column file is told by an option.
+        # The format is recognised, except for column files, which need the option.
         told = ["--input-format", "columns"] if name == "columns" else []
         predict(output, *told, "-o", again, "--format", "spacy_json")
         assert entities_of(again) == wanted, name
@@ -71,7 +69,7 @@ def test_texts_of_a_folder_and_of_lines_become_annotations(predict, tmp_path):
         (["--format", "csv", "--on-error", "skip"], "`--format` csv has no room; leave one"),
     ],
 )
-def test_what_has_no_room_is_refused(arguments, message, predict, tmp_path):
+def test_options_that_the_format_cannot_hold_are_refused(arguments, message, predict, tmp_path):
     (tmp_path / "in.txt").write_text("Ada\n")
     with pytest.raises(SystemExit, match=message):
         predict("in.txt", "-o", "out", *arguments)
@@ -79,9 +77,7 @@ def test_what_has_no_room_is_refused(arguments, message, predict, tmp_path):
 
 
 @pytest.mark.slow
-def test_commands_that_read_lines_name_the_one_that_reads_formats(
-    allennlp, trained, tmp_path, capsys
-):
+def test_commands_that_only_read_lines_point_to_predict_file(allennlp, trained, tmp_path, capsys):
     path = tmp_path / "export.json"
     write(path, "label_studio", TEXTS[:1])
     with pytest.raises(SystemExit, match="1"):

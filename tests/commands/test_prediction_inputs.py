@@ -1,4 +1,4 @@
-"""What `predict` and `predict-file` read, and say of what they cannot read."""
+"""The inputs of `predict` and `predict-file`, and their errors for unreadable ones."""
 
 import io
 import json
@@ -24,7 +24,7 @@ LINES = [
 
 @pytest.fixture
 def predict(allennlp, trained, tmp_path):
-    """Predicts a file by one of the two commands; returns what is written."""
+    """Predicts a file with one of the two commands and returns its output."""
 
     def predict(command, path, *arguments):
         output = tmp_path / f"{command}.jsonl"
@@ -50,7 +50,7 @@ def test_each_line_is_answered_by_one_line(predict, tmp_path):
 
 
 @pytest.mark.slow
-def test_predictions_are_lines_of_utf_8_and_nothing_else(
+def test_the_output_is_utf_8_lines_and_nothing_else(
     predict, allennlp, trained, tmp_path, monkeypatch
 ):
     texts = ["\u00c9lodie left \U0001f600.", "Ada\u2028met\u0085Paulo\u2029.", ""]
@@ -73,7 +73,7 @@ def test_predictions_are_lines_of_utf_8_and_nothing_else(
 def test_an_error_is_the_last_line(trained, tmp_path):
     path = tmp_path / "texts.txt"
     path.write_text("Maria Lindqvist met Paulo Ferraz in Lisbon.\n" * 300 + "[1]\n")
-    # Speeds over the shortest of times are said, too.
+    # Report the speed even of very short runs.
     code = (
         "from tagger.predictors.batched_predictor import Throughput\n"
         "Throughput.__init__.__defaults__ = (30.0, 0.0)\n"
@@ -100,7 +100,7 @@ def test_standard_input_may_be_closed(monkeypatch):
             list(numbered_lines("-"))
 
 
-def test_a_folder_is_no_text(tmp_path):
+def test_a_folder_is_refused_as_input(tmp_path):
     with pytest.raises(IsADirectoryError, match="expected a file, got a folder; name a file"):
         list(numbered_lines(str(tmp_path)))
 
@@ -116,7 +116,7 @@ def test_a_folder_is_no_text(tmp_path):
          "`.*texts.txt:2` has 501 characters in a row"),
     ],
 )  # fmt: skip
-def test_unknown_languages_and_lines_that_no_rules_split_are_one_sentence(
+def test_unknown_languages_and_too_long_lines_are_one_line_errors(
     command, line, arguments, message, allennlp, trained, tmp_path
 ):
     path = tmp_path / "texts.txt"

@@ -17,7 +17,7 @@ def output(tmp_path):
 
 
 def write(output, num_windows, run=RUN, **options):
-    """Writes windows of two lines, and is then killed: nothing is closed or finished."""
+    """Writes windows of two lines and stops as if killed: nothing is closed or finished."""
     unfinished = ResumableOutput(output, run, **options)
     for number in range(len(unfinished.windows), num_windows):
         lines = [b"%d\n" % (2 * number), b"%d\n" % (2 * number + 1)]
@@ -26,7 +26,7 @@ def write(output, num_windows, run=RUN, **options):
 
 
 def kill(unfinished):
-    """Gives back what the system takes back from a killed process."""
+    """Releases what the system releases when a process is killed."""
     unfinished.__exit__()
 
 
@@ -53,7 +53,7 @@ def test_windows_up_to_a_lost_one_are_kept(output, lost):
     assert not folder_of(output).exists()
 
 
-def test_a_window_that_was_not_written_whole_is_written_again(output, monkeypatch):
+def test_a_partly_written_window_is_written_again(output, monkeypatch):
     def dies(*arguments):
         raise KeyboardInterrupt
 
@@ -78,7 +78,7 @@ def test_a_window_that_was_not_written_whole_is_written_again(output, monkeypatc
         (None, "holds `mine`, which no run of `predict-file`"),
     ],
 )
-def test_what_the_user_has_under_the_folders_name_is_left_alone(output, content, message):
+def test_a_users_file_with_the_name_of_our_folder_is_left_alone(output, content, message):
     if content is None:
         folder_of(output).mkdir()
         (folder_of(output) / "mine").touch()
@@ -89,7 +89,7 @@ def test_what_the_user_has_under_the_folders_name_is_left_alone(output, content,
     assert (folder_of(output) / "mine").exists() or folder_of(output).read_text() == content
 
 
-def test_only_an_equal_run_goes_on(output):
+def test_only_a_run_with_the_same_settings_resumes(output):
     kill(write(output, 1))
     other = {"window": 3, "model": "a", "more": 1}
     message = "begun by a run with another `more`, `window`; .* discard its 2 predictions"
@@ -102,14 +102,14 @@ def test_only_an_equal_run_goes_on(output):
     assert parts_of(output) == []
 
 
-def test_a_run_that_has_written_nothing_is_in_nobodys_way(output):
+def test_a_run_that_wrote_nothing_does_not_block_others(output):
     kill(write(output, 0))
     with ResumableOutput(output, {"window": 3}) as unfinished:
         unfinished.finish()
     assert list(output.parent.iterdir()) == [output]
 
 
-def test_windows_that_are_cut_off_are_written_anew(output):
+def test_truncated_windows_are_written_again(output):
     unfinished = write(output, 3)
     unfinished.keep(1)
     unfinished.write([b"new\n", b"er\n"], 0, "ffff")
@@ -120,7 +120,7 @@ def test_windows_that_are_cut_off_are_written_anew(output):
     assert output.read_bytes() == b"0\n1\nnew\ner\n"
 
 
-def test_a_run_killed_as_it_ends_leaves_its_output_as_it_is(output, monkeypatch):
+def test_a_run_killed_at_the_end_leaves_its_output_unchanged(output, monkeypatch):
     unfinished = write(output, 2)
     monkeypatch.setattr(resumable_output, "remove_folder", lambda folder: None)
     unfinished.finish()
@@ -136,7 +136,7 @@ def test_a_run_killed_as_it_ends_leaves_its_output_as_it_is(output, monkeypatch)
 
 
 @pytest.mark.parametrize("end", ["killed", "full disk"])
-def test_a_run_that_ends_while_its_windows_are_copied_goes_on(output, end, in_forked_process):
+def test_a_run_killed_while_copying_its_windows_resumes(output, end, in_forked_process):
     kill(write(output, 2))
 
     def stop(lines, file):

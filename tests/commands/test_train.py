@@ -1,4 +1,4 @@
-"""`train`, `find-lr`, `evaluate` and `predict`, as the command line runs them."""
+"""`train`, `find-lr`, `evaluate` and `predict` on the command line."""
 
 import json
 import re
@@ -20,7 +20,7 @@ def test_a_finished_run_is_not_trained_again(allennlp, trained, capsys, monkeypa
     config = CONFIGS / "toy_bilstm_crf.jsonnet"
     before = times()
     allennlp("train", config, "-s", trained, "--recover")
-    # Only the figures that training ends with were missing.
+    # Only the metrics at the end of training were missing.
     on_text = {TEXT_METRICS_FILE: times()[TEXT_METRICS_FILE]}
     assert times() == before | on_text
     allennlp("train", config, "-s", trained, "--recover")
@@ -31,7 +31,7 @@ def test_a_finished_run_is_not_trained_again(allennlp, trained, capsys, monkeypa
 
 
 @pytest.mark.parametrize("command", ["train", "find-lr"])
-def test_force_removes_runs_alone(command, allennlp, tmp_path, capsys, at_root):
+def test_force_removes_only_runs(command, allennlp, tmp_path, capsys, at_root):
     (tmp_path / "thesis.tex").touch()
     config = CONFIGS / "toy_bilstm_crf.jsonnet"
     with pytest.raises(SystemExit):
@@ -41,13 +41,13 @@ def test_force_removes_runs_alone(command, allennlp, tmp_path, capsys, at_root):
 
 
 class StoppedError(Exception):
-    """Stands for a kill: nothing catches it."""
+    """Simulates a kill; nothing catches it."""
 
 
 @pytest.mark.filterwarnings("ignore:.*unclosed file")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("command", ["evaluate", "predict"])
-def test_outputs_appear_whole_or_not_at_all(command, allennlp, trained, tmp_path, monkeypatch):
+def test_outputs_are_never_partly_written(command, allennlp, trained, tmp_path, monkeypatch):
     output, inputs = tmp_path / "out.jsonl", DATA
     options = ["--predictions-output-file", output, "--batch-size", "4"]
     if command == "predict":

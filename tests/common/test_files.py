@@ -17,7 +17,7 @@ def write(path, overwrite=False):
         new.write_text("new")
 
 
-def test_a_file_is_replaced_as_a_whole_and_only_on_demand(tmp_path):
+def test_a_file_is_replaced_atomically_and_only_on_demand(tmp_path):
     (tmp_path / "disk").mkdir()
     path, link = tmp_path / "disk/out.txt", tmp_path / "link.txt"
     link.symlink_to(path)
@@ -35,7 +35,7 @@ def test_a_file_is_replaced_as_a_whole_and_only_on_demand(tmp_path):
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_neither_an_error_nor_what_appears_meanwhile_nor_a_pipe_is_replaced(tmp_path):
+def test_an_error_a_new_file_or_a_pipe_prevents_the_replacement(tmp_path):
     def write_until(path, end):
         with write_atomically(path) as new:
             new.write_text("half")
@@ -53,7 +53,7 @@ def test_neither_an_error_nor_what_appears_meanwhile_nor_a_pipe_is_replaced(tmp_
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.txt", "pipe"]
 
 
-def test_file_systems_without_links_will_do(tmp_path, monkeypatch):
+def test_file_systems_without_links_are_supported(tmp_path, monkeypatch):
     refused = Mock(side_effect=OSError(errno.EPERM, "no links here"))
     monkeypatch.setattr(files.os, "link", refused)
     path = tmp_path / "out.txt"
@@ -84,8 +84,8 @@ def test_long_names_and_the_users_permissions_are_kept(tmp_path):
     ],
     ids=["column", "document", "vectors", "split of documents", "start"],
 )
-def test_data_are_not_awaited_from_a_pipe_or_a_folder(read, tmp_path):
-    # Nobody writes to it; whoever opens it waits for ever.
+def test_a_silent_pipe_or_a_folder_is_refused_instead_of_blocking(read, tmp_path):
+    # Nothing writes to this pipe, so opening it would block for ever.
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OSError, match="pipe: expected a file, got a pipe or a device"):
         read(tmp_path / "pipe")
@@ -93,7 +93,7 @@ def test_data_are_not_awaited_from_a_pipe_or_a_folder(read, tmp_path):
         read(tmp_path)
 
 
-def test_what_a_shell_pipes_into_a_command_is_read():
+def test_shell_pipes_are_read():
     reading, writing = os.pipe()
     with open(writing, "w") as output:
         output.write("Ada PER\n")

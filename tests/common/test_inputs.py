@@ -1,4 +1,4 @@
-"""Inputs may be compressed, and may be anywhere that fsspec can read."""
+"""Inputs may be compressed and may be anywhere that fsspec can read."""
 
 import bz2
 import gzip
@@ -21,7 +21,7 @@ PACK[".zst"] = zstd.compress
 
 @pytest.fixture(params=["here", "memory"])
 def put(request, tmp_path):
-    """Writes a file, here or elsewhere; gives its path or address."""
+    """Writes a file on disk or in another store and returns its path or URL."""
     folder = tmp_path if request.param == "here" else f"memory://{secrets.token_hex(4)}"
 
     def put(name, content):
@@ -33,7 +33,7 @@ def put(request, tmp_path):
 
 
 @pytest.mark.parametrize("suffix", PACK)
-def test_packed_files_are_read_as_plain_ones(suffix, put):
+def test_compressed_files_are_read_like_plain_ones(suffix, put):
     half = PACK[suffix](b"\xef\xbb\xbfAda\r\n\n"), PACK[suffix](b"left \xff\rOslo")
     lines = list(numbered_lines(put(f"a.txt{suffix}", b"".join(half))))
     expected = ["\ufeffAda\n", "\n", "left \udcff\n", "Oslo"]
@@ -41,7 +41,7 @@ def test_packed_files_are_read_as_plain_ones(suffix, put):
 
 
 @pytest.mark.parametrize("suffix", [suffix for suffix in PACK if suffix])
-def test_what_is_cut_off_or_damaged_is_named_by_line(suffix, put):
+def test_truncated_and_damaged_files_are_named_with_the_line(suffix, put):
     whole = PACK[suffix]("".join(f"Ada met {n * n}.\n" for n in range(9999)).encode())
     middle = len(whole) // 2
     damaged = whole[:middle] + bytes(64) + whole[middle + 64 :]
@@ -69,7 +69,7 @@ def test_what_is_cut_off_or_damaged_is_named_by_line(suffix, put):
         ("columns", ".txt.gz"),
     ],
 )
-def test_annotated_texts_are_read_from_anywhere(format, suffix, put, tmp_path):
+def test_annotated_texts_are_read_from_any_store(format, suffix, put, tmp_path):
     texts = list(read_texts(ROOT / "data/toy/dev.txt", "columns"))[:5]
     first, *packed = suffix.lstrip(".").split(".")
     plain = tmp_path / f"plain.{first}"
@@ -93,6 +93,6 @@ def test_annotated_texts_are_read_from_anywhere(format, suffix, put, tmp_path):
         ("nowhere.txt", "nowhere.txt"),
     ],
 )
-def test_what_cannot_be_opened_is_named(address, message):
+def test_unreadable_addresses_are_named(address, message):
     with pytest.raises((ConfigurationError, FileNotFoundError), match=message):
         list(numbered_lines(address))

@@ -1,4 +1,4 @@
-"""Outputs that are inputs, or that cannot be written or kept, are refused before any work is done."""
+"""Outputs that are inputs, or cannot be written or kept, are refused before any work is done."""
 
 import os
 
@@ -24,7 +24,7 @@ SPELLINGS = {
     "chain": "simplecache::file://{folder}/mine data.txt",
     "standard input": "/dev/stdin",
 }
-#: Addresses of one object, and of others.
+#: Pairs of addresses, and whether both name the same object.
 STORES = [
     ("s3://bucket/a/mine.txt", "s3a://bucket/a/mine.txt", True),
     ("s3://bucket/a/mine.txt", "s3://bucket/a/mine.txt/", True),
@@ -40,7 +40,7 @@ STORES = [
 
 @pytest.fixture
 def mine(tmp_path, monkeypatch):
-    """An input of the user, with links to it, which is also standard input."""
+    """An input file of the user, also opened as standard input, with links to it."""
     path = tmp_path / "mine data.txt"
     path.write_text("Ada left .\n")
     (tmp_path / "sub").mkdir()
@@ -53,7 +53,7 @@ def mine(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("spelling", sorted({*SPELLINGS} - {"standard input"}))
-def test_an_input_is_known_whatever_its_spelling(spelling, mine):
+def test_an_input_is_recognised_in_every_spelling(spelling, mine):
     spelt = SPELLINGS[spelling].format(folder=mine.parent)
     for output, source in ((spelt, str(mine)), (str(mine), spelt)):
         assert overwritten_input(output, ["other.txt", source]) == source
@@ -64,11 +64,11 @@ def test_an_input_is_known_whatever_its_spelling(spelling, mine):
 
 
 @pytest.mark.parametrize(("one", "other", "is_same"), STORES)
-def test_objects_of_stores_are_compared_by_name(one, other, is_same):
+def test_remote_objects_are_compared_by_name(one, other, is_same):
     assert (overwritten_input(other, [one]) is not None) == is_same
 
 
-def test_standard_input_is_compared_by_its_file(mine, in_forked_process):
+def test_standard_input_is_recognised_by_its_file(mine, in_forked_process):
     def found():
         os.dup2(os.open(mine, os.O_RDONLY), 0)
         return overwritten_input(mine, ["-"])
@@ -76,7 +76,7 @@ def test_standard_input_is_compared_by_its_file(mine, in_forked_process):
     assert in_forked_process(found) == "-"
 
 
-def test_of_a_folder_the_files_are_inputs_and_of_a_run_those_of_its_archive(tmp_path):
+def test_the_files_of_a_folder_and_the_archive_of_a_run_are_inputs(tmp_path):
     texts, run = tmp_path / "texts", tmp_path / "run"
     for folder, names in ((texts, ["a.txt"]), (run, ["meta.json", "best.th", "mine.jsonl"])):
         folder.mkdir()
@@ -105,14 +105,14 @@ def test_of_a_folder_the_files_are_inputs_and_of_a_run_those_of_its_archive(tmp_
         ("s4://bucket/a", "cannot be opened"),
     ],
 )
-def test_what_cannot_be_written_or_kept_is_refused(output, message, tmp_path):
+def test_unwritable_and_temporary_outputs_are_refused(output, message, tmp_path):
     with pytest.raises(ConfigurationError, match=message):
         check_output(output.format(folder=tmp_path), [], overwrite=True, takes_addresses=True)
     check_output(tmp_path / ("a" * 240), [])
 
 
 @pytest.mark.parametrize("output", ["s3://bucket/a.npz", "file:///tmp/a.npz"])
-def test_an_address_is_refused_by_commands_that_write_files_here(output):
+def test_urls_are_refused_by_commands_that_only_write_local_files(output):
     with pytest.raises(ConfigurationError, match="is an address, but the command writes files of"):
         check_output(output, [])
 

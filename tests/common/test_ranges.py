@@ -1,4 +1,4 @@
-"""Our parts refuse numbers out of their ranges, wherever a config gives them."""
+"""Our components refuse numbers out of range."""
 
 import pytest
 import torch
@@ -20,7 +20,7 @@ def characters(**changes):
     return DistinctCharactersEncoder(embedding, MaskedCnnEncoder(3, 4), **changes)
 
 
-#: What parts need; all others are optimizers and averages of parameters.
+#: Required arguments by component. All others are optimizers and moving averages.
 NEEDED = {
     BiLstmEncoder: {"input_size": 3, "hidden_size": 4},
     MaskedCnnEncoder: {"embedding_dim": 3, "num_filters": 4},
@@ -38,7 +38,7 @@ DROPOUTS = [-0.1, 1.0, 2, float("nan")]
 SIZES = [-3, 0, 10**30]
 RATES = [-1.0, 0.0, 1e30, float("inf")]
 ADAM = {"lr": RATES, "weight_decay": [-1.0, 1e9], "eps": [-1.0]}
-#: By the names of numbers, what is outside of their ranges.
+#: Values out of range, by parameter name.
 OUTSIDE = {
     BiLstmEncoder: {
         "input_size hidden_size num_layers": SIZES,
@@ -77,11 +77,11 @@ def test_a_number_out_of_range_is_refused_by_name(part, name, value):
 
 @pytest.mark.parametrize("betas", [(2.0, 3.0), (0.9, 1.0), (-0.1, 0.9)])
 @pytest.mark.parametrize("optimizer", [FusedAdam, FusedAdamW, LayerwiseAdamW])
-def test_decays_of_adam_are_below_1(optimizer, betas):
+def test_adams_betas_must_be_below_1(optimizer, betas):
     with pytest.raises(ConfigurationError, match=r"`betas\[[01]\]` must be at least 0 and below 1"):
         make(optimizer, betas=betas)
 
 
-def test_no_number_is_larger_than_a_float():
+def test_integers_too_large_for_a_float_are_refused():
     values = (1, 0.5, 10**400, -(10**400), float("nan"), float("inf"), "1")
     assert list(map(is_number, values)) == [True, True] + [False] * 5

@@ -15,7 +15,7 @@ def test_results_come_in_the_order_of_the_calls_and_errors_reach_the_caller(num_
 
 
 @pytest.mark.parametrize("is_inference", [False, True])
-def test_calls_have_no_gradients_and_the_inference_mode_of_the_caller(num_threads, is_inference):
+def test_calls_record_no_gradients_and_keep_the_callers_inference_mode(num_threads, is_inference):
     def modes(_):
         return torch.is_grad_enabled(), torch.is_inference_mode_enabled()
 
@@ -24,11 +24,11 @@ def test_calls_have_no_gradients_and_the_inference_mode_of_the_caller(num_thread
 
 
 @pytest.mark.parametrize("num_workers", [1, 2, 4])
-def test_workers_share_the_threads(num_threads, num_workers):
+def test_workers_divide_the_threads_among_themselves(num_threads, num_workers):
     calls = [()] * num_workers
     of_workers = run_side_by_side(torch.get_num_threads, calls, num_workers)
     assert of_workers == [num_threads // min(num_workers, num_threads)] * num_workers
-    # Threads that begin later have as many as before.
+    # Later threads have as many as before.
     numbers = [torch.get_num_threads()]
     later = threading.Thread(target=lambda: numbers.append(torch.get_num_threads()))
     later.start()

@@ -19,7 +19,7 @@ def sentence(tags, field_class=TagField, **arguments):
     return Instance({"tokens": text, "tags": field_class(tags, text, **arguments)})
 
 
-def test_known_labels_are_counted_and_the_items_that_have_them():
+def test_known_labels_and_the_items_with_known_labels_are_counted():
     text = text_of("abcd")
     label_sets = LabelSetsField([["A", "B"], ["A", "?B"], ["?"], []], text, unknown_tag="?")
     instances = [
@@ -48,13 +48,13 @@ def test_indexed_fields_are_counted_too():
 
 @pytest.mark.parametrize("dtype", [torch.int64, torch.float64])
 @pytest.mark.parametrize("beta", [0.0, 0.5, 0.9, 0.9999, 1 - 1e-9])
-def test_it_is_one_over_the_sum_of_the_powers_of_beta(dtype, beta):
+def test_effective_number_weights_are_one_over_the_sum_of_powers_of_beta(dtype, beta):
     counts = [1, 2, 7, 5_000]
-    # math.fsum adds without rounding
+    # `math.fsum` adds without rounding.
     expected = [1 / math.fsum(beta**power for power in range(count)) for count in counts]
     actual = inverse_effective_number(torch.tensor(counts, dtype=dtype), beta)
     assert actual.dtype == (torch.float32 if dtype == torch.int64 else torch.float64)
-    # beta near 1 has lost half its digits in 1 - beta itself
+    # For beta near 1, computing 1 - beta loses half of its digits.
     tolerance = 1e-6 if dtype == torch.int64 else 1e-7
     assert actual.tolist() == pytest.approx(expected, rel=tolerance)
     none = inverse_effective_number(torch.tensor([0], dtype=dtype), beta)

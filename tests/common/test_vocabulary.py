@@ -1,4 +1,4 @@
-"""Vocabularies of tags, and of the words that are split."""
+"""The tags of a vocabulary, and the bounded vocabulary of the word splitter."""
 
 import pytest
 from allennlp.common.checks import ConfigurationError
@@ -16,7 +16,7 @@ def test_tags_are_listed_in_the_order_of_their_indices():
         tags_in_order(Vocabulary({"labels": {"O": 1}}), "pos_tags")
 
 
-def test_splitting_forgets_words_beyond_a_number(monkeypatch):
+def test_the_word_splitter_forgets_words_beyond_a_limit(monkeypatch):
     monkeypatch.setattr(word_splitter, "MAX_WORDS", 50)
     splitter = word_splitter.WordSplitter("en")
     num_words = len(splitter.pipeline.vocab.strings)

@@ -7,7 +7,7 @@ from tagger.data.formats import read_texts
 
 @pytest.fixture
 def write(tmp_path):
-    """Writes a file: its bytes, its text, or records of JSON, in a list or in lines by its name."""
+    """Writes bytes, text or JSON records to a file; its name decides between a list and lines."""
 
     def write(name, *contents):
         path = tmp_path / name
@@ -30,7 +30,7 @@ def write(tmp_path):
 
 @pytest.fixture
 def read_one(write):
-    """Reads the only text of a file."""
+    """Reads a file with a single text."""
 
     def read_one(name, *contents, **options):
         (text,) = read_texts(write(name, *contents), **options)

@@ -6,7 +6,7 @@ from tagger.data.column_file import Layout, read_documents, read_sentences
 
 
 def read(text, **kwargs):
-    """Reads a text from what is like a file, which ends lines by line feeds alone."""
+    """Reads a text from a file object that ends lines only at line feeds."""
     lines = io.BytesIO(text if isinstance(text, bytes) else text.encode())
     return list(read_sentences(lines, "toy.txt", Layout(**kwargs)))
 
@@ -29,18 +29,18 @@ def columns(text, **kwargs):
         "-DOCSTART- O\nAda B-PER\nleft O\n-DOCSTART- O\nWhy O\n",
     ],
 )
-def test_sentences_are_found_however_they_are_separated(text):
+def test_sentences_are_found_with_any_separator(text):
     assert columns(text) == [[["Ada", "B-PER"], ["left", "O"]], [["Why", "O"]]]
 
 
-def test_rows_know_their_line_and_a_delimiter_lets_tokens_hold_blanks():
+def test_rows_know_their_line_and_with_a_delimiter_tokens_may_hold_spaces():
     ((row, other),) = read("-DOCSTART- O\n\nNew York\tB-LOC\r\nis \tO\n\n", delimiter="\t")
     assert (row.number, row.text, row.columns) == (3, "New York\tB-LOC", ["New York", "B-LOC"])
     assert other.columns == ["is", "O"]
 
 
 @pytest.mark.parametrize("separator", ["\u00a0", "\u3000", "\u2028", "\x85"])
-def test_white_space_of_unicode_separates_no_columns(separator):
+def test_unicode_white_space_does_not_separate_columns(separator):
     token = f"10{separator}000"
     assert columns(f"{token} O\n") == [[[token, "O"]]]
 
@@ -80,7 +80,7 @@ def documents(text, borders):
     ]
 
 
-def test_documents_begin_at_docstart_lines_and_those_without_sentences_are_left_out():
+def test_documents_begin_at_docstart_lines_and_empty_ones_are_left_out():
     for text in (TWO_DOCUMENTS, f"-DOCSTART- O\n\n{TWO_DOCUMENTS}-DOCSTART- O\n"):
         assert documents(text, "docstart") == [[["Ada"], ["Why"]], [["Lima", "rose"]]]
 
@@ -91,5 +91,5 @@ def test_documents_begin_after_two_blank_lines(gap):
     assert documents(text, "blank_lines") == [[["Ada"], ["Why"]], [["Lima"]]]
 
 
-def test_blank_lines_are_no_borders_where_docstart_lines_are():
+def test_blank_lines_do_not_separate_documents_in_files_with_docstart_lines():
     assert documents("Ada O\n\n\nWhy O\n", "docstart") == [[["Ada"], ["Why"]]]

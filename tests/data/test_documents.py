@@ -18,12 +18,12 @@ def test_pieces_keep_all_sentences_in_order_and_fit(seed):
     ("sentences", "max_tokens", "pieces"),
     [
         (["aaa", "bb"], 5, [["aaa", "bb"]]),
-        # of similar length
+        # Pieces have similar lengths.
         (["aa"] * 11, 20, [["aa"] * 5, ["aa"] * 6]),
-        # A longer sentence stays whole, by itself.
+        # A longer sentence stays whole in its own piece.
         (["aaaaaaaa"], 4, [["aaaaaaaa"]]),
         (["aa", "aaaaaaaa", "aa", "aa"], 4, [["aa"], ["aaaaaaaa"], ["aa"], ["aa"]]),
     ],
 )
-def test_a_document_is_cut_where_it_must_be(sentences, max_tokens, pieces):
+def test_a_document_is_split_only_where_necessary(sentences, max_tokens, pieces):
     assert cut_document(sentences, max_tokens) == pieces

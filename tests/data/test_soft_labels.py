@@ -10,12 +10,12 @@ def random_labels():
     generator = np.random.default_rng(0)
     tags = generator.dirichlet([0.3] * 3, size=5)
     transitions = generator.dirichlet([0.3] * 9, size=3).reshape(3, 3, 3)
-    # One token has no transition.
+    # A single token has no transitions.
     transitions *= np.array([1, 0, 1])[:, None, None]
     return SoftLabels(["O", "B-PER", "I-PER"], SENTENCES, tags, transitions), tags, transitions
 
 
-def test_marginals_are_found_by_words_and_sum_to_one():
+def test_marginals_are_looked_up_by_words_and_sum_to_one():
     labels, tags, transitions = random_labels()
     found = labels.find(["Ada", "left"])
     np.testing.assert_allclose(found.tags, tags[:2], atol=1e-3)
@@ -28,7 +28,7 @@ def test_marginals_are_found_by_words_and_sum_to_one():
     assert labels.find(["left", "Ada"]) is None
 
 
-def test_a_file_holds_all_of_it(tmp_path):
+def test_a_file_preserves_everything(tmp_path):
     labels, _, _ = random_labels()
     labels.save(tmp_path / "soft.npz")
     loaded = SoftLabels.load(tmp_path / "soft.npz")

@@ -1,4 +1,4 @@
-"""Documents are cut where sentences end, in any script."""
+"""Documents are split into sentences in any script."""
 
 import pytest
 
@@ -13,13 +13,13 @@ from tagger.data.tokenizers import WordsTokenizer
         ("ja", ["「行く。」", "東京！"]),
         ("hi", ["राम घर है।", "वह गया।", "क्या? ", "हाँ"]),
         ("ar", ["هل أنت بخير؟ ", "نعم. ", "لا۔ ", "هو"]),
-        # The rules of these need libraries, sentences do not.
+        # Tokenizing these languages needs extra libraries; finding sentences does not.
         ("ko", ["한국이다. ", "좋다! ", "3.5원"]),
         ("th", ["สวัสดีครับ ผมชื่อ สมชาย"]),
         ("en", ["He lives in the U.S. Virgin Islands, e.g. there. ", "Ok?"]),
     ],
 )
-def test_sentences_end_as_their_language_ends_them(language, sentences):
+def test_sentences_end_by_the_rules_of_their_language(language, sentences):
     text = "".join(sentences)
     document = TextSplitter(WordsTokenizer(), language).document(text)
     spans = document.word_spans()
@@ -27,6 +27,6 @@ def test_sentences_end_as_their_language_ends_them(language, sentences):
     assert found == [sentence.strip() for sentence in sentences]
 
 
-def test_a_long_run_of_characters_does_not_take_the_time_of_rules():
+def test_a_long_run_of_characters_is_not_tokenized_by_rules():
     text = "(" * 50_000
     assert len(TextSplitter(WordsTokenizer()).document(text).words) == len(text)

@@ -38,31 +38,31 @@ def test_each_instance_is_in_one_batch_and_batches_differ_by_one_at_most(
         assert sorted(np.concatenate(batches)) == list(range(num_instances))
 
 
-def test_batches_hold_instances_of_like_length(lengths):
+def test_batches_hold_instances_of_similar_length(lengths):
     assert share_of_padding(shuffled(lengths, 100), lengths) < 0.1
     assert share_of_padding(ordered_batches(lengths, 100), lengths) < 0.03
     assert share_of_padding(shuffled(lengths, 100, sort=False), lengths) > 0.5
 
 
-def test_batches_come_in_a_random_order_that_the_seed_repeats(lengths):
+def test_batches_come_in_a_random_order_that_depends_on_the_seed(lengths):
     first, again, other = (
         [batch.tolist() for batch in shuffled(lengths, 100, seed)] for seed in (1, 1, 2)
     )
     assert first == again
     assert sorted(first) != sorted(other)
     assert_neighbours_are_unlike(first, lengths)
-    # Companions change with few batches as well, of which one sorting would always make the same.
+    # With only a few batches, instances must still meet new neighbours; plain sorting would not do that.
     few = np.arange(1, 33)
     assert len({frozenset(b.tolist()) for seed in range(9) for b in shuffled(few, 4, seed)}) > 9
 
 
 def assert_neighbours_are_unlike(batches, lengths):
     means = [lengths[batch].mean() for batch in batches]
-    # As any two: of the correlation of 99 such pairs, five standard deviations.
+    # Neighbours are uncorrelated: 0.5 is five standard deviations for 99 pairs.
     assert abs(np.corrcoef(means[:-1], means[1:])[0, 1]) < 0.5
 
 
-def test_shares_of_the_data_have_batches_of_like_length_at_the_same_places(lengths):
+def test_workers_get_batches_of_similar_length_at_the_same_time(lengths):
     shares = lengths[::2], lengths[1::2]
     means = [[share[batch].mean() for batch in shuffled(share, 50, seed=3)] for share in shares]
     assert len(shares[0]) != len(shares[1])
@@ -74,14 +74,14 @@ def shuffled_within(lengths, max_tokens, seed=0):
 
 
 @pytest.mark.parametrize("max_tokens", [1, 50, 1_000, 10**6])
-def test_batches_within_a_number_of_tokens_hold_each_instance_once(max_tokens, lengths):
+def test_batches_limited_by_tokens_hold_each_instance_once(max_tokens, lengths):
     batches = shuffled_within(lengths, max_tokens)
     assert sorted(np.concatenate(batches)) == list(range(len(lengths)))
     assert min(map(len, batches)) > 0
     assert all(len(b) == 1 or len(b) * lengths[b].max() <= max_tokens for b in batches)
 
 
-def test_epochs_within_a_number_of_tokens_are_full_and_have_as_many_batches_of_others(lengths):
+def test_epochs_limited_by_tokens_have_equally_many_full_batches_with_new_members(lengths):
     first, second = (shuffled_within(lengths, 1_000, seed) for seed in (1, 2))
     assert share_of_padding(first, lengths) < 0.1
     assert len(first) == len(second) < 1.15 * len(batches_within(lengths, 1_000))

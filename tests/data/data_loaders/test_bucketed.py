@@ -42,7 +42,7 @@ def sentences(reader):
 
 @pytest.fixture
 def loader_of(reader, vocabulary):
-    """Makes loaders of the toy corpus."""
+    """Creates loaders of the toy corpus."""
 
     def make(**options):
         if "batch_sampler" not in options:
@@ -55,11 +55,11 @@ def loader_of(reader, vocabulary):
 
 
 def words_of(loader):
-    """The words of an epoch, by batch and sentence."""
+    """The words of an epoch by batch and sentence."""
     return [[each["words"] for each in batch["metadata"]] for batch in loader]
 
 
-def test_batches_are_those_of_allennlp(loader_of, reader, vocabulary):
+def test_batches_equal_those_of_allennlp(loader_of, reader, vocabulary):
     by_words = {tuple(each["metadata"]["words"]): each for each in reader.read(TRAIN)}
     for ours in loader_of():
         batch = Batch(by_words[tuple(each["words"])] for each in ours["metadata"])
@@ -86,29 +86,27 @@ def test_an_epoch_has_each_sentence_once(loader_of, sentences, options):
         assert all(len(own) == 1 or len(own) * max(map(len, own)) <= 30 for own in batches)
 
 
-def test_the_seed_repeats_epochs_and_is_drawn_from_numpys_generator_once(loader_of):
+def test_epochs_depend_on_one_seed_drawn_from_numpys_generator(loader_of):
     orders = []
     for seed in (1, 1, 2):
         np.random.seed(seed)
         loaders = loader_of(seed=seed), loader_of()
-        # What others draw does not matter.
+        # Other users of these generators make no difference.
         random.random(), np.random.random(len(orders)), torch.rand(1)
         orders.append([words_of(loader) for loader in loaders * 2])
     assert orders[0] == orders[1]
     assert all(one != other for one, other in zip(orders[0], orders[2]))
 
 
-def test_unshuffled_batches_go_from_long_to_short_or_stay_in_the_order_of_the_file(
-    loader_of, sentences
-):
+def test_unshuffled_batches_are_sorted_by_length_or_keep_the_file_order(loader_of, sentences):
     lengths = [len(words) for batch in words_of(loader_of(shuffle=False)) for words in batch]
     assert lengths == sorted(lengths, reverse=True)
     loader = loader_of(shuffle=False, sort_by_length=False)
     assert sum(words_of(loader), []) == sum(words_of(loader), []) == sentences
 
 
-def test_documents_go_together_by_their_longest_sentence(tmp_path):
-    # Sentence lengths: the longest document has the shortest sentences.
+def test_documents_are_grouped_by_their_longest_sentence(tmp_path):
+    # Sentence lengths. The longest document has the shortest sentences.
     documents = [[2] * 5, [6, 1], [3] * 3, [5]]
     lines = []
     for lengths in documents:
@@ -133,7 +131,7 @@ def test_a_sampler_chooses_the_batches(loader_of, reader):
     instances = list(reader.read(TRAIN))
     sampler = BucketBatchSampler(batch_size=5, sorting_keys=["tokens"], shuffle=False)
     loader = loader_of(batch_sampler=sampler)
-    # Otherwise instances are let go of.
+    # A sampler keeps the instances; without one they are released.
     assert len(loader._instances) == len(instances) > len(loader_of()._instances) == 0
     assert len(loader) == sampler.get_num_batches(instances)
     assert words_of(loader) == [
@@ -150,7 +148,7 @@ def test_labels_are_counted_before_and_after_indexing(reader, vocabulary):
     assert count_labels(loader.iter_instances()) == expected
 
 
-def test_another_indexing_replaces_the_first(loader_of, vocabulary):
+def test_indexing_again_replaces_the_first_indexing(loader_of, vocabulary):
     loader = loader_of(shuffle=False)
     labels = vocabulary.get_token_to_index_vocabulary("labels")
     loader.index_with(Vocabulary(tokens_to_add={"tokens": ["@@UNKNOWN@@"], "labels": list(labels)}))
@@ -158,7 +156,7 @@ def test_another_indexing_replaces_the_first(loader_of, vocabulary):
 
 
 def test_batches_are_prefetched_to_a_device_from_pinned_memory(loader_of, monkeypatch):
-    """The device is one that every build of torch has, and that holds no values."""
+    """Uses the `meta` device, which every build of PyTorch has. Its tensors hold no values."""
     pin_memory = Mock(side_effect=lambda tensor: tensor)
     monkeypatch.setattr(torch.Tensor, "pin_memory", pin_memory)
     on_cpu, on_device = loader_of(seed=1), loader_of(seed=1)
@@ -192,13 +190,13 @@ def test_iterating_before_indexing_is_an_error_that_names_the_call(reader):
          r"train\.txt.* finds no instances"),
     ],
 )  # fmt: skip
-def test_impossible_options_and_files_without_instances_are_refused(reader, options, message):
+def test_invalid_options_and_files_without_instances_are_refused(reader, options, message):
     with pytest.raises(ConfigurationError, match=message):
         BucketedDataLoader(**{"reader": reader, "data_path": TRAIN, **options})
 
 
 class UnshardedReader(ColumnDatasetReader):
-    """Leaves it to AllenNLP which instances a worker has."""
+    """Leaves the distribution of instances over workers to AllenNLP."""
 
     def __init__(self):
         super().__init__()
@@ -213,7 +211,7 @@ BATCH_SIZES = [1, 2, 4]
 
 
 def read_in_a_worker(rank, folder):
-    """Writes the words of three kinds of epoch, by batch, for each reader and batch size."""
+    """Writes the words of three kinds of epochs by batch, for each reader and batch size."""
     torch.distributed.init_process_group(
         "gloo", init_method=f"file://{folder}/rendezvous", world_size=2, rank=rank
     )
@@ -242,7 +240,7 @@ def test_two_workers_share_the_data_in_as_many_batches(tmp_path):
     blocks = ["".join(f"{word} O\n" for word in words) for words in sentences]
     (tmp_path / "nine.txt").write_text("\n".join(blocks))
     (tmp_path / "one.txt").write_text(blocks[0])
-    # Forked workers need no second import of everything.
+    # Forking avoids importing everything again.
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*use of fork", DeprecationWarning)
         torch.multiprocessing.start_processes(
@@ -251,7 +249,7 @@ def test_two_workers_share_the_data_in_as_many_batches(tmp_path):
     workers = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(2)]
     for (*loaders,), batch_size in zip(zip(*workers), BATCH_SIZES * len(READERS)):
         for epochs in zip(*loaders):
-            # one has five sentences, the other four
+            # One worker has five sentences, the other four.
             num_batches = min(-(-5 // batch_size), 4)
             assert [len(batches) for batches in epochs] == [num_batches] * 2
             assert sorted(sum(sum(epochs, []), [])) == sorted(sentences)
@@ -270,7 +268,7 @@ def test_the_template_uses_it_for_training_and_development(at_root, reader):
 
 
 @pytest.mark.slow
-def test_the_search_for_a_learning_rate_accepts_it(tmp_path, at_root):
+def test_find_lr_accepts_it(tmp_path, at_root):
     find_learning_rate_model(toy_params(), str(tmp_path / "search"), num_batches=12)
     assert (tmp_path / "search/lr-losses.png").exists()
 
@@ -280,11 +278,11 @@ def test_batches_on_a_device_declare_the_range_of_their_tags(loader_of):
     batch = loader._on_device(loader._assemble(np.arange(8)))
     lowest, highest = batch["tags"].aminmax()
     assert declared_range(batch["tags"]) == (int(lowest), int(highest))
-    # Also in the padding, so that nothing waits for a device to look for unknown tags.
+    # In the padding too, so that no sync is needed to look for unknown tags.
     assert lowest >= 0
 
 
-def test_results_are_prefetched_on_one_thread_from_items_of_the_callers():
+def test_results_are_prefetched_on_one_thread_while_the_caller_iterates_the_items():
     made, makers, callers = threading.Semaphore(0), set(), set()
 
     def make(item):
@@ -302,7 +300,7 @@ def test_results_are_prefetched_on_one_thread_from_items_of_the_callers():
     results = prefetch(make, items())
     assert next(results) == 1
     for _ in range(2):
-        # the one in use, and the next
+        # The result in use and the next one.
         assert made.acquire(timeout=10)
     assert list(results) == [0.5, 0.25]
     assert callers == {threading.current_thread()}
@@ -310,7 +308,7 @@ def test_results_are_prefetched_on_one_thread_from_items_of_the_callers():
     assert not callers & makers
     results = prefetch(make, [1, 1, 0, 1])
     assert [next(results), next(results)] == [1, 1]
-    # An error is raised at its turn, and the thread ends with the iteration.
+    # An error is raised when its turn comes, and the thread ends with the iteration.
     with pytest.raises(ZeroDivisionError):
         next(results)
     abandoned = prefetch(make, [1] * 9)

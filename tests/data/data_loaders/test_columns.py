@@ -121,14 +121,14 @@ def assert_batches_are_those_of_allennlp(instances):
 
 
 @pytest.mark.parametrize("name", FIELDS)
-def test_batches_are_those_of_allennlp(name):
+def test_batches_equal_those_of_allennlp(name):
     column = assert_batches_are_those_of_allennlp(instances_of(FIELDS[name]))
     assert type(column) is KINDS.get(name, PaddedColumn)
 
 
 @pytest.fixture(scope="session")
 def transformer(tmp_path_factory):
-    """The folder of a transformer's tokenizer, whose padding is not 0."""
+    """The folder of a transformer with a tokenizer that does not pad with 0."""
     folder = tmp_path_factory.mktemp("transformer")
     words = ["[UNK]", "[CLS]", "[SEP]", "[MASK]", "[PAD]", "ada", "left", "the", *"abcdelmn"]
     save_small_transformer(folder, [*words, *(f"##{letter}" for letter in ascii_lowercase)])
@@ -141,7 +141,7 @@ def test_wordpieces_are_batched_as_by_allennlp(transformer, max_length):
     instances = instances_of(lambda text: again(text, bert=indexer))
     column = assert_batches_are_those_of_allennlp(instances)
     assert isinstance(column, PaddedColumn)
-    # By wordpieces, which are more than the words.
+    # Lengths count wordpieces, of which there are more than words.
     assert (column.lengths() > [len(sentence.split()) for sentence in SENTENCES]).all()
     tokenizer = PretrainedTransformerTokenizer(transformer)
     own = {"bert": PretrainedTransformerIndexer(transformer)}
@@ -160,7 +160,7 @@ def test_empty_texts_are_batched_as_by_allennlp(indexer):
     assert isinstance(assert_batches_are_those_of_allennlp(instances), TextColumn)
 
 
-def test_indices_of_other_indexers_are_not_meddled_with():
+def test_indices_of_unknown_indexers_are_left_as_they_are():
     class Reversed(SingleIdTokenIndexer):
         def as_padded_tensor_dict(self, tokens, padding_lengths):
             reverse = {key: indices[::-1] for key, indices in tokens.items()}
@@ -170,29 +170,29 @@ def test_indices_of_other_indexers_are_not_meddled_with():
     assert type(assert_batches_are_those_of_allennlp(instances)) is PaddedColumn
 
 
-def test_metadata_are_the_objects_themselves_and_arrays_compact():
+def test_metadata_are_kept_by_reference_and_arrays_are_compact():
     instances = instances_of(FIELDS["metadata"])
     (batched,) = collect_columns(instances)["field"].batch(np.array([1]))
     assert batched is instances[1]["field"].metadata
     (array,) = collect_columns(instances_of(FIELDS["sequence_labels"]))["field"]._arrays.values()
-    # 14 tags of one byte
+    # 14 tags of one byte each.
     assert array._values.nbytes == 14
 
 
 class UnevenlyPadded(ArrayField):
-    """Pads with different numbers."""
+    """Pads with varying numbers."""
 
     def as_tensor(self, padding_lengths):
         (length,) = padding_lengths.values()
         return torch.arange(length)
 
 
-def test_other_padding_than_a_constant_is_left_to_the_field():
+def test_padding_that_is_not_constant_is_left_to_the_field():
     instances = instances_of(lambda text: UnevenlyPadded(np.zeros(len(text))))
     assert isinstance(assert_batches_are_those_of_allennlp(instances), FieldColumn)
 
 
-def test_length_is_that_of_the_sentence_and_none_for_tensors_of_one_size():
+def test_lengths_are_sentence_lengths_and_none_for_tensors_of_fixed_size():
     expected = {name: [2, 3, 1, 8] for name in ("words", "characters", "tags", "label_sets")}
     expected |= {name: [0] * 4 for name in ("label", "labels", "metadata", "span")}
     for name, lengths in expected.items():
@@ -208,7 +208,7 @@ def test_instances_of_different_fields_are_refused():
         collect_columns(instances[i] for i in range(2) if not instances[i].index_fields(VOCABULARY))
 
 
-def test_integers_of_64_bits_keep_every_digit():
+def test_64_bit_integers_stay_exact():
     numbers = [np.array([2**62 + 1, -(2**62) - 1]), np.array([3])]
     padded = RaggedArray.of(numbers, padding=0).padded(np.array([0, 1]))
     assert padded.tolist() == [[2**62 + 1, -(2**62) - 1], [3, 0]]

@@ -12,7 +12,7 @@ from tagger.data import ColumnDatasetReader
 from tagger.spans import PREFIXED, check_tags, convert_tags, tags_to_spans
 
 TOY = Path(__file__).parents[3] / "data" / "toy"
-# Where corpora may be that are not part of the project.
+# Folders that may hold corpora, including those outside the project.
 CORPORA = [Path(os.environ.get("TAGGER_CORPORA") or TOY.parent), TOY.parent]
 CONLL = (
     "-DOCSTART- -X- O O\n\nEU NNP I-NP I-ORG\nrejects VBZ I-VP O\n\n"
@@ -33,14 +33,12 @@ BIOUL, IOBES = (f"a B-X\nb I-X\nc {end}-X\nd O\ne {only}-Y\n" for end, only in (
         (BIOUL, "BIOUL", "IOBES", {}, "a/B-X b/I-X c/E-X d/O e/S-Y"),
         (IOBES, "IOBES", "BIOUL", {}, "a/B-X b/I-X c/L-X d/O e/U-Y"),
         (IOBES, "IOBES", None, {}, "a/B-X b/I-X c/E-X d/O e/S-Y"),
-        # IOB1 reads BIO with the same entities, and gives BIO, since a model could not tell tags apart.
+        # Read as IOB1, BIO has the same entities. The output is BIO because IOB1 tags are ambiguous.
         (BIO, "IOB1", "IOB1", {}, "Ada/I-PER Lovelace/I-PER met/O Bob/I-PER Eve/B-PER"),
         (BIO, "IOB1", None, {}, "Ada/B-PER Lovelace/I-PER met/O Bob/B-PER Eve/B-PER"),
     ],
 )  # fmt: skip
-def test_columns_and_encodings_are_those_of_the_settings(
-    write, lines, source, target, settings, read
-):
+def test_columns_and_encodings_follow_the_settings(write, lines, source, target, settings, read):
     settings = {"source_encoding": source, "tag_encoding": target, **settings}
     instances = ColumnDatasetReader(**settings).read(write("toy.txt", lines))
     assert read == " | ".join(
@@ -57,7 +55,7 @@ def test_a_tag_may_hold_several_labels_or_none(write):
     assert set(vocab.get_token_to_index_vocabulary("labels")) == {"ORG", "LOC"}
 
 
-def test_the_tag_of_no_label_and_the_namespace_are_configurable(write):
+def test_the_tag_for_no_label_and_the_namespace_are_configurable(write):
     reader = ColumnDatasetReader(label_separator="+", no_label_tag="-", label_namespace="tags")
     (instance,) = reader.read(write("toy.txt", "one O+A\ntwo -\n"))
     assert instance["tags"].label_sets == [["O", "A"], []]
@@ -67,7 +65,7 @@ def test_the_tag_of_no_label_and_the_namespace_are_configurable(write):
     assert vocab.get_token_to_index_vocabulary("my_tags") == {"B-LOC": 0}
 
 
-def test_unknown_tags_leave_sets_of_possible_tags(write, caplog):
+def test_unknown_tags_become_sets_of_possible_tags(write, caplog):
     path = write("toy.txt", "Ada I-PER\nLovelace ?\nleft O\nLondon I-LOC\n\nBob I-PER\n")
     reader = ColumnDatasetReader(source_encoding="IOB1", tag_encoding="BIOUL", unknown_tag="?")
     with caplog.at_level(logging.INFO, "tagger"):
@@ -81,7 +79,7 @@ def test_unknown_tags_leave_sets_of_possible_tags(write, caplog):
     assert sorted(vocab.get_token_to_index_vocabulary("labels")) == tags
 
 
-def test_what_is_no_tag_may_stand_for_unknown_tags_and_labels(write):
+def test_any_string_can_mark_unknown_tags_and_labels(write):
     for unknown in ("?", "U-PER", "unknown"):
         ColumnDatasetReader(source_encoding="BIO", unknown_tag=unknown)
     reader = ColumnDatasetReader(source_encoding=None, unknown_tag="?")
@@ -138,7 +136,7 @@ def test_the_toy_corpus_has_the_counts_of_its_readme():
         ("crossner_music/test.txt", "BIO", 465, None, None),
     ],
 )
-def test_published_corpora_have_their_counts_and_the_entities_of_seqeval_in_each_encoding(
+def test_corpora_have_the_published_counts_and_seqevals_entities_in_each_encoding(
     name, encoding, num_sentences, num_tokens, num_entities
 ):
     path = next((folder / name for folder in CORPORA if (folder / name).exists()), None)

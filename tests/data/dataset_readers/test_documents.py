@@ -1,4 +1,4 @@
-"""The readers of documents: the one of column files that keeps them, and the one of their labels."""
+"""Documents in readers: column files with document boundaries, and documents with labels."""
 
 import logging
 
@@ -39,7 +39,7 @@ def lengths(instances):
     return [instance["sentence_lengths"].tensor.tolist() for instance in instances]
 
 
-def test_an_instance_is_a_document_whose_sentences_do_not_join_their_tags(read):
+def test_an_instance_is_a_document_and_tags_do_not_continue_across_sentences(read):
     assert len(read(max_instances=1)) == 1
     instances = read()
     assert words(instances) == [["Ada", "Bell", "Bell", "left"], ["Why"]]
@@ -52,7 +52,7 @@ def test_an_instance_is_a_document_whose_sentences_do_not_join_their_tags(read):
     assert all(set(instance.fields) == {"tokens", "tags", "metadata"} for instance in instances)
 
 
-def test_sets_of_tags_and_of_labels_are_those_of_the_sentences(read):
+def test_tag_sets_and_label_sets_equal_those_of_the_sentences(read):
     text = TEXT.replace("left O", "left ?")
     of_document = read(text, unknown_tag="?")[0]["tags"]
     of_sentences = [instance["tags"] for instance in read(text, unknown_tag="?", documents=None)]
@@ -63,7 +63,7 @@ def test_sets_of_tags_and_of_labels_are_those_of_the_sentences(read):
     assert of_document.label_sets == [["A", "B"]] * 3 + [[]]
 
 
-def test_long_documents_are_cut_and_a_log_says_so(read, caplog):
+def test_long_documents_are_split_with_a_log_message(read, caplog):
     caplog.set_level(logging.INFO)
     instances = read(max_document_tokens=3)
     assert words(instances) == [["Ada", "Bell"], ["Bell", "left"], ["Why"]]
@@ -73,7 +73,7 @@ def test_long_documents_are_cut_and_a_log_says_so(read, caplog):
     assert "2 sentences have more than `max_document_tokens` (1) tokens" in caplog.text
 
 
-def test_a_long_file_without_a_border_is_warned_of(read, caplog):
+def test_a_long_file_without_boundaries_causes_a_warning(read, caplog):
     text = TEXT.replace("-DOCSTART- O\n", "")
     read(text)
     assert "nowhere in the file" not in caplog.text
@@ -81,7 +81,7 @@ def test_a_long_file_without_a_border_is_warned_of(read, caplog):
     assert "`documents` is 'docstart', which is nowhere in the file" in caplog.text
 
 
-def test_documents_without_tags_are_cut_like_those_of_files():
+def test_documents_without_tags_are_split_like_those_of_files():
     reader = ColumnDatasetReader(documents="blank_lines", max_document_tokens=3)
     sentences = [["Ada", "left"], ["Why"], ["Lima", "rose"]]
     assert lengths(reader.document_to_instances(sentences)) == [[2], [1, 2]]
@@ -90,7 +90,7 @@ def test_documents_without_tags_are_cut_like_those_of_files():
     assert words(ColumnDatasetReader().document_to_instances(sentences)) == sentences
 
 
-def test_sentences_may_know_their_documents(read):
+def test_sentences_can_carry_their_document(read):
     text = "a O\n\nb O\nc O\n\n-DOCSTART- O\n\nd O\n"
     instances = read(text, instances="sentences")
     assert words(instances) == [["a"], ["b", "c"], ["d"]]
@@ -132,7 +132,7 @@ def texts_and_labels(instances):
     ]  # fmt: skip
 
 
-def test_texts_with_labels_of_their_own_are_joined_and_cut_and_one_of_no_label_has_labels(write):
+def test_labelled_texts_are_joined_and_truncated_and_may_have_no_label(write):
     full = {"title": "Wheat up", "text": "", "labels": ["wheat", "grain"]}
     path = write("a.jsonl", full, "", {"text": "x"}, {"text": "a b c", "labels": []})
     reader = DocumentDatasetReader(text_keys=["title", "text"], max_tokens=2)

@@ -1,4 +1,4 @@
-"""What readers refuse: their settings by name, and data by path and line."""
+"""Readers name bad settings, and bad data by path and line."""
 
 import pytest
 from allennlp.common import Params
@@ -50,7 +50,7 @@ def test_bad_settings_are_configuration_errors(settings, message):
 
 BIO, ANY = {"source_encoding": "BIO"}, {"source_encoding": None}
 UNKNOWN = {**SEVERAL, "unknown_tag": "?"}
-#: Of a third sentence.
+#: A file with a slot in its third sentence.
 THIRD = "-DOCSTART- O\n\nAda I-PER\nBell I-PER\n\nBell I-PER\nleft {}\n"
 IN_DOCUMENTS = {**DOCUMENTS, "source_encoding": "IOB1"}
 
@@ -106,7 +106,7 @@ def test_bad_data_is_named_by_path_and_line(write, content, settings, message):
         ({"text": "x", "labels": "a"}, "documents.jsonl:2: expected a list of strings under the key"),
     ],
 )  # fmt: skip
-def test_a_line_that_is_no_document_is_named(write, line, message):
+def test_a_line_that_is_not_a_document_is_named(write, line, message):
     with pytest.raises(ValueError, match=message):
         list(DocumentDatasetReader().read(write("documents.jsonl", {"text": "a"}, line)))
 

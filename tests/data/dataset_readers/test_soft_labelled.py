@@ -32,14 +32,14 @@ def make(folder, **arguments):
     return DatasetReader.from_params(Params({"type": "soft_labelled", **params}))
 
 
-def test_soft_labels_stand_beside_gold_tags_and_unlabelled_text_has_none(folder):
-    # In another order than the file.
+def test_soft_labels_accompany_gold_tags_and_unlabelled_text_has_no_gold_tags(folder):
+    # Not in the order of the data file.
     of_train = save(folder / "soft.npz", [["Why"], ["Ada", "left"]])
     of_text = save(folder / "more.npz", [["Zoë", "came", "too"]])
     reader = make(folder, unlabelled=[str(folder / "more.npz")])
     loader = BucketedDataLoader(reader, str(folder / "train.txt"), batch_size=3, shuffle=False)
     vocab = Vocabulary.from_instances(loader.iter_instances())
-    # The unknown tag is no tag.
+    # The mark for unknown tags is not a tag itself.
     assert sorted(vocab.get_token_to_index_vocabulary("labels")) == ["B-PER", "O"]
     vocab.add_token_to_namespace("I-PER", "labels")
     loader.index_with(vocab)

@@ -27,17 +27,17 @@ def words_and_tags(instances):
 
 @pytest.mark.parametrize("encoding", ["BIO", "IOB1", "BIOUL"])
 @pytest.mark.parametrize("name", FORMATS)
-def test_every_format_gives_the_instances_of_the_column_file(name, encoding, tmp_path):
+def test_every_format_gives_the_same_instances_as_the_column_file(name, encoding, tmp_path):
     path = tmp_path / f"toy{FORMATS[name].suffixes[0]}"
     write_texts(read_texts(TOY, "columns"), path, name)
-    # Each is read as a file spelled in `source_encoding` would be.
+    # The tags are those of the column file in `source_encoding`.
     columns = read(TOY, tag_encoding="BIOUL")
     if not (name == "columns" and encoding == "BIOUL"):
         found = read(path, source_encoding=encoding, tag_encoding="BIOUL")
         assert words_and_tags(found) == words_and_tags(columns)
 
 
-def test_a_text_is_a_document_whose_sentences_end_as_in_prediction(write):
+def test_a_text_is_a_document_and_is_split_into_sentences_as_in_prediction(write):
     record = {"text": "Ada left. Why? \n\nNo one ", "label": [[0, 3, "PER"]]}
     path, reader = write("texts.jsonl", record), ColumnDatasetReader(documents="docstart")
     (instance,) = reader.read(str(path))
@@ -56,7 +56,7 @@ CASE = "Name: Ada\nBorn: 1815 in\nLondon. She left."
     ("label", "most_tokens", "wanted"),
     [
         ([6, 9, "PER"], 4, ["Name: Ada", "Born: 1815 in", "London.", "She left."]),
-        # A sentence does not end inside an entity.
+        # No sentence ends inside an entity.
         ([16, 30, "BIRTH"], 4, ["Name: Ada", "Born: 1815 in\nLondon.", "She left."]),
         ([6, 9, "PER"], 100, [CASE]),
         ([6, 9, "PER"], None, [CASE]),
@@ -83,7 +83,7 @@ def test_a_list_of_tokens_is_one_sentence_however_long(write):
     assert found["metadata"]["words"] == words
 
 
-def test_tokens_are_the_readers_own_and_cut_where_entities_end(write, caplog):
+def test_the_readers_tokens_are_split_at_entity_boundaries(write, caplog):
     record = {"text": "To Paris-Lyon (A).", "label": [[3, 8, "LOC"], [13, 17, "X"]]}
     path = write("texts.jsonl", record, {"text": " ", "label": []})
     with caplog.at_level(logging.INFO):
@@ -98,7 +98,7 @@ def test_tokens_are_the_readers_own_and_cut_where_entities_end(write, caplog):
     assert "moved 1 entities, to begin and end where tokens do: ' (A)'" in caplog.text
 
 
-def test_of_overlapping_entities_the_longest_or_all_labels_are_kept(write):
+def test_overlapping_entities_keep_the_longest_or_all_labels(write):
     record = {"text": "York University left.", "label": [[0, 4, "LOC"], [0, 15, "ORG"]]}
     path = write("texts.jsonl", record)
     assert words_and_tags(read(path, overlapping="longest"))[0][1] == ["B-ORG", "I-ORG", "O", "O"]
@@ -121,14 +121,14 @@ def test_without_a_tag_column_texts_need_no_entities(name, content, write):
     assert words_and_tags(read(path, tag_column=None)) == [(["Ada", "left"], None)]
 
 
-def test_a_named_column_makes_a_file_of_columns(write):
+def test_naming_a_column_makes_it_a_column_file(write):
     path = write("a.conllu", "1\tAda\t_\tPROPN\t_\t_\t0\troot\t_\tner=B-PER\n\n")
     assert words_and_tags(read(path)) == [(["Ada"], ["B-PER"])]
     columns = {"token_column": 1, "tag_column": 7, "source_encoding": None}
     assert words_and_tags(read(path, **columns)) == [(["Ada"], ["root"])]
 
 
-def test_training_on_texts_gives_the_bytes_of_training_on_columns(allennlp, at_root, tmp_path):
+def test_training_on_texts_writes_the_same_bytes_as_on_columns(allennlp, at_root, tmp_path):
     weights = []
     for name in ("columns", "label_studio"):
         changes = {"trainer.num_epochs": 1}

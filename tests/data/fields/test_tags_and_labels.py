@@ -1,4 +1,4 @@
-"""The fields of tags, of sets of tags, of sets of labels and of a document's labels."""
+"""The fields for tags, sets of tags, sets of labels and document labels."""
 
 import pytest
 import torch
@@ -27,13 +27,13 @@ def label_sets_of(*label_sets, **kwargs):
 
 @pytest.fixture
 def tag_sets():
-    """Of `I-PER ? O` in IOB1: the first token may be B-PER or U-PER."""
+    """The field of `I-PER ? O` in IOB1, in which the first token may be B-PER or U-PER."""
     found = possible_tags(["I-PER", "?", "O"], "IOB1", "BIOUL", unknown_tag="?")
     return TagSetsField(found, text_of(3), unknown_tag="?")
 
 
 def batch_of(*fields):
-    """The vocabulary of some fields, and their batch."""
+    """Returns the vocabulary and the batch of some fields."""
     instances = [Instance({"tokens": field.sequence_field, "tags": field}) for field in fields]
     vocab, batch = Vocabulary.from_instances(instances), Batch(instances)
     batch.index_instances(vocab)
@@ -43,19 +43,19 @@ def batch_of(*fields):
 def test_unknown_tags_are_not_counted_and_have_index_minus_one():
     vocabulary, batch = batch_of(tags_of("O", "?", "B-PER", unknown_tag="?"), tags_of("O"))
     assert vocabulary == {"O": 0, "B-PER": 1}
-    # The second row is padded with 0: a mask, not the tags, says where a sentence ends.
+    # The second row is padded with 0. The mask, not the tags, marks the end of a sentence.
     assert batch == [[0, -1, 1], [0, 0, 0]]
 
 
-def test_the_tensor_says_which_labels_a_token_has_and_which_are_unknown():
+def test_the_tensor_marks_a_tokens_labels_and_unknown_labels():
     sets = label_sets_of(["A", "B"], ["A", "?B"], ["?"], [], unknown_tag="?")
     vocabulary, batch = batch_of(sets, label_sets_of(["A"]))
     assert vocabulary == {"A": 0, "B": 1}
-    # Padding is no negative.
+    # Padding does not count as a negative.
     assert batch == [[[1, 1], [1, -1], [-1, -1], [0, 0]], [[1, 0], [-1, -1], [-1, -1], [-1, -1]]]
 
 
-def test_the_tensor_says_which_tags_are_possible_of_all_labels(tag_sets):
+def test_the_tensor_marks_the_possible_tags_of_all_labels(tag_sets):
     tags = ["O", "B-PER", "I-PER", "L-PER", "U-PER", "B-LOC", "U-LOC"]
     tag_sets.index(Vocabulary({"labels": {tag: 9 - k for k, tag in enumerate(tags)}}))
     rows = tag_sets.as_tensor({"num_tokens": 4}).tolist()
@@ -64,9 +64,9 @@ def test_the_tensor_says_which_tags_are_possible_of_all_labels(tag_sets):
     ]  # fmt: skip
 
 
-def test_the_vocabulary_gets_the_tags_of_known_labels_but_training_counts_known_tags(tag_sets):
+def test_the_vocabulary_has_all_tags_of_known_labels_and_only_known_tags_are_counted(tag_sets):
     assert (tag_sets.labels, tag_sets.known_tags()) == (["?", "?", "O"], ["O"])
-    # in one order, on which their indices depend
+    # The order is fixed, because the indices depend on it.
     assert tag_sets.tags_of_known_labels() == ["B-PER", "U-PER", "O"]
     assert set(batch_of(tag_sets)[0]) == {"O", "B-PER", "U-PER"}
     counts = LabelCounts()
@@ -77,7 +77,7 @@ def test_the_vocabulary_gets_the_tags_of_known_labels_but_training_counts_known_
 def test_without_an_unknown_tag_every_string_is_a_tag_or_a_label():
     assert batch_of(tags_of("O", "?", "O"))[0] == {"O": 0, "?": 1}
     assert batch_of(label_sets_of(["?"], ["?B"]))[0] == {"?": 0, "?B": 1}
-    # An unknown label that nothing else has is left out.
+    # A label that is unknown everywhere is left out.
     assert batch_of(label_sets_of(["A", "?B"], unknown_tag="?"))[1] == [[[1]]]
 
 
@@ -105,7 +105,7 @@ def test_an_empty_field_is_all_padding_and_a_tensor_once_it_is_indexed(tag_sets)
         ([["A", "B", "?B"]], "at position 0 has 'B' both known and unknown"),
     ],
 )
-def test_sets_that_contradict_themselves_or_lack_a_token_are_refused(label_sets, message):
+def test_contradictory_sets_and_fields_of_the_wrong_length_are_refused(label_sets, message):
     with pytest.raises(ValueError, match=message):
         label_sets_of(*label_sets, unknown_tag="?")
     for kind in (TagField, TagSetsField, LabelSetsField):
@@ -113,7 +113,7 @@ def test_sets_that_contradict_themselves_or_lack_a_token_are_refused(label_sets,
             kind([], text_of(1))
 
 
-def test_what_the_vocabulary_lacks_is_named_with_a_remedy(tag_sets):
+def test_tags_missing_from_the_vocabulary_are_named_with_a_remedy(tag_sets):
     tags = tags_of("O", "?", "U-LOC", label_namespace="ner_tags", unknown_tag="?")
     document = DocumentLabelsField(["wheat", "rye"])
     for field, namespace, known, *said in (
@@ -133,13 +133,13 @@ def test_what_the_vocabulary_lacks_is_named_with_a_remedy(tag_sets):
 TAGS = ["B-PER", "O", "I-PER"]
 
 
-def test_soft_labels_get_the_order_of_the_students_tags_which_must_be_the_same():
+def test_soft_labels_follow_the_students_tag_order_and_need_the_same_tags():
     vocab = Vocabulary({"labels": {"O": 9, "I-PER": 5, "B-PER": 1}})
     transitions = torch.arange(9.0).view(3, 3)
     field = SoftLabelsField(transitions, TAGS, (0, 1))
     order = [1, 2, 0]
     for _ in range(2):
-        # An instance may be indexed twice.
+        # Indexing twice must be harmless.
         field.index(vocab)
         actual = field.as_tensor(field.get_padding_lengths())
         assert torch.equal(actual, transitions[order][:, order])

@@ -1,4 +1,4 @@
-"""Records of annotation tools, for the tests of their formats."""
+"""Records of annotation tools for the tests of their formats."""
 
 
 def span(start, end, label, text):
@@ -11,5 +11,5 @@ def task(*annotations):
 
 
 def row(number, form, upos, misc="_"):
-    """A token of CoNLL-U."""
+    """A token line of CoNLL-U."""
     return f"{number}\t{form}\t_\t{upos}\t_\t_\t_\t_\t_\t{misc}\n"

@@ -19,7 +19,7 @@ def parquet_file(path, metadata=b"{}", **columns):
     return path
 
 
-def test_integers_take_the_names_of_the_option_or_of_the_description_beside_the_file(write):
+def test_integer_tags_are_named_by_the_option_or_the_description_beside_the_file(write):
     path = write("train.jsonl", RECORD)
     (text,) = read_texts(path, label_names=NAMES)
     assert (text.text, text.entities) == ("Ada Smith left.", ENTITIES)
@@ -36,7 +36,7 @@ def test_integers_take_the_names_of_the_option_or_of_the_description_beside_the_
 
 
 @pytest.mark.parametrize("names", ["5", "[5, 6]", '{"a": "B-PER"}', None, json.dumps(NAMES)])
-def test_integers_take_the_names_of_parquet_metadata_that_name_integers(names, tmp_path):
+def test_integer_tags_are_named_by_parquet_metadata(names, tmp_path):
     features = f'{{"ner_tags": {{"feature": {{"names": {names}}}, "_type": "List"}}}}'
     metadata = f'{{"info": {{"features": {features}}}}}' if names else "[]"
     path = parquet_file(tmp_path / "a.parquet", metadata)

@@ -1,4 +1,4 @@
-"""What each format reads of the files that tools write."""
+"""How each format reads the files that annotation tools write."""
 
 import pytest
 import spacy
@@ -45,7 +45,7 @@ def test_records_of_annotation_tools_are_recognised_and_read(name, record, prope
     assert properties in (text.properties, None)
 
 
-def test_what_annotators_left_out_is_left_out_and_counted(write, read_one, caplog):
+def test_skipped_annotations_are_left_out_and_counted(write, read_one, caplog):
     answers = ("accept", "reject", "ignore")
     read_one("a.jsonl", *({"text": "a", "spans": [], "answer": each} for each in answers))
     valid = {"result": [{"type": "choices", "value": {"choices": ["good"]}}, ADA]}
@@ -73,14 +73,14 @@ def test_tokens_are_read(read_one):
 @pytest.mark.parametrize(
     ("offsets", "entity"), [("utf16", [3, 6, "PER"]), ("bytes", [5, 8, "PER"])]
 )
-def test_offsets_of_another_unit_are_noticed_and_converted(offsets, entity, read_one):
+def test_offsets_in_another_unit_are_recognised_and_converted(offsets, entity, read_one):
     record = {"text": "😀 Ada left", "label": [entity]}
     with pytest.raises(ValueError, match=rf"jsonl:1: offsets seem to count .*--offsets {offsets}`"):
         read_one("a.jsonl", record)
     assert read_one("a.jsonl", record, offsets=offsets).entities == [Annotation("PER", 2, 5)]
 
 
-def test_entities_in_scripts_without_blanks_do_not_seem_to_cut_words(read_one):
+def test_entities_in_scripts_without_spaces_are_not_reported_as_cutting_words(read_one):
     record = {"text": "我，我王小明来", "label": [[3, 6, "PER"]]}
     assert read_one("a.jsonl", record).entities == [Annotation("PER", 3, 6)]
 
@@ -89,7 +89,7 @@ def test_entities_in_scripts_without_blanks_do_not_seem_to_cut_words(read_one):
     ("part", "expected"),
     [([[4, 8]], "O ? O"), ([], "O B-PER O"), ([[0, 5], [9, 10]], "? ? ?"), ([[8, 9]], "O B-PER O")],
 )
-def test_what_nobody_was_asked_about_has_no_tag(part, expected, read_one):
+def test_parts_that_nobody_annotated_have_no_tag(part, expected, read_one):
     record = {"text": "Der Adaa sah", "label": [[4, 8, "PER"]], "tagger_open": part}
     assert tokens_and_tags(read_one("a.jsonl", record))[1] == expected.split()
 
@@ -123,7 +123,7 @@ def test_parts_of_speech_are_plain_labels_and_ranges_are_tokens(write, tmp_path)
     assert (tmp_path / "b.txt").read_text().split() == " ".join(labels).split()
 
 
-def test_entities_of_misc_come_first_and_documents_keep_their_sentences(read_one):
+def test_entities_in_the_misc_column_take_precedence_and_documents_keep_their_sentences(read_one):
     sentence = row(1, "Ada", "PROPN", "ner=B-PER") + row(2, "left", "VERB", "ner=O|SpaceAfter=No")
     content = "# newdoc id = d\n" + sentence + row(3, ".", "PUNCT") + "\n" + row(1, "Why", "ADV")
     text = read_one("a.conllu", content + "\n")
@@ -156,7 +156,7 @@ def test_documents_of_spacy_are_read_and_written_back(tmp_path):
         "tag\tword\tsentence\nB-PER\tAda\t1\nO\tleft\t1\nO\tWhy\t2\n",
     ],
 )
-def test_a_table_may_have_a_token_a_row(content, write):
+def test_a_table_may_have_one_token_per_row(content, write):
     path = write("a.csv", content)
     assert recognise(path) == recognise(path, labelled=False) == "columns"
     assert list(read_texts(path)) == list(read_texts(path, "csv"))
@@ -167,7 +167,7 @@ def test_a_table_may_have_a_token_a_row(content, write):
     assert (second.text, second.entities) == ("Why", [])
 
 
-def test_a_table_may_have_a_text_a_row(write):
+def test_a_table_may_have_one_text_per_row(write):
     path = write("a.csv", 'id,text,label\n1,"Ada\nleft","[[0, 3, ""PER""]]"\n2,Why,[]\n')
     assert recognise(path) == "csv"
     texts = [(each.text, each.entities) for each in read_texts(path)]
@@ -181,7 +181,7 @@ def test_column_files_join_their_tokens(write):
     assert (second.text, second.place) == ("Why", f"{path}:5")
 
 
-def test_entities_cut_tokens_and_join_sentences_in_columns(tmp_path):
+def test_in_column_output_entities_split_tokens_and_join_sentences(tmp_path):
     text = AnnotatedText("Adas ox. No", [PER], [(0, 4), (5, 7), (7, 8), (9, 11)], [3, 1], "a", {})
     write_texts([text], tmp_path / "a.txt", "columns")
     assert (tmp_path / "a.txt").read_text() == "Ada\tB-PER\ns\tO\nox\tO\n.\tO\n\nNo\tO\n\n"

@@ -1,4 +1,4 @@
-"""What cannot be read or written is refused by its place."""
+"""Errors of the formats name the place that cannot be read or written."""
 
 import json
 import time
@@ -85,7 +85,7 @@ INPUTS = [
 
 
 @pytest.mark.parametrize(("name", "content", "message"), INPUTS, ids=range(len(INPUTS)))
-def test_what_cannot_be_read_is_refused_by_place(name, content, message, write):
+def test_unreadable_input_is_refused_with_its_place(name, content, message, write):
     write("a.txt", "Élodie left")
     path = write(name, content)
     with pytest.raises(ValueError, match=message):
@@ -93,7 +93,7 @@ def test_what_cannot_be_read_is_refused_by_place(name, content, message, write):
 
 
 @pytest.mark.parametrize("part", [[4, 8], [["a", 8]], [[4]]])
-def test_what_is_open_must_be_pairs_of_numbers(part, read_one):
+def test_unannotated_ranges_must_be_pairs_of_numbers(part, read_one):
     text = read_one("a.jsonl", {"text": "Ada", "label": [], "tagger_open": part})
     with pytest.raises(ValueError, match="a.jsonl:1: expected `tagger_open` to be a list of pairs"):
         tokens_and_tags(text)
@@ -122,7 +122,7 @@ def york(entities):
     return AnnotatedText("University of York", entities, None, None, "a.jsonl:1", {})
 
 
-def test_what_columns_cannot_hold_is_refused(tmp_path):
+def test_texts_that_columns_cannot_hold_are_refused(tmp_path):
     for entities, message in (
         (NESTED, "a.jsonl:1: entities overlap"),
         ([Annotation("my X", 14, 18)], "1: a column file cannot hold 'York' with tag 'B-my X'"),
@@ -132,7 +132,7 @@ def test_what_columns_cannot_hold_is_refused(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_that_exists_stays(write):
+def test_an_existing_file_is_not_overwritten(write):
     path = write("a.jsonl", "mine")
     with pytest.raises(FileExistsError):
         write_texts([york(NESTED)], path, "doccano")
@@ -150,7 +150,7 @@ def test_a_file_that_exists_stays(write):
         (CROSSING, ["outermost"], "to 'longest'"),
     ],
 )
-def test_overlaps_are_refused_or_the_inner_and_shorter_is_dropped(entities, how, message):
+def test_overlaps_are_refused_or_the_inner_or_shorter_entity_is_dropped(entities, how, message):
     if message:
         with pytest.raises(ValueError, match=message):
             check_overlaps(york(entities), *how)
@@ -158,9 +158,9 @@ def test_overlaps_are_refused_or_the_inner_and_shorter_is_dropped(entities, how,
         assert check_overlaps(york(entities), *how) == (york(entities[:1]), entities[1:])
 
 
-def test_neighbours_do_not_overlap_and_the_time_grows_with_their_number():
+def test_adjacent_entities_do_not_overlap_and_checking_takes_linear_time():
     many = [Annotation("A", number, number + 1) for number in range(40_000)]
     start = time.process_time()
     assert check_overlaps(york(many))[0].entities == many
-    # A comparison of all pairs takes a minute.
+    # Comparing all pairs would take a minute.
     assert time.process_time() - start < 5

@@ -1,4 +1,4 @@
-"""Every format keeps what is written, and is recognised."""
+"""Every format is recognised and read back as it was written."""
 
 import json
 
@@ -21,7 +21,7 @@ CHARACTERS = "Élodie 😀 met\u00a0Ada Smith (IBM) in L'Oise.\r\nShe left Rome 
 TEXT = AnnotatedText(CHARACTERS, [Annotation(*each) for each in PLACES], None, None, "demo", {})
 EMPTY = AnnotatedText("None here", [], None, None, "demo", {})
 SUFFIXES = {name: each.suffixes[0] for name, each in FORMATS.items()}
-#: Formats that keep the text itself.
+#: Formats that preserve the text itself.
 KEEPING = sorted({*FORMATS} - {"columns"})
 
 
@@ -36,7 +36,7 @@ def test_a_written_file_is_recognised_and_read_back(name, tmp_path):
             [(label, own.text[i:j]) for label, i, j in own.entities] for own in (before, after)
         ]
         assert quotes[0] == quotes[1]
-        if name != "columns":  # joins its tokens anew
+        if name != "columns":  # It joins the tokens with spaces.
             assert (after.text, after.entities) == (before.text, before.entities)
         if "tokens" in FORMATS[name].keeps and name != "columns":
             assert after.tokens == before.tokens
@@ -73,7 +73,7 @@ def test_any_text_survives_a_format(name, tmp_path_factory):
     @given(st.lists(annotated_texts(), min_size=1, max_size=3))
     def check(texts):
         texts = [fit_to_tokens(each).text for each in texts]
-        # Formats of tokens have no empty texts, and CoNLL-U has no sentence without a token.
+        # Token formats have no empty texts, and CoNLL-U has no empty sentences.
         texts = [each for each in texts if each.tokens]
         path = folder / f"{len(list(folder.iterdir()))}{SUFFIXES[name]}"
         if texts:
@@ -96,7 +96,7 @@ RECORDS = [
 
 
 def damaged(value):
-    """Yields copies of a value with one part replaced by what it is not."""
+    """Yields copies of a value with one part replaced by something of another type."""
     yield from (None, -1, 1.5, "x", "", [], {}, True, [1], {"a": 1}, [[]])
     if isinstance(value, (dict, list)):
         for key, part in value.items() if isinstance(value, dict) else enumerate(value):
@@ -107,7 +107,7 @@ def damaged(value):
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=range(len(RECORDS)))
-def test_damaged_records_are_read_or_refused_by_place(record, tmp_path):
+def test_damaged_records_are_read_or_refused_with_their_place(record, tmp_path):
     path, messages = tmp_path / "damaged.json", []
     for each in damaged(record):
         path.write_text(json.dumps([each]))

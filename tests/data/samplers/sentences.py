@@ -1,4 +1,4 @@
-"""Sentences for the tests of samplers."""
+"""Sentences for the sampler tests."""
 
 from allennlp.data import Instance, Token
 from allennlp.data.fields import TextField

@@ -16,7 +16,7 @@ from tagger.data.samplers.repeating import LabelledSentence, draw_repeats
 from tests.conftest import CONFIGS
 from tests.data.samplers.sentences import instance, text_of
 
-# One sentence in twenty has a LOC, a quarter has a PER, the others have no label.
+# One sentence in twenty has a LOC, a quarter have a PER and the others have no label.
 TAGS = [["B-LOC", "B-PER"]] + 4 * [["B-PER", "I-PER", "O"]] + 15 * [["O", "O", "O", "O"]]
 
 
@@ -34,25 +34,25 @@ def factors_of(label_sets, threshold, empty_rate=1.0):
     return OversamplingBatchSampler(2, threshold, empty_rate).factors(sentences)
 
 
-def test_factors_are_those_of_the_definition():
+def test_factors_follow_the_definition():
     label_sets = [{"LOC", "PER"}] + 4 * [{"PER"}] + 15 * [set()]
     factors = factors_of(label_sets, threshold=0.5, empty_rate=0.3)
     per, loc = (0.5 / 0.25) ** 0.5, (0.5 / 0.05) ** 0.5
     assert factors.tolist() == pytest.approx([loc] + 4 * [per] + 15 * [0.3])
-    # A label above the threshold changes nothing.
+    # A label above the threshold is not repeated.
     assert factors_of([{"PER"}, set()], threshold=0.4).tolist() == [1, 1]
 
 
-def test_repeats_are_factors_rounded_up_or_down_that_hold_on_average():
+def test_factors_are_rounded_randomly_and_hold_on_average():
     factors = np.array([3.0, 1.25, 0.4, 1.0, 2.6, 0.75])
     draws = np.array([draw_repeats(factors) for _ in range(4_000)])
     assert ((draws == np.floor(factors)) | (draws == np.ceil(factors))).all()
     assert (draws.sum(1) == 9).all()
-    # five standard errors of a mean of 4,000 fair coins
+    # Five standard errors of the mean of 4,000 fair coins.
     assert draws.mean(0) == pytest.approx(factors, abs=0.04)
 
 
-def test_any_two_sentences_may_be_repeated_in_the_same_epoch():
+def test_repeats_of_sentences_are_independent():
     draws = {tuple(draw_repeats(np.full(4, 1.5))) for _ in range(200)}
     assert len(draws) == 6
 
@@ -64,7 +64,7 @@ def test_epochs_have_as_many_batches_as_announced(instances):
     assert list(sampler.get_batch_indices([instance(["B-PER"])])) == [[0]]
 
 
-def test_epochs_differ_and_seeds_repeat_them(instances):
+def test_epochs_differ_and_depend_on_the_seed(instances):
     sampler = OversamplingBatchSampler(batch_size=3, threshold=0.5, empty_rate=0.5)
 
     def two_epochs():
@@ -77,20 +77,20 @@ def test_epochs_differ_and_seeds_repeat_them(instances):
     assert two_epochs() == [first, second]
 
 
-def test_rare_labels_are_seen_more_and_sentences_without_labels_less(instances):
+def test_rare_labels_are_seen_more_often_and_sentences_without_labels_less(instances):
     counts = counts_of_an_epoch(OversamplingBatchSampler(4, 0.5, empty_rate=0.4), instances)
     assert counts[0] in (3, 4)
     assert sum(counts[i] for i in range(5, 20)) in (5, 6)
 
 
-def test_batches_hold_sentences_of_like_length():
+def test_batches_hold_sentences_of_similar_length():
     instances = [instance(["B-PER"] * length) for length in (1, 9, 1, 9, 1, 9)]
     sampler = OversamplingBatchSampler(batch_size=3, threshold=0.5)
     for batch in sampler.get_batch_indices(instances):
         assert len({len(instances[i]["tokens"]) for i in batch}) == 1
 
 
-def test_several_labels_a_token_or_a_text_are_labels():
+def test_multi_label_tokens_and_labelled_texts_count():
     text = text_of(2)
     for namespace, rare, common in (
         ("labels", LabelSetsField([["A", "B"], []], text), LabelSetsField([["A"], []], text)),
@@ -102,7 +102,7 @@ def test_several_labels_a_token_or_a_text_are_labels():
 
 
 def test_labels_may_look_like_prefixes():
-    # Alone, `E` and `S` are tags of BMES without a label; beside NOUN they are labels as any other.
+    # Alone, `E` and `S` are BMES tags without a label. Beside NOUN they are ordinary labels.
     instances = [instance([tag]) for tag in ("E", "S", "NOUN", "NOUN")]
     counts = counts_of_an_epoch(OversamplingBatchSampler(2, 1.0), instances)
     assert counts[0] == counts[1] == 2

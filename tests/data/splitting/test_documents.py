@@ -1,4 +1,4 @@
-"""What tells the documents of a file."""
+"""How the documents of a file are recognised."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def of_rows(text, how=None):
 
 
 def spaced(*separators):
-    """Six sentences, each after a separator."""
+    """Six sentences, each preceded by a separator."""
     return "".join(f"{gap}{rows}\n\n" for gap, rows in zip(separators, SENTENCES))
 
 
@@ -32,7 +32,7 @@ def spaced(*separators):
     ],
     ids=["docstart", "docstart in the middle", "names", "offsets", "blank lines"],
 )
-def test_markers_columns_and_blank_lines_tell_documents(text, numbers):
+def test_markers_columns_and_blank_lines_separate_documents(text, numbers):
     assert of_rows(text).of_item == numbers
 
 
@@ -48,11 +48,11 @@ def test_markers_columns_and_blank_lines_tell_documents(text, numbers):
         "\n\n".join(["a O 1\nb O 2\n"] * 9),  # a document for each sentence
     ],
 )
-def test_what_tells_no_documents_is_not_taken_for_them(text):
+def test_files_without_document_boundaries_have_no_documents(text):
     assert of_rows(text) is None
 
 
-def test_comments_tell_documents_where_they_begin_or_change_their_name():
+def test_comments_separate_documents_where_they_begin_or_change_the_name():
     sentences = [rows for rows, _ in read_sentences_and_gaps([b"a O\n\nb O\n\nc O\n\nd O"], "x")]
     for gaps, numbers in [
         ([["# newdoc"], ["# sent_id = 2"], ["# newdoc"], []], [0, 0, 1, 1]),
@@ -63,7 +63,7 @@ def test_comments_tell_documents_where_they_begin_or_change_their_name():
         assert documents_of_rows(sentences, gaps, "x").of_item == numbers
 
 
-def test_what_is_named_tells_documents_alone():
+def test_only_the_named_separator_counts():
     text = "-DOCSTART- O O\n\na O x\n\nb O y\n\n\n-DOCSTART- O O\nc O x\n"
     assert of_rows(text, "2").of_item == of_rows(text, "-1").of_item == [0, 1, 0]
     assert of_rows(text, "docstart").of_item == of_rows(text, "blank_lines").of_item == [0, 0, 1]
@@ -77,7 +77,7 @@ def test_what_is_named_tells_documents_alone():
         ("doc_id", "all.txt: expected `--documents` to be docstart, .* got 'doc_id'"),
     ],
 )
-def test_what_is_no_way_of_a_column_file_is_named(how, message):
+def test_a_separator_that_column_files_do_not_have_is_refused(how, message):
     with pytest.raises(ValueError, match=message):
         of_rows("a O x\n\nb O y\n", how)
 
@@ -100,12 +100,12 @@ def text_of(text="A text.", lengths=None, **properties):
         ([text_of(LONG)], "doccano", None),
     ],
 )
-def test_keys_files_sentences_and_lengths_tell_which_texts_are_documents(texts, format, numbers):
+def test_keys_files_sentences_and_lengths_decide_which_texts_are_documents(texts, format, numbers):
     found = documents_of_texts(texts, "all.jsonl", format)
     assert (found and found.of_item) == numbers
 
 
-def test_a_key_that_is_named_must_be_in_each_text():
+def test_a_named_key_must_be_in_each_text():
     texts = [text_of(author="a"), text_of(author="b"), text_of(author="a")]
     assert documents_of_texts(texts, "all.jsonl", how="author").of_item == [0, 1, 0]
     assert documents_of_texts(texts, "all.jsonl", how="texts").of_item == [0, 1, 2]

@@ -1,4 +1,4 @@
-"""Splits keep documents whole, and lose nothing."""
+"""Splits keep documents whole and lose nothing."""
 
 from collections import Counter
 
@@ -11,7 +11,7 @@ from tagger.data.splitting.split import Item, block_length, groups_of, split_gro
 
 
 def drawn(seed):
-    """The labels of random sentences, their documents, and shares of parts."""
+    """Returns the labels of random sentences, their documents, and the shares of the parts."""
     random = np.random.default_rng(seed)
     num_parts = int(random.integers(2, 5))
     of_item = np.repeat(np.arange(40), random.integers(1, 30, 40)).tolist()
@@ -27,7 +27,7 @@ def test_no_group_is_divided_and_labels_are_in_each_part(seed, tells_documents):
     documents = Documents("numbers", "column", of_item) if tells_documents else None
     groups = groups_of(len(labels), documents)
     parts = split_groups(labels, groups, shares, seed, "all.txt")
-    # Each sentence is in one part, and all sentences of a group are in the same.
+    # Each sentence is in one part, and all sentences of a group are in the same part.
     assert len(parts) == len(labels)
     assert len(set(zip(groups.of_item, parts))) == groups.number
     assert set(parts) == set(range(len(shares)))
@@ -39,7 +39,7 @@ def test_no_group_is_divided_and_labels_are_in_each_part(seed, tells_documents):
         if len(found) >= len(shares):
             has_label = {part for part, own in zip(parts, labels) if label in own}
             assert has_label == set(parts), label
-    # No part is off by much more than a large document.
+    # No part misses its size by much more than a large document.
     sizes = np.bincount(parts) - np.array(shares) / sum(shares) * len(labels)
     assert abs(sizes).max() <= 1.5 * max(Counter(groups.of_item).values())
 
@@ -55,7 +55,7 @@ def test_large_and_small_documents_are_in_each_part():
         assert 8 < np.mean([sizes[group] for group in own]) < 24
 
 
-def test_blocks_are_neighbours_spread_over_the_file():
+def test_blocks_of_adjacent_sentences_are_spread_over_the_file():
     groups = groups_of(1_000, None)
     parts = np.array(split_groups([[]] * 1_000, groups, [9, 1], 0, ""))
     (places,) = np.nonzero(parts)
@@ -79,7 +79,7 @@ def test_blocks_are_longer_in_large_files_and_many_in_small_ones():
         (None, "at least 5 sentences"),
     ],
 )
-def test_too_few_groups_for_the_parts_are_named(documents, message):
+def test_too_few_groups_for_the_parts_are_refused(documents, message):
     shares = [1] * (3 if documents else 5)
     with pytest.raises(ValueError, match=f"all.txt: expected {message}"):
         split_groups([["A"]] * 4, groups_of(4, documents), shares, 0, "all.txt")
@@ -113,6 +113,6 @@ def test_seen_entities_and_near_duplicates_are_counted():
     assert overlap(train, dev[2:]).warning() == ""
 
 
-def test_labels_of_all_tokens_are_no_entities():
+def test_plain_labels_of_tokens_are_not_counted_as_entities():
     nouns = [Item(["Lima"], [("NOUN", "Lima")])]
     assert overlap(nouns, nouns)[:2] == (0, 0)

@@ -10,7 +10,7 @@ SHARES = [0.7, 0.2, 0.1]
 
 
 def deviations(label_sets, parts, shares=SHARES):
-    """How far each part is from its share of each label, in items: {label: [...]}."""
+    """By label, how many items each part is away from its share."""
     totals = Counter(label for labels in label_sets for label in labels)
     counts = {label: np.zeros(len(shares)) for label in totals}
     for labels, part in zip(label_sets, parts):
@@ -25,7 +25,7 @@ def draw(seed, num_items=300, rates=(0.9, 0.3, 0.1, 0.03)):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_of_single_labels_each_part_has_its_share_within_one_item(seed):
+def test_with_one_label_per_item_each_part_has_its_share_within_one_item(seed):
     label_sets = [sorted(labels)[:1] for labels in draw(seed)]
     parts = stratified_split(label_sets, SHARES, seed)
     for of_label in deviations(label_sets, parts).values():
@@ -35,7 +35,7 @@ def test_of_single_labels_each_part_has_its_share_within_one_item(seed):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_of_several_labels_the_rarest_is_within_one_item_and_all_beat_chance(seed):
+def test_with_several_labels_the_rarest_is_within_one_item_and_all_beat_chance(seed):
     label_sets = draw(seed)
     of_split = deviations(label_sets, stratified_split(label_sets, SHARES, seed))
     assert of_split["L3"].max() < 1
@@ -44,14 +44,14 @@ def test_of_several_labels_the_rarest_is_within_one_item_and_all_beat_chance(see
     assert max(each.max() for each in deviations(label_sets, by_chance).values()) > 2
 
 
-def test_seeds_repeat_a_split_and_others_differ():
+def test_the_split_depends_on_the_seed():
     label_sets = draw(0)
     first = stratified_split(label_sets, SHARES, seed=1)
     assert stratified_split(label_sets, SHARES, seed=1) == first
     assert stratified_split(label_sets, SHARES, seed=2) != first
 
 
-def test_shares_need_not_sum_to_one():
+def test_shares_do_not_have_to_sum_to_one():
     label_sets = draw(0)
     assert stratified_split(label_sets, [7, 2, 1]) == stratified_split(label_sets, SHARES)
 
@@ -62,12 +62,12 @@ def test_items_without_labels_even_out_the_sizes():
 
 
 @pytest.mark.parametrize("shares", [[], [0.5, 0.0], [1, -1], [float("nan")]])
-def test_shares_that_are_no_shares_are_refused(shares):
+def test_invalid_shares_are_refused(shares):
     with pytest.raises(ValueError, match="`shares` must hold a number above 0"):
         stratified_split([["A"]], shares)
 
 
-def test_memory_does_not_grow_with_the_square_of_the_number_of_labels():
+def test_memory_is_not_quadratic_in_the_number_of_labels():
     label_sets = [[f"L{number // 2}"] for number in range(8_000)]
     tracemalloc.start()
     try:
@@ -76,5 +76,5 @@ def test_memory_does_not_grow_with_the_square_of_the_number_of_labels():
     finally:
         tracemalloc.stop()
     assert {0, 1} <= set(parts)
-    # 8,000 by 4,000 would be 32 MB at least.
+    # A table of 8,000 by 4,000 would take at least 32 MB.
     assert peak < 16_000_000, f"{peak:,} bytes"

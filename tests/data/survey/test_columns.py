@@ -24,7 +24,7 @@ def look(tmp_path):
         ("a O\nb B-X", None),
         ("a\tO\nb\tB-X", None),
         ("New York\tB-X\nis\tO", "\t"),
-        ("New York\tB-X\nSan Remo\tB-X", "\t"),  # though blanks give three columns
+        ("New York\tB-X\nSan Remo\tB-X", "\t"),  # although spaces give three columns
         ("a\tO\nb\tB-X\t\nc\tO", None),
         ("New York\tO\nb\tB-X\t\nc\tO", "\t"),
         ("a,O\nb,B-X", ","),
@@ -35,7 +35,7 @@ def look(tmp_path):
         ("", None),
     ],
 )
-def test_the_delimiter_is_what_makes_equal_columns(text, delimiter):
+def test_the_delimiter_is_the_one_that_gives_equal_columns(text, delimiter):
     assert find_table(text.split("\n")).delimiter == delimiter
 
 
@@ -44,12 +44,12 @@ def test_the_delimiter_is_what_makes_equal_columns(text, delimiter):
     [
         (['"New York",B-X', "is,O"], True),
         (['",",O', '"""",O'], True),
-        (['"\tO', "b c\tO"], False),  # a mark by itself is a token
+        (['"\tO', "b c\tO"], False),  # a lone quotation mark is a token
         (['"\tO', "b\tO", '"\tO'], False),
         (["a,O", "b,O"], False),
     ],
 )
-def test_quotation_marks_are_those_of_csv_unless_they_are_tokens(lines, is_quoted):
+def test_quotation_marks_follow_csv_unless_they_are_tokens(lines, is_quoted):
     assert find_table(lines).is_quoted == is_quoted
 
 
@@ -58,16 +58,16 @@ def test_quotation_marks_are_those_of_csv_unless_they_are_tokens(lines, is_quote
     [
         ("# id 1\na O\n", [1]),
         ("a O\n\n# text = b\n# id 2\nb B-X", [3, 4]),
-        ("# id 5 x=y\na _ _ O\nb _ _ B-X", [1]),  # with as many columns as a token
+        ("# id 5 x=y\na _ _ O\nb _ _ B-X", [1]),  # as many columns as a token
         ("#NLProc O\nis O", []),  # a token
         ("# O\nis O", []),
-        ("# B-Number\n5 B-Unit", []),  # a label of its own
-        ("# #\n5 CD\nof IN\n5 CD", []),  # a part of speech of its own
+        ("# B-Number\n5 B-Unit", []),  # a token with a label
+        ("# #\n5 CD\nof IN\n5 CD", []),  # a token with a part of speech
         ("#\na O", [1]),
         ("#begin document (a); part 0\na O\n\n#end document\nb O", [1, 4]),
     ],
 )
-def test_comments_are_no_tokens(look, text, comments):
+def test_comments_are_not_tokens(look, text, comments):
     found = look(text)
     assert list(found.comments) == comments
     tokens = [row.text for rows in found.sentences() for row in rows]
@@ -83,7 +83,7 @@ def test_comments_are_no_tokens(look, text, comments):
         (SPANS, (5, 1, 4)),
         ("Ada B-PER x\nleft O y", (3, 0, 1)),  # the column that spells spans
         ("Ada B-PER O\nleft B-LOC B-LOC", (3, 0, 1)),  # the most spans
-        ("Ada B-PER B-LOC\nleft O O", (3, 0, 2)),  # the last of as many
+        ("Ada B-PER B-LOC\nleft O O", (3, 0, 2)),  # the last of equals
         ("Ada B-NP O\nleft B-VP B-PER", (3, 0, 2)),  # chunks come last
         ("a X\nb Y\nc X\nd X", (2, 0, 1)),
         ("X a\nY b\nX c\nX d", (2, 1, 0)),
@@ -96,7 +96,7 @@ def test_comments_are_no_tokens(look, text, comments):
         ("a b", (2, 0, 1)),
     ],
 )
-def test_columns_are_found_by_what_they_hold(look, text, expected):
+def test_columns_are_recognised_by_their_contents(look, text, expected):
     layout = look(text).layout
     assert (layout.num_columns, layout.token, layout.tag) == expected
 
@@ -130,6 +130,6 @@ def test_columns_can_be_named(look):
         (DISTINCT, {}, "expected a column of tags, got none"),
     ],
 )
-def test_columns_that_are_not_there_are_named(look, text, known, message):
+def test_missing_columns_are_named(look, text, known, message):
     with pytest.raises(ValueError, match=message):
         look(text, **known)

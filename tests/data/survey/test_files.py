@@ -1,4 +1,4 @@
-"""Files as people and tools write them, which every command must understand in the same way."""
+"""Every command must understand the files that people and tools write in the same way."""
 
 import json
 from collections import Counter
@@ -10,12 +10,12 @@ from tagger.data.formats import PLAIN_TAGS, read_texts
 from tagger.spans import tags_to_spans
 from tagger.tools.start.survey import survey
 
-#: Ada Lee and Rome in two sentences.
+#: The entities `Ada Lee` and `Rome` in two sentences.
 BOTH = {"PER": 1, "LOC": 1}
 
 
 def columns(tags, separator=" ", before=("", "", "", "")):
-    """A file of `Ada Lee left`, and `Rome`, with a tag for each, and cells before each."""
+    """A file with the sentences `Ada Lee left` and `Rome`; each word has a tag and preceding cells."""
     words = ("Ada", "Lee", "left", "Rome")
     lines = [
         separator.join([*each.split(), word]) + separator + tag
@@ -131,7 +131,7 @@ def write(tmp_path):
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_every_command_understands_a_file_in_the_same_way(name, write):
+def test_every_command_reads_a_file_in_the_same_way(name, write):
     content, expected = FILES[name]
     path = write(name, content)
     texts = list(read_texts(path))
@@ -183,7 +183,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_every_command_says_what_a_file_is_that_it_cannot_read(name, write):
+def test_every_command_says_why_it_cannot_read_a_file(name, write):
     content, message = OTHERS[name]
     path = write(name, content)
     for read in (read_texts, ColumnDatasetReader().read, lambda path: survey([path]).files):

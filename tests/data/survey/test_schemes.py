@@ -5,7 +5,7 @@ from tagger.data.survey.schemes import Scheme, check_scheme, find_scheme, labels
 from tagger.data.survey.spellings import find_spelling
 from tagger.spans import PREFIXED, spans_to_tags
 
-#: Spans that are told apart in every encoding.
+#: Spans that every encoding can tell apart.
 SPANS = [("PER", (0, 2)), ("PER", (3, 3)), ("LOC", (5, 6))]
 
 
@@ -27,10 +27,10 @@ def test_every_encoding_of_spans_is_recognised(encoding):
         (["O B I"], Scheme("BIO")),  # spans without a label
         (["B-PER I-PER O", "O I-LOC"], Scheme("IOB1")),  # BIO with a mistake
         (["I-PER I-PER O", "O I-LOC B-LOC"], Scheme("IOB1")),
-        (["B-PER L-PER", "U-PER", "B-PER O"], Scheme("BIOUL")),  # a mistake that no encoding allows
+        (["B-PER L-PER", "U-PER", "B-PER O"], Scheme("BIOUL")),  # a mistake in every encoding
         (["? I-PER O B-LOC"], Scheme("BIO", unknown_tag="?")),
         (["NOUN VERB NOUN", "X"], Scheme()),
-        (["NN , NN", ", |"], Scheme()),  # punctuation is no separator
+        (["NN , NN", ", |"], Scheme()),  # punctuation tags are not separators
         (["A,B A", "B , C"], Scheme()),
         (["PER O O"], Scheme("IO")),
         (["PER _ _", "LOC _"], Scheme("IO")),
@@ -40,14 +40,14 @@ def test_every_encoding_of_spans_is_recognised(encoding):
         (["ORG PER|ORG O", "PER"], Scheme(label_separator="|")),
         (["ORG PER+?ORG _", "?"], Scheme(None, "+", "?", "_")),
         (["NN|VB NN"], Scheme(label_separator="|")),
-        (["a|b c|d"], Scheme()),  # labels that never occur apart
+        (["a|b c|d"], Scheme()),  # labels that never occur alone
     ],
 )
 def test_the_meaning_of_tags_is_recognised(tags, scheme):
     assert find_scheme(sentences(*tags)) == scheme
 
 
-def test_a_few_mistakes_among_spans_do_not_make_them_plain_labels():
+def test_spans_with_a_few_mistakes_are_still_spans():
     assert find_spelling({"B-PER": 50, "O": 45, "PRE": 5}) == "B-PER"
     for counts in ({"B-PER": 5, "O": 90, "PRE": 6}, {"O": 9}, {}):
         assert find_spelling(counts) is None
@@ -67,7 +67,7 @@ def test_a_few_mistakes_among_spans_do_not_make_them_plain_labels():
         ("B-PER I-PER -", "B-PER"),
     ],
 )
-def test_tags_may_be_spelled_otherwise(tags, spelling):
+def test_other_spellings_of_tags_are_recognised(tags, spelling):
     scheme = find_scheme([tags.split()])
     assert (scheme.source_encoding, scheme.spelling) == ("BIO", spelling)
     canonical = [scheme.canonical(tag) for tag in tags.split()]
@@ -75,7 +75,7 @@ def test_tags_may_be_spelled_otherwise(tags, spelling):
 
 
 @pytest.mark.parametrize("tags", ["N-E V-I N-E", "NN_S VB_I O", "SS-E VE-S AB-M"])
-def test_parts_of_speech_are_no_other_spelling_of_spans(tags):
+def test_parts_of_speech_are_not_mistaken_for_spans(tags):
     assert find_scheme([tags.split()]).source_encoding in (None, "IO")
 
 
@@ -97,5 +97,5 @@ def test_an_illegal_tag_is_named_with_its_line():
         ("A|B _ ?C|A ?", Scheme(None, "|", "?", "_"), ["A", "B", "A"]),
     ],
 )
-def test_labels_are_those_of_spans_or_of_tokens(tags, scheme, labels):
+def test_labels_come_from_spans_or_tokens(tags, scheme, labels):
     assert labels_in(tags.split(), scheme) == labels

@@ -11,15 +11,15 @@ LATIN = "Zoë B-PER\nfährt O\n"
 
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 @pytest.mark.parametrize("name", ["utf-8", "utf-16-le", "utf-16-be", "utf-32"])
-def test_unicode_is_recognised_with_a_mark_and_without(name, mark):
+def test_unicode_is_recognised_with_and_without_a_byte_order_mark(name, mark):
     if name == "utf-32" and mark:
-        mark = ""  # Python writes one
+        mark = ""  # Python writes one itself.
     text, found = decode((mark + TEXT).encode(name), "x.txt")
     assert text == TEXT
     assert name.startswith(found)
 
 
-def test_what_is_no_unicode_is_taken_for_windows_1252():
+def test_other_text_is_read_as_windows_1252():
     assert decode(LATIN.encode("latin-1"), "x.txt") == (LATIN, "cp1252")
     assert decode("he said “hi” O\n".encode("cp1252"), "x.txt")[0] == "he said “hi” O\n"
     assert decode(b"\x81 O\n", "x.txt") == ("\x81 O\n", "latin-1")
@@ -34,7 +34,7 @@ def test_an_encoding_can_be_named():
 @pytest.mark.parametrize(
     ("content", "name", "message"),
     [
-        # A text in UTF-8 with one broken line is not taken for another encoding.
+        # UTF-8 with one broken line is not mistaken for another encoding.
         (f"{TEXT}Zo".encode() + b"\xeb O\n", None, "x.txt:3: expected UTF-8, got byte 0xeb"),
         (gzip.compress(b"Ada O\n", mtime=0), None, "x.txt:1: .* it is compressed: unpack it"),
         (b"Ada O\n\xff", "utf-8", "x.txt:2: expected UTF-8"),
@@ -43,6 +43,6 @@ def test_an_encoding_can_be_named():
         (b"Ada O", "hex", "`--text-encoding` is 'hex', which is no encoding"),
     ],
 )
-def test_what_cannot_be_decoded_is_named(content, name, message):
+def test_undecodable_text_is_named(content, name, message):
     with pytest.raises(ValueError, match=message):
         decode(content, "x.txt", name)

@@ -14,7 +14,7 @@ TEXTS = ["a", "bab", "a", "Bab", "été", "bab", ""]
 
 
 def build(name, options):
-    # Building takes options to pieces.
+    # Construction consumes the options.
     options = copy.deepcopy(options)
     return TokenIndexer.from_params(Params({"type": name, "min_padding_length": 3, **options}))
 
@@ -23,7 +23,7 @@ def indexed(name, options):
     indexer = build(name, options)
     field = TextField([Token(text) for text in TEXTS], {"tokens": indexer})
     vocab = Vocabulary.from_instances([Instance({"text": field})])
-    # Before the vocabulary has them all, and after.
+    # A small vocabulary first, then one with all characters.
     small = Vocabulary({"token_characters": {"a": 1}})
     return [
         list(vocab.get_token_to_index_vocabulary("token_characters").items()),
@@ -40,12 +40,12 @@ def indexed(name, options):
         {"character_tokenizer": {"lowercase_characters": True, "start_tokens": ["^"]}},
     ],
 )
-def test_vocabulary_and_indices_are_those_of_characters(options):
+def test_vocabulary_and_indices_equal_those_of_the_characters_indexer(options):
     assert indexed("cached_characters", options) == indexed("characters", options)
 
 
 @pytest.mark.parametrize("lengths", [(7, 5), (9, 3), (4, 2), (7, 0), (0, 4)])
-def test_padding_is_that_of_characters(lengths):
+def test_padding_equals_that_of_the_characters_indexer(lengths):
     padding_lengths = dict(zip(["token_characters", "num_token_characters"], lengths))
     vocab = Vocabulary({"token_characters": dict.fromkeys("abBét", 1)})
     indexers = [build(name, {}) for name in ("cached_characters", "characters")]
@@ -58,7 +58,7 @@ def test_padding_is_that_of_characters(lengths):
     assert ours.dtype == torch.int64
 
 
-def test_a_word_is_taken_to_pieces_once_and_memory_has_a_bound(monkeypatch):
+def test_a_word_is_split_once_and_the_cache_is_bounded(monkeypatch):
     for module in (cached_characters, word_cache):
         monkeypatch.setattr(module, "MAX_WORDS", 2)
     seen = []
@@ -73,7 +73,7 @@ def test_a_word_is_taken_to_pieces_once_and_memory_has_a_bound(monkeypatch):
     assert seen == ["a", "b", "c", "a"]
 
 
-def test_the_first_characters_of_a_long_word_are_read():
+def test_only_the_first_characters_of_a_long_word_are_read():
     indexer = build("cached_characters", {"character_tokenizer": {"lowercase_characters": True}})
     words = ["A" * 1_000_000, "B" * cached_characters.MAX_CHARACTERS]
     field = TextField([Token(word) for word in words], {"tokens": indexer})

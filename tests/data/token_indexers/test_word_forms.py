@@ -21,7 +21,7 @@ def vocabulary_of(*instances):
     return vocab
 
 
-def test_a_word_is_looked_for_as_written_in_lowercase_and_without_its_digits():
+def test_a_word_is_looked_up_as_written_then_in_lowercase_then_without_digits():
     assert word_forms("Room-12B", lowercase=False) == ("Room-12B", "room-12b", "room-00b")
     assert word_forms("Room-12B", lowercase=True) == ("room-12b", "room-12b", "room-00b")
 

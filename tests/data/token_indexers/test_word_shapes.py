@@ -32,7 +32,7 @@ from tagger.data.token_indexers import (
         ("aB" * 100, "xXxXxXxX"),
     ],
 )
-def test_a_shape_keeps_capitals_digits_and_signs_alone(word, shape):
+def test_a_shape_reflects_only_capitals_digits_and_signs(word, shape):
     assert word_shape(word) == shape
 
 
@@ -55,7 +55,7 @@ def test_words_of_one_shape_have_one_index():
         (CachedCharactersIndexer(min_padding_length=1), "token_characters"),
     ],
 )
-def test_words_are_looked_up_anew_in_another_vocabulary_or_a_larger_one(indexer, namespace):
+def test_words_are_looked_up_again_in_another_or_a_larger_vocabulary(indexer, namespace):
     def index(vocab):
         (index,) = next(iter(indexer.tokens_to_indices([Token("x")], vocab).values()))
         return index if isinstance(index, int) else index[0]
