@@ -1,4 +1,4 @@
-"""Taggers of every kind, which train in seconds, and sentences that are odd.
+"""Taggers of every kind that train in seconds, and odd sentences.
 
 The transformers have random weights.
 """
@@ -11,7 +11,7 @@ from tests.transformers.small import save_word_pieces
 
 TOY = CONFIGS / "toy_bilstm_crf.jsonnet"
 FINE_TUNED = ROOT / "tagger/training/transformer.libsonnet"
-#: Sentences that go wrong where something is taken for granted. None has a line break: each is a line.
+#: Sentences that break common assumptions. None has a line break, so each is a line.
 ODD = [
     "x",
     ".",
@@ -36,7 +36,7 @@ ODD = [
 
 
 def sentences(number, seed=0):
-    """Returns sentences of 1 to 40 words, with the odd ones among them."""
+    """Returns sentences of 1 to 40 words, including the odd ones."""
     draw = random.Random(seed)
     words = "Maria Lindqvist met Paulo in Lisbon , the said Oslo a 12".split()
     plain = [
@@ -74,7 +74,7 @@ def _frozen(precision):
 
 
 def _documents(folder):
-    """Sentences share the features of their document's passages."""
+    """A config in which sentences share the features of their document's passages."""
     data = folder / "documents.txt"
     data.write_text(text_of_documents())
     return f"""{_frozen("auto")(folder)} + {{
@@ -95,7 +95,7 @@ def _with(settings):
     return lambda folder: f"(import '{TOY}') + {{ {settings}, num_epochs:: 5 }}"
 
 
-#: Taggers that split texts in other ways than by the rules of English.
+#: Taggers that do not split texts by the rules of English.
 TOKENIZERS = {
     "blanks": _with("tokenizer:: { type: 'blanks' }"),
     "punctuation": _with("tokenizer:: { type: 'punctuation' }"),
@@ -104,12 +104,12 @@ TOKENIZERS = {
     ),
     "French": _with("language:: 'fr'"),
 }
-#: Settings that `tune-decoding` writes.
+#: A tagger with the settings that `tune-decoding` writes.
 TUNED = _with(
     "model+: { head+: { decode_bias: { PER: 0.5 }, entity_thresholds: { ORG: 0.3 }, "
     "recalibration: { PER: [0.6, 0.4, -0.8], LOC: [1.5, 0.7, 0.2] } } }"
 )
-#: What the config of each kind is, written into a folder.
+#: By kind, a function that writes files into a folder and returns the config.
 CONFIGS_OF_KINDS = {
     "word vectors": _with_vectors,
     "frozen": _frozen("auto"),
@@ -124,7 +124,7 @@ KINDS = [*CONFIGS_OF_KINDS, "ensemble"]
 
 
 def train(kind, folder):
-    """Trains a tagger of a kind in the project's root; returns its archive."""
+    """Trains a tagger of a kind in the project's root and returns its archive."""
     from allennlp.commands.train import train_model
     from allennlp.common import Params
 

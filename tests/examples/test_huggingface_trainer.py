@@ -7,15 +7,15 @@ from tests.conftest import ROOT
 
 TOY = ROOT / "data/toy"
 
-# Without accelerate, which `pip install '.[huggingface]'` brings, this fails.
+# Fails without accelerate, which `pip install '.[huggingface]'` installs.
 pytestmark = pytest.mark.filterwarnings(
-    # Of the trainer, where there is no GPU.
+    # The trainer warns where there is no GPU.
     "ignore:.*pin_memory:UserWarning"
 )
 
 
 def write_transformer(folder):
-    """Writes a tiny transformer whose vocabulary has the words of the toy corpus."""
+    """Writes a tiny transformer that knows the words of the toy corpus."""
     lines = [line.split() for line in (TOY / "train.txt").read_text().splitlines()]
     words = sorted({line[0].lower() for line in lines if line and line[0].isalpha()})
     folder.mkdir()

@@ -1,4 +1,4 @@
-"""Cases for the contract of the implementations, and what the reference makes of them, computed once."""
+"""Cases for the contract tests of the implementations, and the reference's answers, computed once."""
 
 import functools
 from typing import NamedTuple, Tuple
@@ -25,12 +25,12 @@ from tests.linear_chain.chains import mask_of, random_chains, random_tags
 
 
 def pairs_of_tags(scores, tags):
-    """(B, T, K) bool, true at each token's tag and at the one before it."""
+    """(B, T, K) bool, true at each token's tag and at the preceding tag index."""
     every_tag = torch.arange(len(scores.start), device=tags.device)
     return ((tags.unsqueeze(2) - every_tag) % len(every_tag)) < 2
 
 
-#: How wide the scores are, and which share of them is impossible.
+#: The scale of the scores and the share of impossible ones.
 KINDS = {
     "plain": (1.0, 0.0),
     "some impossible": (1.0, 0.3),
@@ -44,7 +44,7 @@ def of_chain(function):
 
 
 def of_messages(function):
-    """With zeros in the padding, where messages are undefined."""
+    """Puts zeros in the padding, where messages are undefined."""
 
     def real(scores, tags, mask):
         rows = function(scores, mask)
@@ -63,9 +63,9 @@ def weighted(function):
 
 OF_STEPS = (step_log_likelihoods, step_log_conditionals, step_log_marginals)
 OF_CHAINS = (log_partition, step_log_normalizers, tag_marginals, transition_marginals)
-#: Functions that plain PyTorch differentiates in every implementation, in the type of the scores.
+#: Functions that plain PyTorch differentiates in every implementation, in the dtype of the scores.
 DIFFERENTIATED_BY_REFERENCE = ("forward_scores", "backward_scores")
-#: Differentiable functions of the scores, the tags and the mask, by name.
+#: By name, differentiable functions of the scores, the tags and the mask.
 FUNCTIONS = {
     "log_likelihood": log_likelihood,
     **{function.__name__: of_chain(function) for function in OF_CHAINS},
@@ -76,7 +76,7 @@ FUNCTIONS = {
         teacher_of(scores), scores, mask
     ),
 }
-#: Weighted sums, called like `FUNCTIONS`; the weights are distinct, and NaN in the padding.
+#: Weighted sums, called like `FUNCTIONS`. The weights are distinct, and NaN in the padding.
 WEIGHTED = {
     **{f"weighted {function.__name__}": weighted(function) for function in OF_STEPS},
     **{
@@ -87,23 +87,23 @@ WEIGHTED = {
 
 
 class Implementation(NamedTuple):
-    """An implementation under test, and where its tensors live."""
+    """An implementation under test and the device of its tensors."""
 
     name: str
     device: torch.device
-    #: The error that float32 may have where plain PyTorch hits the exact value by chance, as a share of
-    #: the largest value.
+    #: The error allowed in float32 where plain PyTorch happens to be exact, relative to the largest
+    #: value.
     rounding: float
-    #: What stands for the largest value where that is smaller.
+    #: A lower bound for that largest value.
     smallest_scale: float
 
 
 CPU = torch.device("cpu")
 #: By name. Without a GPU, Triton's interpreter runs the kernels on the CPU (see `tests/conftest.py`).
 IMPLEMENTATIONS = {
-    # It computes in float64. Half a unit in the last place is lost at the end.
+    # It computes in float64 and loses half a unit in the last place at the end.
     "cpu": Implementation("cpu", CPU, rounding=6e-8, smallest_scale=1e-3),
-    # Two units in the last place, also of probabilities, between which gradients may cancel.
+    # Two units in the last place, also of the probabilities, which may cancel in gradients.
     "cuda": Implementation(
         "cuda",
         torch.device("cuda") if torch.cuda.is_available() else CPU,
@@ -114,7 +114,7 @@ IMPLEMENTATIONS = {
 
 
 class Case(NamedTuple):
-    """Random chains of these lengths, of K tags and of one of the `KINDS`."""
+    """Random chains of these lengths with K tags and scores of one of the `KINDS`."""
 
     lengths: Tuple[int, ...]
     num_tags: int
@@ -126,7 +126,7 @@ class Case(NamedTuple):
         return f"{self.kind} {lengths} x {self.num_tags}"
 
     def batch(self, device):
-        """Scores, tags and a mask."""
+        """Returns scores, tags and a mask."""
         size = (len(self.lengths), max(self.lengths), self.num_tags)
         scale, share = KINDS[self.kind]
         scores = random_chains(*size, scale=scale, dtype=self.dtype)
@@ -137,21 +137,21 @@ class Case(NamedTuple):
 
 
 def moved(batch, device):
-    """`batch` on a device."""
+    """Returns `batch` on a device."""
     scores, tags, mask = batch
     return ChainScores(*(s.to(device) for s in scores)), tags.to(device), mask.to(device)
 
 
 def converted(scores, dtype):
-    """`scores` in a type."""
+    """Returns `scores` in a dtype."""
     return ChainScores(*(tensor.to(dtype) for tensor in scores))
 
 
 def outcome(name, batch):
-    """The function's value and its gradients, float64 on the CPU.
+    """Returns the function's value and its gradients, float64 on the CPU.
 
-    The gradients are those of a sum with random weights. Where there is one value for each row, those
-    of a sum with equal weights follow, for which an implementation may have a shorter way.
+    The gradients are those of a randomly weighted sum. For functions with one value per row, those of
+    an unweighted sum follow, for which an implementation may have a shortcut.
     """
     scores, tags, mask = batch
     inputs = ChainScores(*(tensor.clone().requires_grad_() for tensor in scores))
@@ -166,36 +166,36 @@ def outcome(name, batch):
 
 @functools.cache
 def reference_outcome(name, case):
-    """What `outcome` is by the reference."""
+    """Returns the `outcome` of the reference."""
     with use_implementation("reference"):
         return outcome(name, case.batch(CPU))
 
 
 def assert_equals_reference(name, implementation, case):
-    """Compares value and gradients with those of the reference."""
+    """Compares the value and the gradients with those of the reference."""
     with use_implementation(implementation.name):
         actual = outcome(name, case.batch(implementation.device))
     for ours, theirs in zip(actual, reference_outcome(name, case)):
-        # float64 against float64: only the order of summation differs.
+        # Both are float64; only the order of summation differs.
         torch.testing.assert_close(ours, theirs, rtol=1e-9, atol=1e-9)
 
 
 def assert_best_paths_equal_reference(implementation, scores, mask, k=1):
-    """Compares the k best paths, and their scores, with those of the reference."""
+    """Compares the k best paths and their scores with those of the reference."""
     with use_implementation(implementation.name):
         paths, path_scores = k_best_decode(scores, mask, k)
     with use_implementation("reference"):
         expected, expected_scores = k_best_decode(scores, mask, k)
     torch.testing.assert_close(path_scores, expected_scores, rtol=1e-9, atol=1e-9)
-    # Random scores have no ties, but a row without tokens has k empty paths.
+    # Random scores have no ties. A row without tokens has k empty paths.
     is_possible = (expected_scores > -torch.inf) & mask.any(1, keepdim=True)
     assert torch.equal(paths[is_possible], expected[is_possible])
 
 
 def assert_error_at_most_twice_plain_pytorch(name, implementation, batch):
-    """Compares the errors that value and gradients have in float32 with those of the reference.
+    """Compares the float32 errors of the value and the gradients with those of the reference.
 
-    The batch is on the CPU, with scores in float32.
+    The batch must be on the CPU, with float32 scores.
     """
     scores, tags, mask = batch
     with use_implementation("reference"):
@@ -215,7 +215,7 @@ def assert_error_at_most_twice_plain_pytorch(name, implementation, batch):
 
 
 def teacher_of(scores):
-    """Other chains of which the same paths are possible."""
+    """Other chains with the same possible paths."""
     emissions, transitions, start, end = (tensor.detach() for tensor in scores)
     return ChainScores(emissions / 2, transitions / 3, -start.nan_to_num(neginf=torch.inf), end)
 
@@ -231,5 +231,5 @@ def _gradients(value, inputs, weights):
     gradients = torch.autograd.grad(
         value, inputs, weights.to(value), retain_graph=True, allow_unused=True
     )
-    # One token takes part in no transition.
+    # With one token per row, transitions get no gradient.
     return [torch.zeros_like(x) if g is None else g for x, g in zip(inputs, gradients)]

@@ -8,7 +8,7 @@ from tagger.linear_chain import ChainScores
 def random_chains(
     batch_size, num_tokens, num_tags, seed=0, scale=1.0, dtype=torch.float64, requires_grad=False
 ):
-    """Normally distributed scores, `scale` wide."""
+    """Normally distributed scores with standard deviation `scale`."""
     generator = torch.Generator().manual_seed(seed)
 
     def scores(*shape):

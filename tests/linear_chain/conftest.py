@@ -1,4 +1,4 @@
-"""Fixtures for the tests of linear chains; libraries are imported late, as in `tests/conftest.py`."""
+"""Fixtures for the linear chain tests. Libraries are imported lazily, as in `tests/conftest.py`."""
 
 import importlib.util
 import sys
@@ -8,12 +8,12 @@ import pytest
 from tests.conftest import has_gpu
 
 HAS_TRITON = importlib.util.find_spec("triton") is not None
-# On Linux a missing Triton is a failure.
+# On Linux, a missing Triton is a failure.
 needs_triton = pytest.mark.skipif(
     not HAS_TRITON and sys.platform != "linux", reason="Triton exists for Linux only"
 )
 
-#: What a test of an implementation needs.
+#: Marks for the tests of each implementation.
 MARKS = {
     "cpu": (),
     "cuda": needs_triton,
@@ -24,13 +24,13 @@ in_triton = pytest.mark.parametrize(
     "implementation", [pytest.param("cuda", marks=needs_triton)], indirect=True
 )
 
-#: Runs a test of thousands of samples or tokens without the kernels for GPUs, whose interpreter is slow.
-#: That they draw what the reference draws, `test_samples_equal_the_reference` shows.
+#: Leaves the GPU kernels out of tests with thousands of samples or tokens: the interpreter is slow.
+#: `test_samples_equal_the_reference` shows that the kernels draw the same samples as the reference.
 on_cpus = pytest.mark.parametrize("every_implementation", ["reference", "cpu"], indirect=True)
 
 
 def pytest_itemcollected(item):
-    """Marks the tests that run on a GPU here."""
+    """Marks the tests that run on this machine's GPU."""
     import torch
 
     arguments = item.callspec.params if hasattr(item, "callspec") else {}
@@ -40,7 +40,7 @@ def pytest_itemcollected(item):
 
 @pytest.fixture(params=["cpu", pytest.param("cuda", marks=needs_triton)])
 def implementation(request, monkeypatch):
-    """Makes all functions use the implementation; `scan` is `cuda` with scans alone."""
+    """Makes all functions use the implementation. `scan` is `cuda` with scans only."""
     from tagger.linear_chain import use_implementation
     from tests.linear_chain.cases import IMPLEMENTATIONS
 
@@ -55,7 +55,7 @@ def implementation(request, monkeypatch):
 
 @pytest.fixture(params=["reference", "cpu", pytest.param("cuda", marks=needs_triton)])
 def every_implementation(request):
-    """Makes all functions use the implementation, and is its name."""
+    """Makes all functions use the implementation. Returns its name."""
     from tagger.linear_chain import use_implementation
 
     with use_implementation(request.param):
@@ -79,7 +79,7 @@ def uninitialized_memory_holds_nan(monkeypatch):
 
 @pytest.fixture(autouse=True, scope="package")
 def _interpreter_prepares_its_language_once():
-    """Saves half of the time: Triton's interpreter prepares it again at every call of a function."""
+    """Halves the run time: Triton's interpreter would prepare its language at every function call."""
     if not HAS_TRITON:
         yield
         return

@@ -1,4 +1,4 @@
-"""What the fuzzer asks: each public function and weighting, and the answer by enumeration."""
+"""The fuzzer's questions: each public function and weighting, with the answer by enumeration."""
 
 from functools import partial
 from typing import Callable, NamedTuple
@@ -19,23 +19,23 @@ OF_LABELS += ("step_log_conditionals", "step_log_marginals")
 
 
 class Question(NamedTuple):
-    """A differentiable function of the scores, and what it should return."""
+    """A differentiable function of the scores and its expected result."""
 
     call: Callable
-    #: The same in float64, by enumeration.
+    #: The expected result in float64, by enumeration.
     answer: Callable
-    #: How much it may enlarge rounding errors of scores.
+    #: The factor by which it may amplify rounding errors of scores.
     magnification: float = 1.0
-    #: Whether kernels in float64 compute all of it.
+    #: Whether kernels compute all of it in float64.
     is_exact: bool = True
 
 
 def of_rows(problem, shape, answer):
-    """A function that answers each row by enumeration, 0 wherever there is no real token.
+    """Returns a function that answers each row by enumeration, with 0 at absent tokens.
 
-    `shape` is what follows B: `()` for one value a row, `(T, ...)` for one a token. `answer` gives the
-    answer of a row, (N, ...) for its N real tokens. Of transitions, which are one fewer, each belongs to
-    the token before the one that it leads to.
+    `shape` is the shape after B: `()` for one value per row, `(T, ...)` for one per token. `answer`
+    returns the answer for a row, (N, ...) for its N real tokens. A row has one transition fewer; each
+    belongs to the token that it starts from.
     """
 
     def whole(scores):
@@ -57,7 +57,7 @@ def of_rows(problem, shape, answer):
 
 
 def sets_of(problem, labels, row):
-    """The tags that each real token of a row may have, (N, K) bool."""
+    """The possible tags of each real token of a row, (N, K) bool."""
     labels = labels[row, problem.tokens(row)]
     if labels.dim() == 2:
         return labels
@@ -65,7 +65,7 @@ def sets_of(problem, labels, row):
 
 
 def is_partial(problem, labels):
-    """Whether a batch's labels are sets, or leave a real token's tag open."""
+    """Whether the labels of a batch are sets or have unknown tags at real tokens."""
     return labels.dim() == 3 or bool((labels[problem.mask] == -1).any())
 
 
@@ -99,7 +99,7 @@ def _of_chain(name, problem, rng):
     def call(scores):
         values = function(scores, mask)
         if name in ("forward_scores", "backward_scores"):
-            # These are undefined in the padding.
+            # Messages are undefined in the padding.
             is_real = problem.mask.unsqueeze(2)
             return torch.where(is_real, values, torch.zeros_like(values))
         return values
@@ -125,7 +125,7 @@ def _of_labels(name, problem, rng):
 
 
 def _step_log_likelihoods(paths, allowed, is_partial):
-    """Of a path, step scores less log z_t; of partial labels, the difference of two log z_t."""
+    """Step scores minus log z_t of a path; for partial labels, the difference of two log z_t."""
     whole = paths.step_log_normalizers()
     if not is_partial:
         part = paths.step_scores(allowed.int().argmax(1).tolist())
@@ -168,7 +168,7 @@ def _spans(problem, rng):
 
 
 def random_weights(rng, name, num_tags):
-    """The weights and the options of a weighting."""
+    """Draws the weights and the options of a weighting."""
     options = {}
     if name == "emission_transition":
         options["transition_weight"] = rng.choice(["to", "from"])
@@ -188,7 +188,7 @@ def _weighting(name, problem, rng):
     weighting = TagWeighting.by_name(name)(tag_weights=weights, **options)
     if problem.dtype == "float64":
         weighting = weighting.double()
-    # Without ends a loss cannot depend on them alone.
+    # Without start and end scores, something else must be differentiated.
     has_ends = rng.random() < 0.7 or not {"emissions", "transitions"} & {*problem.differentiated}
     labels = random_labels(rng, problem)
     mask = rng.choice([problem.mask, problem.mask.int()])
@@ -246,7 +246,7 @@ def _scaled_objective(paths, allowed, c, transition_weight):
 
 
 def crf_of(scores, has_ends=True, **kwargs):
-    """A module with these scores as its parameters."""
+    """A CRF module with these scores as its parameters."""
     crf = ConditionalRandomField(
         len(scores.start), include_start_end_transitions=has_ends, **kwargs
     )
@@ -254,19 +254,19 @@ def crf_of(scores, has_ends=True, **kwargs):
     if has_ends:
         named.update(start_transitions=scores.start, end_transitions=scores.end)
     for name, tensor in named.items():
-        # As they are: a parameter would be a leaf of its own.
+        # Set the tensor itself. A parameter would be a new leaf of the graph.
         delattr(crf, name)
         setattr(crf, name, tensor)
     return crf
 
 
 def without_ends(scores):
-    """`scores` with zeros for start and end."""
+    """Returns `scores` with zeros for start and end."""
     zeros = torch.zeros_like(scores.start)
     return scores._replace(start=zeros, end=zeros)
 
 
-#: By name, what makes a question of a problem and a generator.
+#: By name, functions that make a question from a problem and a generator.
 QUESTIONS = {
     **{name: partial(_of_path, name) for name in ("sequence_score", "step_scores")},
     **{name: partial(_of_chain, name) for name in OF_CHAINS},
@@ -294,7 +294,7 @@ def check_best_paths(problem, rng, tolerance):
 
 
 def check_ranking(table, paths, path_scores, tolerance):
-    """Checks the best paths, those that are not possible given with -inf."""
+    """Checks the best paths. Impossible ones must have the score -inf."""
     scores = dict(zip(table.paths, table.path_scores.tolist()))
     best = sorted(scores.values(), reverse=True)[: len(paths)]
     best += [-INF] * (len(paths) - len(best))
@@ -345,11 +345,11 @@ def check_samples(problem, rng, tolerance):
         path_scores = dict(zip(table.paths, table.path_scores.tolist()))
         best = max(path_scores.values())
         for path in map(tuple, samples[row][:, tokens].tolist()):
-            # Others have no probability.
+            # Other paths have probability 0.
             assert best == -INF or path_scores[path] > best - 700 - tolerance
 
 
-#: By name, checks of answers that are no differentiable numbers.
+#: By name, checks of answers that are not differentiable numbers.
 CHOICES = {
     "k_best_decode": check_best_paths,
     "viterbi_tags": check_viterbi_tags,

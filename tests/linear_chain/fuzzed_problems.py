@@ -1,4 +1,4 @@
-"""Random small problems for the fuzzer: chains, masks and labels at the edges of what is allowed."""
+"""Small random problems for the fuzzer: chains, masks and labels at the edges of the allowed."""
 
 import math
 from typing import NamedTuple, Sequence
@@ -14,16 +14,16 @@ DTYPES = {
     "float16": torch.float16,
 }
 ROLES = ChainScores._fields
-#: Paths of a sequence. Enumeration writes all of them out.
+#: The maximum number of paths of a sequence, all of which are enumerated.
 MOST_PATHS = 256
 
 
 class Problem(NamedTuple):
     """A batch of chains."""
 
-    #: That of the scores under test.
+    #: The dtype of the scores under test.
     dtype: str
-    #: In float64.
+    #: The scores in float64.
     exact: ChainScores
     #: (B, T) bool, true at real tokens.
     mask: torch.Tensor
@@ -40,13 +40,13 @@ class Problem(NamedTuple):
         return self.mask[row].nonzero()[:, 0].tolist()
 
     def scores(self):
-        """New tensors."""
+        """Returns new tensors for the scores under test."""
         rounded = (each.to(DTYPES[self.dtype], copy=True) for each in self.exact)
         named = zip(ROLES, rounded)
         return ChainScores(*(x.requires_grad_(role in self.differentiated) for role, x in named))
 
     def any_mask(self, rng):
-        """The mask in one of the forms in which functions take it."""
+        """Returns the mask in one of the forms that functions accept."""
         forms = [self.mask, self.mask, self.mask.to(torch.uint8)]
         if not (self.mask[:, 1:] & ~self.mask[:, :-1]).any():
             forms.append(self.mask.sum(1))
@@ -55,7 +55,7 @@ class Problem(NamedTuple):
         return rng.choice(forms)
 
     def largest(self):
-        """The largest finite size of a real token's score."""
+        """The largest finite absolute score of a real token."""
         scores = self.scores()
         real = scores.emissions[self.mask]
         values = torch.cat([tensor.detach().double().flatten() for tensor in (real, *scores[1:])])
@@ -87,7 +87,7 @@ def random_problem(rng):
 
 
 def random_labels(rng, problem, is_path=False):
-    """Gold tags: a path, a path with unknown tags, or sets; anything in the padding."""
+    """Draws gold tags: a path, a path with unknown tags, or sets. The padding is arbitrary."""
     num_rows, num_tokens, num_tags = problem.size
     kind = "path" if is_path else rng.choice(["path", "path", "unknown", "sets"])
     if kind == "sets":
@@ -122,7 +122,7 @@ def _random_score(rng):
         return float(rng.randint(-1, 1)) * scale
 
     def outlier():
-        """Rarely one among ordinary scores."""
+        """Draws an ordinary score or, rarely, an outlier."""
         return rng.choice([-700.0, 800.0]) if rng.random() < 0.1 else rng.uniform(-2, 2)
 
     return rng.choice([uniform, uniform, tie, lambda: 0.0, outlier])

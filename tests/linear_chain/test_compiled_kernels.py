@@ -1,4 +1,4 @@
-"""The GPU kernels, compiled in a process of its own: in this one, Triton may interpret them."""
+"""The GPU kernels, compiled in a separate process because this one may interpret them."""
 
 import json
 import os
@@ -15,8 +15,8 @@ from tests.linear_chain.conftest import needs_triton
 
 pytestmark = needs_triton
 
-# Every variant, and for other targets, tiles and types a part of them: the script without arguments
-# compiles all.
+# Every variant once, and some variants for other targets, tiles and dtypes. The script compiles all
+# combinations when it is called without arguments.
 CASES = [
     "90/33/float32",
     "80/9/float32/log_likelihood",
@@ -72,7 +72,7 @@ def kernels_of_the_sources():
     return set(re.findall(r"@triton\.jit\ndef (\w+)_kernel\(", sources))
 
 
-def test_no_kernel_is_left_out(reports):
+def test_every_kernel_is_compiled(reports):
     assert {report["kernel"].split(" (")[0] for report in reports} == kernels_of_the_sources()
 
 
@@ -99,7 +99,7 @@ def test_every_kernel_runs_in_the_interpreter(monkeypatch):
     assert interpreted == kernels_of_the_sources()
 
 
-def test_nothing_spills_up_to_64_tags_in_float32(reports):
+def test_no_registers_spill_up_to_64_tags_in_float32(reports):
     single = [report for report in reports if report["type"] == "float32" and report["tags"] <= 64]
     assert {report["target"] for report in single} == {"sm_80", "sm_90", "sm_100"}
     for report in single:
@@ -107,6 +107,6 @@ def test_nothing_spills_up_to_64_tags_in_float32(reports):
         assert 0 < report["registers"] <= 255
 
 
-def test_shared_memory_needs_no_permission(reports):
+def test_shared_memory_stays_below_the_default_limit(reports):
     for report in reports:
         assert report["shared"] <= 48 * 1024

@@ -1,4 +1,4 @@
-"""The conformance test passes a right CRF, and finds each of the faults that are planted in one."""
+"""The conformance test passes a correct CRF and finds each planted fault."""
 
 import subprocess
 import sys
@@ -17,7 +17,7 @@ def wrong_claims(adapter):
 
 
 @pytest.mark.parametrize("adapter", [ours, ours_as_torchcrf])
-def test_ours_is_right_on_every_claim(adapter):
+def test_our_crf_meets_every_claim(adapter):
     findings = check_crf(adapter(), num_problems=8)
     assert len(findings) == 22
     assert not any(each.wrong for each in findings), table_of(findings)
@@ -30,7 +30,7 @@ def test_unbounded_weights_are_found():
     assert wrong_claims(ours_lannoy()) == ["other weights: no objective is above 0"]
 
 
-def test_allennlps_likelihood_is_wrong_beside_holes():
+def test_allennlps_likelihood_is_wrong_for_masks_with_holes():
     wrong = wrong_claims(allennlp())
     assert "a hole in the mask: probabilities sum to 1" in wrong
     assert "probabilities of all paths sum to 1" not in wrong
@@ -47,7 +47,7 @@ def emission_argmax(decode, scores, mask):
     return [row[real].tolist() for row, real in zip(scores.emissions.argmax(2), mask)]
 
 
-#: What is broken: the part, what takes its place, given the right one, and a claim that fails then.
+#: By fault: the part to replace, a function from the right part to the wrong one, and a failing claim.
 FAULTS = {
     "transitions from and to exchanged": (
         "log_likelihood",
@@ -89,7 +89,7 @@ FAULTS = {
 
 
 def broken(fault):
-    """An adapter with the fault, and the claim."""
+    """Returns an adapter with the fault, and the claim that must fail."""
     part, wrong, claim = FAULTS[fault]
     return OURS._replace(**{part: partial(wrong, getattr(OURS, part))}), claim
 
@@ -111,7 +111,7 @@ def test_the_smallest_counterexample_is_shown():
     assert finding.example == "2 tags, mask 1: [0, 0] is no path"
 
 
-def test_an_error_counts_as_refused():
+def test_an_exception_counts_as_a_refusal():
     def refuse(*args):
         raise ValueError("no such thing")
 
@@ -120,7 +120,7 @@ def test_an_error_counts_as_refused():
     assert finding.example == "2 tags, mask 111: ValueError: no such thing"
 
 
-def test_what_an_implementation_lacks_is_not_tried():
+def test_missing_functions_are_skipped():
     lacking = OURS._replace(decode=None, k_best=None, weighted=None)
     tried = {each.claim: each.num_problems for each in check_crf(lacking, num_problems=2)}
     assert tried["the decoded path scores highest"] == 0

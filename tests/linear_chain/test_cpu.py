@@ -1,4 +1,4 @@
-"""What concerns the CPU kernels alone: length, threads and processes."""
+"""Tests of the CPU kernels alone: long sequences, threads and processes."""
 
 import threading
 
@@ -8,7 +8,7 @@ import torch
 from tagger.linear_chain import IMPLEMENTATIONS, log_likelihood, log_partition, use_implementation
 from tests.linear_chain.cases import CPU, FUNCTIONS, WEIGHTED, Case, converted, outcome
 
-# enough work for two threads
+# Enough work for two threads.
 LARGE = Case((130, 1, 0, 77) * 8, 33)
 
 
@@ -26,7 +26,7 @@ def two_threads():
     torch.set_num_threads(before)
 
 
-#: Functions that the kernels differentiate too.
+#: Functions that the kernels also differentiate.
 OF_KERNELS = sorted(
     {*FUNCTIONS, *WEIGHTED} - {"transition_marginals", "forward_scores", "backward_scores"}
 )
@@ -41,11 +41,11 @@ def _no_reference(monkeypatch):
         monkeypatch.setattr(IMPLEMENTATIONS["reference"], name, refuse)
 
 
-# A tag too improbable for probability space, one that no path may take, and a row without a path.
+# A tag too improbable for probability space, an unusable tag, and a row without a path.
 @pytest.mark.parametrize("extreme", [-700.0, -1e4, -torch.inf])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("name", OF_KERNELS)
-def test_an_extreme_row_is_computed_in_float64_and_alone(name, dtype, extreme, request):
+def test_only_an_extreme_row_is_computed_in_float64(name, dtype, extreme, request):
     scores, tags, mask = Case((6, 4, 5), 4, dtype=dtype).batch(CPU)
     ordinary = outcome(name, (scores, tags, mask))
     emissions = scores.emissions.clone()
@@ -79,7 +79,7 @@ def test_two_threads_may_call_at_once(two_threads):
     differences = []
 
     def call():
-        # A thread starts without the choice of an implementation; CPU tensors choose the same.
+        # New threads have no chosen implementation; CPU tensors lead to the same one.
         differences.extend((log_likelihood(*batch) - expected).abs().max() for _ in range(20))
 
     threads = [threading.Thread(target=call) for _ in range(2)]
@@ -91,7 +91,7 @@ def test_two_threads_may_call_at_once(two_threads):
     assert max(differences) == 0
 
 
-def test_a_forked_process_has_threads_of_its_own(two_threads, in_forked_process):
+def test_a_forked_process_has_its_own_threads(two_threads, in_forked_process):
     scores, _, mask = LARGE.batch(CPU)
 
     def total():

@@ -1,4 +1,4 @@
-"""The cross-entropy between two chains against enumeration, in every implementation."""
+"""The cross-entropy of two chains, compared with enumeration in every implementation."""
 
 import pytest
 import torch
@@ -16,7 +16,7 @@ from tests.oracles.all_paths import AllPaths
 
 pytestmark = pytest.mark.usefixtures("every_implementation")
 
-#: Holes in the middle and at the ends, a single token, none, and a row that is full.
+#: Rows with holes in the middle and at the ends, with a single token, without tokens, and a full row.
 MASK = torch.tensor(
     [[1, 0, 1, 1], [0, 1, 1, 0], [0, 0, 1, 0], [1, 1, 1, 1], [0, 0, 0, 0]], dtype=torch.bool
 )
@@ -30,14 +30,14 @@ def teacher():
 
 @pytest.fixture
 def student():
-    """Chains with NaN at masked tokens."""
+    """Random chains with NaN at masked tokens."""
     chains = random_chains(*SIZE, seed=2)
     emissions = chains.emissions.masked_fill(~MASK.unsqueeze(2), torch.nan)
     return ChainScores(*(each.requires_grad_() for each in chains._replace(emissions=emissions)))
 
 
 def close(actual, expected):
-    # float64 against float64: only the order of summation differs.
+    # Both are float64; only the order of summation differs.
     torch.testing.assert_close(actual, expected, rtol=1e-9, atol=1e-9)
 
 
@@ -73,14 +73,12 @@ def test_marginals_are_the_gradient_of_each_rows_log_partition(student):
     close(marginals.transitions, transition_marginals(student, MASK).sum(1))
 
 
-def test_what_only_the_teacher_holds_possible_costs_infinitely_much_without_a_gradient(
-    teacher, student
-):
+def test_paths_possible_only_for_the_teacher_cost_infinity_without_a_gradient(teacher, student):
     blocked = student._replace(transitions=student.transitions.detach().clone())
     blocked.transitions[0, 1] = -torch.inf
     blocked.transitions.requires_grad_()
     values = chain_cross_entropy(teacher, blocked, MASK)
-    # The rows of one token and of none have no transition.
+    # Rows with one token or none have no transitions.
     assert values.isinf().tolist() == [True, True, False, True, False]
     for gradient in torch.autograd.grad(values, blocked, torch.ones_like(values)):
         assert gradient.isfinite().all()
@@ -89,7 +87,7 @@ def test_what_only_the_teacher_holds_possible_costs_infinitely_much_without_a_gr
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
-def test_small_types_are_computed_in_float32_at_least(teacher, student, dtype):
+def test_half_types_are_computed_in_at_least_float32(teacher, student, dtype):
     small, marginals = (type(each)(*(x.to(dtype) for x in each)) for each in (student, teacher))
     values = chain_cross_entropy(marginals, small, MASK)
     assert values.dtype == torch.float32
@@ -97,19 +95,19 @@ def test_small_types_are_computed_in_float32_at_least(teacher, student, dtype):
 
 
 @on_cpus
-def test_long_chains_keep_the_digits_of_a_small_cross_entropy():
+def test_a_small_cross_entropy_of_long_chains_is_accurate():
     scores = random_chains(1, 400, 3, scale=30.0, dtype=torch.float32)
-    # So wide are these scores that one path has nearly all of the probability.
+    # These scores vary so much that one path has nearly all of the probability.
     exact = ChainScores(*(each.double() for each in scores))
     expected = chain_cross_entropy(exact, exact)
     actual = chain_cross_entropy(chain_marginals(exact), scores)
     assert log_partition(exact) > 100 * expected
-    # The unit in the last place of log Z would be 2e-3.
+    # A unit in the last place of log Z would be 2e-3.
     torch.testing.assert_close(actual.double(), expected, rtol=1e-6, atol=0)
 
 
 @pytest.mark.parametrize("mask", [mask_of([4, 2, 1, 3, 0]), torch.tensor([4, 2, 1, 3, 0]), None])
-def test_masks_of_every_form_agree_with_rows_alone(teacher, student, mask):
+def test_masks_of_every_form_agree_with_single_rows(teacher, student, mask):
     clean = student._replace(emissions=student.emissions.detach().nan_to_num())
     values = chain_cross_entropy(teacher, clean, mask)
     for row, length in enumerate([4, 2, 1, 3, 0] if mask is not None else [4] * 5):

@@ -1,4 +1,4 @@
-"""What concerns the Triton kernels alone: their limits, a missing Triton, and a GPU."""
+"""Tests of the Triton kernels alone: their limits, a missing Triton, and a GPU."""
 
 import logging
 import sys
@@ -29,22 +29,24 @@ def test_more_rows_than_programs(name, implementation, monkeypatch):
     assert_equals_reference(name, implementation, Case((3, 1, 0, 2, 3), 4, "some impossible"))
 
 
-# A rest of one tag; of 16 places for 12 tags; and products that underflow.
+# One remaining tag, 12 tags in a tile of 16, and products that underflow.
 @in_triton
 @pytest.mark.parametrize(("num_tags", "kind"), [(33, "plain"), (44, "plain"), (36, "wide")])
-def test_tags_that_fill_a_tile_and_a_rest(num_tags, kind, implementation):
+def test_numbers_of_tags_that_do_not_fill_their_tiles(num_tags, kind, implementation):
     case = Case((3, 1), num_tags, kind)
     for name in ("step_log_likelihoods", "step_log_marginals"):
         assert_equals_reference(name, implementation, case)
     scores, _, mask = case.batch(implementation.device)
-    # The best path leads through the rest.
+    # The best path leads through the last, partial tile.
     scores.emissions[0, 1, -1] += 1000
     assert_best_paths_equal_reference(implementation, scores, mask)
 
 
 @in_triton
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_what_the_kernels_do_not_take_goes_through_the_reference(name, implementation, monkeypatch):
+def test_inputs_that_the_kernels_do_not_support_use_the_reference(
+    name, implementation, monkeypatch
+):
     for kernel in ("forward_kernel", "adjoint_kernel"):
         monkeypatch.setattr(f"tagger.linear_chain.cuda.launches.{kernel}", None)
     assert_equals_reference(name, implementation, Case((2, 1), 129))
@@ -53,7 +55,7 @@ def test_what_the_kernels_do_not_take_goes_through_the_reference(name, implement
     assert FUNCTIONS[name](empty, tags[:, :0], mask[:, :0]).sum() == 0
 
 
-def test_without_triton_the_reference_steps_in_and_says_so_once(monkeypatch, caplog):
+def test_without_triton_the_reference_is_used_with_one_warning(monkeypatch, caplog):
     monkeypatch.setitem(sys.modules, "tagger.linear_chain.cuda.functions", None)
     monkeypatch.delitem(implementations.IMPLEMENTATIONS, "cuda", raising=False)
     monkeypatch.setattr(implementations, "_missing", set())
@@ -77,7 +79,7 @@ def test_gradients_are_the_same_every_time(implementation):
         assert torch.equal(again, once)
 
 
-def test_only_few_long_chains_of_few_tags_are_scanned():
+def test_scans_are_used_only_for_few_long_chains_with_few_tags():
     shapes = {
         (1, 10_000, 9): True,
         (32, 128, 9): False,

@@ -1,4 +1,4 @@
-"""What must not make the host wait for a GPU, counted on a CPU, whose tensors pass as a GPU's."""
+"""Counts the GPU syncs of declared batches, on CPU tensors that pass as GPU tensors."""
 
 import pytest
 import torch
@@ -15,7 +15,7 @@ WAITING = ("_local_scalar_dense", "is_nonzero", "nonzero", "equal")
 
 
 class Waits(TorchDispatchMode):
-    """Counts the operations whose result the host needs at once."""
+    """Counts the operations that force a sync."""
 
     def __init__(self):
         super().__init__()
@@ -50,7 +50,7 @@ def waits_of(function):
     return waits.number
 
 
-def test_declared_batches_make_nobody_wait(batch):
+def test_declared_batches_cause_no_sync(batch):
     scores, tags, mask = batch
     assert waits_of(lambda: log_likelihood(scores, tags, mask)) > 0
     tags, mask = declared(tags, mask)
@@ -63,7 +63,7 @@ def test_declared_batches_make_nobody_wait(batch):
 
 
 @pytest.mark.parametrize("name", TagWeighting.list_available())
-def test_no_weighting_makes_the_host_wait(name, batch):
+def test_no_weighting_causes_a_sync(name, batch):
     scores, tags, mask = batch
     weighting = TagWeighting.by_name(name)(tag_weights=[0.5, 1.0, 2.0])
     crf = ConditionalRandomField(3, weighting=weighting)
@@ -71,8 +71,8 @@ def test_no_weighting_makes_the_host_wait(name, batch):
     assert waits_of(lambda: crf(scores.emissions, tags, mask).backward()) == 0
 
 
-@pytest.mark.filterwarnings("ignore:invalid value")  # of NumPy, which interprets the kernel
-def test_rows_without_a_number_have_no_best_score(batch):
+@pytest.mark.filterwarnings("ignore:invalid value")  # NumPy interprets the kernel.
+def test_rows_of_nan_have_no_best_score(batch):
     scores, _, mask = batch
     scores.emissions[1, 2:] = torch.nan
     assert viterbi_decode(scores, mask)[1].isfinite().all()
@@ -80,7 +80,7 @@ def test_rows_without_a_number_have_no_best_score(batch):
     assert viterbi_decode(scores, mask)[1].isnan().tolist() == [False, True]
 
 
-def test_false_declarations_are_found(batch):
+def test_false_declarations_are_detected(batch):
     scores, tags, _mask = batch
     holes = declare_right_padded(torch.tensor([[True, False, True], [True, True, False]]))
     with pytest.raises(RuntimeError, match="has a hole"):
@@ -89,7 +89,7 @@ def test_false_declarations_are_found(batch):
         log_likelihood(scores, tags, torch.tensor([4, 2]))
 
 
-def test_what_was_written_to_is_not_declared(batch):
+def test_writing_to_a_tensor_ends_its_declaration(batch):
     scores, tags, mask = batch
     tags, mask = declared(tags, mask)
     tags[0, 0] = 3

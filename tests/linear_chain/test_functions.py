@@ -1,7 +1,7 @@
-"""What holds of the functions besides that they equal enumeration, which the fuzzer tests.
+"""Properties of the functions that the fuzzer does not test.
 
-It compares values and gradients of batches, with -inf, with no token, with holes, with unknown labels,
-with sets of them, and in half precision.
+The fuzzer compares values and gradients of batches with enumeration: with -inf, without tokens, with
+holes, with unknown labels, with sets of labels, and in half precision.
 """
 
 import pytest
@@ -42,20 +42,20 @@ DIFFERENTIABLE = [
     transition_marginals,
 ]
 OF_LABELS = [log_likelihood, step_log_likelihoods, step_log_conditionals, step_log_marginals]
-#: Masked tokens at the ends, in the middle, and all.
+#: Masked tokens at the ends, in the middle, and everywhere.
 HOLES = [[0, 1, 0, 1], [0, 0, 1, 0], [0, 0, 0, 0]]
-#: The labels of two sequences of four tokens and three tags, all unknown.
+#: Unknown labels for two sequences of four tokens and three tags.
 ALL_TAGS = torch.ones(2, 4, 3, dtype=torch.bool)
 
 
 def close(actual, expected) -> None:
-    # float64 against float64: only the order of summation differs.
+    # Both are float64; only the order of summation differs.
     expected = torch.as_tensor(expected, dtype=torch.float64)
     torch.testing.assert_close(actual, expected, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("function", OF_LABELS[1:])
-def test_weights_give_the_weighted_sum_of_a_row(function):
+def test_weights_give_a_weighted_sum_for_each_row(function):
     scores, mask = random_chains(2, 4, 3), mask_of([4, 2])
     weights = torch.tensor([[0.5, 2.0, 3.0, 0.25], [1.5, 0.75, torch.nan, torch.nan]])
     for tags in (random_tags(2, 4, 3), torch.tensor([[0, -1, 2, 1], [-1, 1, 0, 0]]), ALL_TAGS):
@@ -63,7 +63,7 @@ def test_weights_give_the_weighted_sum_of_a_row(function):
         close(function(scores, tags, mask, weights), expected)
 
 
-def test_marginals_beyond_the_smallest_float_keep_their_logarithm():
+def test_log_marginals_below_the_smallest_float_are_exact():
     scores = random_chains(1, 3, 3, requires_grad=True)
     tags = torch.tensor([[0, 2, 1]])
     scores = scores._replace(emissions=scores.emissions * 2_000)
@@ -78,12 +78,12 @@ def test_marginals_beyond_the_smallest_float_keep_their_logarithm():
 
 
 @on_cpus
-def test_pairs_of_neighbours_are_sampled_as_often_as_they_are_probable():
+def test_pairs_of_neighbours_are_sampled_with_their_probability():
     scores = random_chains(1, 3, 3)
     paths = sample_paths(scores, None, 5_000, torch.manual_seed(0))[0]
     pairs = torch.nn.functional.one_hot(paths[:, :-1] * 3 + paths[:, 1:], 9).double().mean(0)
     expected = transition_marginals(scores)[0].flatten(1)
-    # five standard deviations
+    # Five standard deviations.
     torch.testing.assert_close(pairs, expected, rtol=0, atol=0.036)
 
 
@@ -94,20 +94,20 @@ def test_the_same_generator_draws_the_same_samples():
     assert not torch.equal(drawn[0], drawn[2])
 
 
-def test_no_spans_have_no_probabilities():
+def test_an_empty_list_of_spans_has_no_probabilities():
     empty = torch.zeros(0, 3, dtype=torch.int64)
     allowed = torch.zeros(0, 1, 4, dtype=torch.bool)
     assert span_log_probabilities(random_chains(1, 3, 4), empty, allowed).shape == (0,)
 
 
-def test_best_path_scores_the_viterbi_score_and_less_than_log_partition():
+def test_the_best_path_has_the_viterbi_score_which_is_below_log_partition():
     scores, mask = random_chains(4, 30, 7), mask_of([30, 1, 17, 2])
     paths, path_scores = viterbi_decode(scores, mask)
     close(path_scores, sequence_score(scores, paths, mask))
     assert (path_scores <= log_partition(scores, mask)).all()
 
 
-# of NumPy, which interprets the kernel
+# NumPy interprets the kernel.
 @pytest.mark.filterwarnings("ignore:All-NaN slice encountered")
 @pytest.mark.filterwarnings("ignore:invalid value")
 @pytest.mark.parametrize("role", ChainScores._fields)
@@ -129,7 +129,7 @@ def test_nan_and_infinity_are_not_hidden(value, role):
     assert viterbi_decode(scores)[1][0].isnan()
     assert k_best_decode(scores, k=2)[1][0].isnan().all()
     if role == "emissions":
-        # The other row is as ever.
+        # The other row is unaffected.
         clean = ChainScores(scores.emissions[1:], *scores[1:])
         for function in DIFFERENTIABLE:
             close(function(scores)[1:], function(clean))
@@ -162,13 +162,13 @@ def test_second_derivatives_agree_with_finite_differences(function):
 
 @pytest.mark.parametrize("scale", [1.0, 100.0])
 def test_long_chains_of_large_scores_agree_with_float64(scale, every_implementation):
-    # Triton's interpreter would take a minute for 2,000.
+    # Triton's interpreter would take a minute for 2,000 tokens.
     num_tokens = 400 if every_implementation == "cuda" else 2_000
     scores = random_chains(2, num_tokens, 5, scale=scale, dtype=torch.float32)
     exact = ChainScores(*(tensor.double() for tensor in scores))
     single, double = log_partition(scores), log_partition(exact)
     assert single.isfinite().all()
-    # float32 carries 24 bits, and thousands of rounding errors partly cancel.
+    # float32 has 24 bits, and thousands of rounding errors partly cancel.
     torch.testing.assert_close(single.double(), double, rtol=1e-6, atol=0)
 
 
@@ -179,7 +179,7 @@ def test_tags_may_have_any_integer_type(dtype):
         close(function(scores, tags.to(dtype)), function(scores, tags))
 
 
-def test_compacted_takes_masked_tokens_out():
+def test_compacted_removes_masked_tokens():
     emissions, mask = random_chains(3, 4, 2).emissions, torch.tensor(HOLES).bool()
     found, lengths = compacted(emissions, mask)
     assert lengths.tolist() == [2, 1, 0]
@@ -188,7 +188,7 @@ def test_compacted_takes_masked_tokens_out():
     assert compacted(emissions, mask_of([4, 1, 0]))[0] is emissions
 
 
-def test_callers_tensors_stay_as_they_were():
+def test_the_callers_tensors_are_not_changed():
     scores, mask = random_chains(3, 4, 2), torch.tensor(HOLES).bool()
     scores.emissions[~mask] = torch.nan
     tags = random_tags(3, 4, 2)

@@ -1,7 +1,7 @@
-"""Compares the linear chain with enumeration on random small problems.
+"""Compares the linear chain with enumeration on small random problems.
 
-`--problems 100000 --seed 3` tries more and others. Hypothesis makes the problem that fails small.
-Without Triton's interpreter the kernels for GPUs are left out.
+`--problems 100000 --seed 3` tries more and different problems. Hypothesis shrinks a failing problem.
+Without Triton's interpreter, the GPU kernels are left out.
 """
 
 import importlib.util
@@ -18,15 +18,15 @@ from tagger.linear_chain import ChainScores, use_implementation
 from tests.linear_chain.fuzzed_functions import CHOICES, QUESTIONS
 from tests.linear_chain.fuzzed_problems import DTYPES, random_problem
 
-#: How many checks a problem goes through, of all that there are.
+#: How many of the checks are run on each problem.
 CHECKS_PER_PROBLEM = 4
-#: One problem in so many is given to the kernels for GPUs, whose interpreter is slow.
+#: Only one problem in this many goes to the GPU kernels, because their interpreter is slow.
 PROBLEMS_PER_TRITON = 40
 HAS_TRITON = os.environ.get("TRITON_INTERPRET") == "1" and bool(importlib.util.find_spec("triton"))
 
 
 def fuzz(check_problem, num_problems, seed=0):
-    """Calls a function with so many random generators, from which Hypothesis searches failures."""
+    """Calls a function with this many random generators, in which Hypothesis searches for failures."""
     settings = hypothesis.settings(
         max_examples=num_problems,
         deadline=None,
@@ -55,12 +55,12 @@ def check_random_problem(rng):
 
 
 def check_numbers(problem, question, implementations):
-    """Compares the values of a function and its gradients with enumeration."""
+    """Compares the values and the gradients of a function with enumeration."""
     exact = ChainScores(
         *(x.detach().double().requires_grad_(x.requires_grad) for x in problem.scores())
     )
     expected = question.answer(exact)
-    # Of the values in the sum that is differentiated.
+    # Weights of the values in the differentiated sum.
     weights = torch.linspace(0.5, 1.5, expected.numel(), dtype=torch.float64).view(expected.shape)
     finite = torch.where(expected.isfinite(), expected, torch.zeros_like(expected))
     targets, expected = gradients_of(finite, exact, weights), expected.detach()
@@ -70,10 +70,10 @@ def check_numbers(problem, question, implementations):
             actual = question.call(scores)
             gradients = gradients_of(actual, scores, weights)
         tolerance = tolerance_of(problem) * question.magnification
-        # Kernels on the CPU compute in float64, and round once.
+        # The CPU kernels compute in float64 and round once.
         rounds_once = implementation == "cpu" and question.is_exact and problem.dtype == "float32"
         assert_close(actual, expected, tolerance, rounds_once, implementation)
-        # Gradients have the type of the scores.
+        # Gradients have the dtype of the scores.
         in_half = 4 * torch.finfo(DTYPES[problem.dtype]).eps if "16" in problem.dtype else 0.0
         for gradient, target in zip(gradients, targets):
             rounding = in_half * float(target.abs().max()) if target.numel() else 0.0
@@ -89,7 +89,7 @@ def gradients_of(values, scores, weights):
 
 
 def assert_close(actual, expected, tolerance, rounds_once, implementation):
-    """Compares tensors, infinities among them; `rounds_once` demands an error of one rounding."""
+    """Compares tensors, including infinities. With `rounds_once`, allows only one rounding error."""
     if rounds_once and expected.numel():
         finite = expected[expected.isfinite()].abs()
         largest = max(1.0, float(finite.max())) if finite.numel() else 1.0
@@ -104,14 +104,14 @@ def assert_close(actual, expected, tolerance, rounds_once, implementation):
 
 
 def tolerance_of(problem):
-    """What rounding may do to the sums and differences of a path's scores."""
+    """The rounding error allowed in sums and differences of a path's scores."""
     dtype = torch.promote_types(DTYPES[problem.dtype], torch.float32)
     return 16 * torch.finfo(dtype).eps * (1 + problem.largest() * (problem.size[1] + 1))
 
 
 @pytest.mark.slow
 def test_random_problems_equal_enumeration(pytestconfig, monkeypatch):
-    # It warns of unequal weights.
+    # Silences the warning about unequal weights.
     monkeypatch.setattr(logging.getLogger("tagger.modules.tag_weighting"), "disabled", True)
     options = pytestconfig.getoption("problems"), pytestconfig.getoption("seed")
     fuzz(check_random_problem, *options)

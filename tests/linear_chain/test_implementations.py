@@ -1,4 +1,4 @@
-"""The contract that every implementation fulfils: what the reference computes, faster."""
+"""The contract of every implementation: the results of the reference, faster."""
 
 import pytest
 import torch
@@ -32,17 +32,17 @@ from tests.linear_chain.conftest import MARKS
 
 pytestmark = pytest.mark.usefixtures("uninitialized_memory_holds_nan")
 
-# the lengths of the rows, and K, off the powers of two
+# Lengths of the rows and K, away from powers of two.
 SIZES = [((1,), 1), ((2, 0, 1), 3), ((3, 2, 0), 9), ((3,), 17)]
 LARGER_SIZES = [(tuple(7 * row % 18 for row in range(32)), 9), ((40,), 33), ((7, 3, 0), 100)]
-# Triton's interpreter takes milliseconds for each token, and more where products underflow.
+# Triton's interpreter takes milliseconds per token, and more where products underflow.
 CASES = [
     *[("cpu", Case(*size, kind)) for size in SIZES + LARGER_SIZES for kind in KINDS],
     *[("cuda", Case(*size, kind)) for size in SIZES for kind in ("plain", "some impossible")],
     *[("cuda", Case((3, 2), 5, kind)) for kind in ("wide", "both")],
     *[("gpu", Case((512, 1, 0, 300), size, "some impossible")) for size in (1, 7, 33, 100)],
 ]
-# off the powers of two, and at them
+# Away from powers of two and at them.
 SCANNED = [(1,), (2, 1), (3, 0, 2), (9, 8, 4), (37, 20)]
 SCANS = [("scan", Case(lengths, 4, kind)) for lengths in SCANNED for kind in KINDS]
 IN_FLOAT32 = [
@@ -53,12 +53,12 @@ IN_FLOAT32 = [
     *[("gpu", Case((512, 1, 0, 300), size, "plain", torch.float32)) for size in (1, 7, 33, 100)],
     *[("scan", Case((200, 77), 5, kind, torch.float32)) for kind in ("plain", "both")],
 ]
-#: By implementation, the functions that it computes, of others all `FUNCTIONS`.
+#: By implementation, the functions that it computes. The others compute all `FUNCTIONS`.
 NAMES = {"cpu": [*FUNCTIONS, *WEIGHTED], "scan": ["log_partition", "log_likelihood"]}
 
 
 def over(arguments, rows):
-    """Runs a test once for each row of arguments, the first of which names an implementation."""
+    """Runs a test for each row of arguments, the first of which names an implementation."""
     params = [pytest.param(*row, marks=MARKS[row[0]], id="-".join(map(str, row))) for row in rows]
     return pytest.mark.parametrize(arguments, params, indirect=["implementation"])
 
@@ -67,7 +67,7 @@ def with_names(cases):
     return [(name, case, each) for name, case in cases for each in NAMES.get(name, FUNCTIONS)]
 
 
-# On GPUs weighted sums are made of what other functions compute; a case of each is enough.
+# On GPUs, weighted sums are composed of other functions, so one case of each is enough.
 WEIGHED = [("cuda", Case((3, 2), 5), name) for name in WEIGHTED]
 
 
@@ -76,7 +76,7 @@ def test_values_and_gradients_equal_the_reference(implementation, case, name):
     assert_equals_reference(name, implementation, case)
 
 
-# The kernels for GPUs read paths, and clear the padding, in blocks of 128 tokens and 256 numbers.
+# The GPU kernels read paths in blocks of 128 tokens and clear the padding in blocks of 256 numbers.
 @over("implementation, case", [(name, Case((130, 0, 1), 2)) for name in ("cpu", "cuda")])
 def test_rows_of_several_blocks_equal_the_reference(implementation, case):
     assert_equals_reference("step_log_likelihoods", implementation, case)
@@ -102,7 +102,7 @@ def test_ten_thousand_tokens_agree_with_float64(implementation, scale):
         best = viterbi_decode(exact)[1]
         lost = best - sequence_score(exact, path)
     for actual, expected in zip([*single, path_score.double()], [*double, best]):
-        # float32 carries 24 bits, and 10,000 rounding errors partly cancel.
+        # float32 has 24 bits, and 10,000 rounding errors partly cancel.
         share = 1e-6 if implementation.name == "cpu" else 1e-5
         tolerance = share * float(expected.abs().max())
         torch.testing.assert_close(actual, expected, rtol=0, atol=tolerance)
@@ -114,8 +114,8 @@ def test_ten_thousand_tokens_agree_with_float64(implementation, scale):
 
 
 def test_a_path_through_an_underflowing_transition_counts(implementation):
-    # The only way is from tag 0 to tag 1, and e^-1000 is 0 in float64. In between, e^2000 awaits who
-    # came that way: nearly all of the mass.
+    # Tag 1 is reached only by a transition of e^-1000, which is 0 in float64. An emission of e^2000
+    # then gives that path nearly all of the mass.
     scores = ChainScores(
         torch.tensor([[[0.0, -torch.inf], [0.0, 0.0], [0.0, 2000.0], [0.0, -torch.inf]]]),
         torch.tensor([[0.0, -1000.0], [-900.0, 0.0]]),
@@ -129,7 +129,7 @@ def test_a_path_through_an_underflowing_transition_counts(implementation):
     assert tag_marginals(scores)[0, 2, 1] > 0.99
 
 
-def test_nothing_follows_an_impossible_tag_that_leads_nowhere(implementation):
+def test_the_backward_score_is_minus_infinity_where_no_tag_can_follow(implementation):
     scores, _, mask = Case((3,), 2).batch(implementation.device)
     scores.emissions[0, 1, 0] = -torch.inf
     scores.transitions[0] = -torch.inf
@@ -156,7 +156,7 @@ def test_samples_equal_the_reference(implementation, case):
     for name in (implementation.name, "reference"):
         with use_implementation(name):
             draws.append(sample_paths(scores, mask, 2, generator.manual_seed(3)))
-    # Where no path is possible, a sample is meaningless.
+    # Samples are meaningless where no path is possible.
     is_possible = log_partition(scores, mask) > -torch.inf
     assert torch.equal(draws[0][is_possible], draws[1][is_possible])
 
@@ -180,7 +180,7 @@ def test_one_tensor_in_two_roles_gets_both_gradients_once(implementation, create
     torch.testing.assert_close(gradient, marginals[0] + marginals[-1], rtol=1e-9, atol=1e-9)
 
 
-def test_layouts_of_arguments_do_not_matter_and_arguments_stay_as_they_were(implementation):
+def test_memory_layouts_do_not_matter_and_arguments_are_not_changed(implementation):
     scores, tags, mask = Case((5, 0, 2), 3).batch(implementation.device)
     strided = ChainScores(
         scores.emissions.transpose(0, 2).contiguous().transpose(0, 2),
@@ -209,7 +209,7 @@ def test_gradient_modes_and_autocast_change_nothing(implementation):
     for mode in modes:
         with mode:
             value = log_likelihood(scores, tags, mask).double().cpu()
-            # With derivatives, another kernel may sum the steps.
+            # With gradients, another kernel may sum the steps.
             torch.testing.assert_close(value, expected[0], rtol=1e-6, atol=1e-6)
             assert torch.equal(viterbi_decode(scores, mask)[0], path)
     with torch.autocast(device_type, torch.bfloat16):
@@ -218,7 +218,7 @@ def test_gradient_modes_and_autocast_change_nothing(implementation):
         assert torch.equal(ours, theirs)
 
 
-def test_second_backward_through_a_retained_graph_gives_the_same(implementation):
+def test_a_second_backward_through_a_retained_graph_gives_the_same(implementation):
     scores, tags, mask = Case((5, 2), 3).batch(implementation.device)
     emissions = scores.emissions.requires_grad_()
     value = log_likelihood(scores, tags, mask).mean()
@@ -247,7 +247,7 @@ def test_compiled_function_gives_the_right_result(implementation):
 @pytest.mark.parametrize(
     "function", [log_partition, log_likelihood, sequence_score, tag_marginals, viterbi_decode]
 )
-def test_a_traced_function_gives_the_right_results_of_other_batches(function):
+def test_a_traced_function_is_right_for_other_batches(function):
     takes_tags = function in (log_likelihood, sequence_score)
 
     def of_tensors(emissions, transitions, start, end, tags, mask):

@@ -1,4 +1,4 @@
-"""That kernels for GPUs are compared with plain PyTorch before they are used."""
+"""GPU kernels are compared with plain PyTorch before they are used."""
 
 import importlib
 import logging
@@ -16,17 +16,17 @@ pytestmark = needs_triton
 
 @pytest.fixture(autouse=True)
 def _new_process_and_machine(monkeypatch, tmp_path):
-    """Nothing is known yet, and the device counts as a GPU, whose kernels may be interpreted."""
+    """Starts without known results, and makes the CPU pass as a GPU with interpreted kernels."""
     monkeypatch.delenv("TAGGER_KERNELS", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(kernel_check, "_known", {})
-    # The interpreter is slow.
+    # Short sequences, because the interpreter is slow.
     monkeypatch.setattr(kernel_check, "_LENGTHS", (3, 0))
     monkeypatch.setattr(implementations, "_device_type", lambda scores: "cuda")
 
 
 class Spoilt:
-    """A kernel that works, and whose result is then changed."""
+    """Runs a kernel, then spoils its result."""
 
     def __init__(self, kernel, spoil):
         self.kernel, self.spoil = kernel, spoil
@@ -51,7 +51,7 @@ def emission_gradient(num_tags=3, dtype=torch.float64):
     return torch.autograd.grad(log_likelihood(scores, tags, mask).sum(), emissions)[0]
 
 
-def test_kernels_that_agree_are_used_and_remembered(monkeypatch, tmp_path):
+def test_kernels_that_agree_are_used_and_the_result_is_cached(monkeypatch, tmp_path):
     scores, _, _ = Case((2, 1), 3).batch(IMPLEMENTATIONS["cuda"].device)
     assert implementations.implementation_for(scores) is FOUND["cuda"]
     assert len(list((tmp_path / "tagger" / "checked_kernels").iterdir())) == 1
@@ -61,7 +61,7 @@ def test_kernels_that_agree_are_used_and_remembered(monkeypatch, tmp_path):
 
     monkeypatch.setattr(kernel_check, "differences", fail)
     implementations.implementation_for(scores)
-    monkeypatch.setattr(kernel_check, "_known", {})  # another process
+    monkeypatch.setattr(kernel_check, "_known", {})  # As in another process.
     assert implementations.implementation_for(scores) is FOUND["cuda"]
     for name, changed in (("_kernels_digest", lambda: "others"), ("torch.__version__", "9.9")):
         monkeypatch.setattr(kernel_check, "_known", {})
@@ -85,7 +85,7 @@ def run_out(args):
         ("launches.adjoint_kernel", run_out, "RuntimeError: out of registers"),
     ],
 )
-def test_broken_kernels_give_way_to_plain_pytorch(
+def test_broken_kernels_are_replaced_by_plain_pytorch(
     kernel, change, named, monkeypatch, caplog, tmp_path
 ):
     with use_implementation("reference"):
@@ -100,7 +100,7 @@ def test_broken_kernels_give_way_to_plain_pytorch(
     assert not (tmp_path / "tagger").exists()
 
 
-def test_each_number_of_tags_and_type_is_checked_for_itself(monkeypatch):
+def test_each_number_of_tags_and_dtype_is_checked_separately(monkeypatch):
     asked, kinds = [], [(3, torch.float64), (4, torch.float64), (3, torch.float32)]
     monkeypatch.setattr(kernel_check, "differences", lambda _, *args: asked.append(args) or [])
     for kind in kinds * 2:
@@ -108,7 +108,7 @@ def test_each_number_of_tags_and_type_is_checked_for_itself(monkeypatch):
     assert asked == [(str(IMPLEMENTATIONS["cuda"].device), *kind) for kind in kinds]
 
 
-def test_the_variable_decides_by_hand(monkeypatch):
+def test_the_environment_variable_overrides_the_check(monkeypatch):
     with use_implementation("reference"):
         expected = emission_gradient()
     spoil(monkeypatch, "launches.adjoint_kernel", lambda args: args[7].mul_(2))

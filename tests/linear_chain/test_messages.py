@@ -1,4 +1,4 @@
-"""What the functions of the chain refuse, and what they say."""
+"""Invalid arguments of the chain functions, and their error messages."""
 
 import math
 from functools import partial
@@ -26,7 +26,7 @@ from tests.linear_chain.test_probable_spans import SPELLINGS
 
 CHAINS = random_chains(2, 4, 3)
 MARGINALS = chain_marginals(CHAINS)
-#: In each row the third token is masked.
+#: The third token of each row is masked.
 HOLES = torch.tensor([[True, True, False, True]] * 2)
 
 of_mask = partial(log_partition, CHAINS)
@@ -60,7 +60,7 @@ def of_implementation(name):
         pass
 
 
-#: Gold tags or a path, and a part of the message.
+#: Gold tags or a path, and a pattern of the message.
 TAGS = [
     (torch.zeros(2, 3).long(), r"have shape \(2, 4\)"),
     (torch.ones(2, 4).bool(), r"be bool of shape \(2, 4, 3\); got torch.bool of shape"),
@@ -69,7 +69,7 @@ TAGS = [
     (torch.ones(2, 4, 3).bool() & torch.eye(4, 3).bool(), "row 0 allows token 3 none"),
 ]
 INTEGERS = "must hold integers, or be bool .*float32"
-#: By what is called and the type of the error, the argument and a pattern of the message.
+#: By function and error type: the argument and a pattern of the message.
 REFUSED = {
     (of_chains, ValueError): [
         ({"emissions": torch.zeros(3, 4)}, r"`emissions` must be \(B, T, K\)"),
@@ -87,7 +87,7 @@ REFUSED = {
         *((tags, f"^`tags` must .*{message}") for tags, message in TAGS),
         (torch.full((2, 4), -1), "a path with unknown tags has no score"),
     ],
-    # As the caller counts the tokens.
+    # The message counts tokens as the caller does.
     (of_gold_beside_holes, ValueError): [
         (torch.tensor([[0] * 4, [0, 0, 0, 7]]), "row 1 has 7 at token 3")
     ],
@@ -143,6 +143,6 @@ REFUSED = {
     ("call", "error", "argument", "message"),
     [(*door, *row) for door, rows in REFUSED.items() for row in rows],
 )
-def test_what_does_not_fit_is_refused(call, error, argument, message):
+def test_invalid_arguments_are_refused(call, error, argument, message):
     with pytest.raises(error, match=message):
         call(argument)

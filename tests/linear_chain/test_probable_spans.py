@@ -1,4 +1,4 @@
-"""The search for probable spans finds those that enumeration finds, and no others."""
+"""The search for probable spans finds exactly the spans of enumeration."""
 
 import pytest
 import torch
@@ -10,7 +10,7 @@ from tests.oracles.all_paths import AllPaths
 pytestmark = pytest.mark.usefixtures("every_implementation")
 
 LENGTHS = [5, 1, 0, 4]
-# Four tags: B, I, a label whose spans have one token, and one that is missing in part.
+# Three labels over four tags: one with B and I, one with one-token spans only, and one without those.
 SPELLINGS = Spellings(
     torch.tensor([[0, 1, 1, 0], [-1, -1, -1, 2], [3, 2, 0, -1]]),
     torch.tensor([[0, 1, 0, 0], [0, 0, 0, 0], [1, 0, 1, 0]]).bool(),
@@ -18,7 +18,7 @@ SPELLINGS = Spellings(
 
 
 def enumerated(scores, mask, least):
-    """The spans and their probabilities, by all paths of each row."""
+    """Returns the spans and their probabilities from all paths of each row."""
     found = []
     for row, is_real in enumerate(mask):
         places = is_real.nonzero()[:, 0].tolist()
@@ -56,7 +56,7 @@ def test_all_probable_spans_are_found_and_no_others(least, kind):
     assert len(expected) >= 8
 
 
-def test_long_and_extreme_chains_have_the_spans_whose_probability_is_computed_alone():
+def test_long_and_extreme_chains_agree_with_the_probabilities_of_single_spans():
     scores = random_chains(2, 300, 4, seed=4, scale=30.0, dtype=torch.float32)
     mask = mask_of([300, 200])
     found = probable_spans(scores, SPELLINGS, 0.5, mask)
@@ -74,7 +74,7 @@ def test_long_and_extreme_chains_have_the_spans_whose_probability_is_computed_al
     torch.testing.assert_close(found.log_probabilities[found.spans[:, 3] == 0], expected)
 
 
-# of NumPy, which interprets the kernel
+# NumPy interprets the kernel.
 @pytest.mark.filterwarnings("ignore:All-NaN slice encountered")
 @pytest.mark.filterwarnings("ignore:invalid value")
 @pytest.mark.parametrize(
@@ -82,12 +82,12 @@ def test_long_and_extreme_chains_have_the_spans_whose_probability_is_computed_al
     [
         (random_chains(0, 3, 4), 0),
         (random_chains(2, 0, 4), 0),
-        # No path is possible; a row without numbers has no distribution.
+        # A row without a possible path, and a row of NaN.
         (ChainScores(torch.zeros(1, 2, 4), torch.full((4, 4), -torch.inf), *torch.zeros(2, 4)), 0),
         (ChainScores(torch.full((1, 2, 4), torch.nan), torch.zeros(4, 4), *torch.zeros(2, 4)), 0),
     ],
 )
-def test_where_there_is_no_distribution_there_are_no_spans(scores, num_spans):
+def test_rows_without_a_distribution_have_no_spans(scores, num_spans):
     found = probable_spans(scores, SPELLINGS, 1e-6)
     assert found.spans.shape == (num_spans, 4)
     assert found.log_probabilities.dtype == scores.emissions.dtype

@@ -1,4 +1,4 @@
-"""Tiny transformers with random weights and their tokenizers, of three kinds."""
+"""Three kinds of tiny transformers with random weights, and their tokenizers."""
 
 import string
 
@@ -15,7 +15,7 @@ from tagger.integrations.huggingface import CrfForTokenClassification
 
 KINDS = ("bert", "distilbert", "roberta")
 TAGS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
-#: The most word pieces of a window, two of them special.
+#: The maximum number of word pieces in a window, including two special ones.
 SIZE = 18
 
 _LETTERS = string.ascii_lowercase + ".,"
@@ -23,7 +23,7 @@ _WORD_PIECES = ["ada", "love", "##lace", "london", *_LETTERS, *(f"##{c}" for c i
 
 
 def save_backbone(kind, folder):
-    """Writes a transformer and its tokenizer; returns the folder as a string."""
+    """Writes a transformer and its tokenizer. Returns the folder as a string."""
     torch.manual_seed(0)
     folder.mkdir(exist_ok=True)
     layers = {"num_hidden_layers": 1, "num_attention_heads": 2, "max_position_embeddings": SIZE}
@@ -53,7 +53,7 @@ def load_tokenizer(path):
 
 
 def random_model(path, **kwargs):
-    """A model on a backbone, with emissions large enough to be sure of some things."""
+    """A model on a backbone, with emissions large enough for some confident predictions."""
     torch.manual_seed(1)
     model = CrfForTokenClassification.from_backbone(path, TAGS, **kwargs)
     with torch.no_grad():

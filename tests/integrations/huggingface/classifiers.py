@@ -7,7 +7,7 @@ from transformers import AutoConfig, AutoModelForTokenClassification, PreTrained
 from tests.conftest import ROOT
 
 SPECIAL = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
-#: Of each architecture: the kind of its tokenizer, and what its config needs.
+#: By architecture, the kind of tokenizer and the arguments of the config.
 ARCHITECTURES = {
     "bert": ("word pieces", {}),
     "mpnet": ("word pieces", {}),
@@ -59,7 +59,7 @@ def make_tokenizer(kind):
 
 
 def save_classifier(architecture, folder, tags=TAGS):
-    """Writes a classifier and its tokenizer; returns the folder as a string."""
+    """Writes a classifier and its tokenizer. Returns the folder as a string."""
     kind, settings = ARCHITECTURES[architecture]
     tokenizer = make_tokenizer(kind)
     config = AutoConfig.for_model(
@@ -79,7 +79,7 @@ def save_classifier(architecture, folder, tags=TAGS):
     model = AutoModelForTokenClassification.from_config(config)
     with torch.no_grad():
         for parameter in model.parameters():
-            # With the weights of a new model, all words have much the same logits.
+            # With freshly initialised weights, all words would have nearly the same logits.
             parameter.mul_(5 if parameter.dim() == 2 else 1)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)

@@ -3,7 +3,7 @@ import pytest
 
 @pytest.fixture(scope="session")
 def backbones(tmp_path_factory):
-    """The folder of a tiny transformer of each kind."""
+    """The folders of a tiny transformer of each kind."""
     from tests.integrations.huggingface.backbones import KINDS, save_backbone
 
     return {kind: save_backbone(kind, tmp_path_factory.mktemp(kind)) for kind in KINDS}

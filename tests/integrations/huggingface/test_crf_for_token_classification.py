@@ -40,7 +40,7 @@ def batch(backbone):
     return DataCollatorForTokenClassification(tokenizer)(items)
 
 
-def test_the_loss_is_that_of_the_words_alone(backbone, batch):
+def test_only_the_words_count_in_the_loss(backbone, batch):
     weighting = {"type": "chain", "label_weights": {"PER": 3.0}}
     model = random_model(backbone, weighting=weighting)
     short = {name: each[:, :SIZE] for name, each in batch.items()}
@@ -103,13 +103,13 @@ def test_a_model_with_more_embeddings_is_saved_and_loaded(backbone, tmp_path):
     ids = torch.tensor([[2, size - 1, 3]])
     assert torch.equal(loaded(ids).logits, model(ids).logits)
     assert AutoConfig.from_pretrained(tmp_path).to_diff_dict() == loaded.config.to_diff_dict()
-    # What is changed in one is changed in the other, and saved.
+    # A change to one appears in the other and is saved.
     for each in (model, loaded):
         assert each.config.backbone is each.token_classifier.config
 
 
 @pytest.mark.parametrize("attention", ["eager", "sdpa"])
-def test_the_backbone_has_the_attention_that_is_asked_for(backbone, attention, tmp_path):
+def test_the_backbone_uses_the_requested_attention(backbone, attention, tmp_path):
     random_model(backbone).save_pretrained(tmp_path)
     arguments = {"attn_implementation": attention}
     loaded = CrfForTokenClassification.from_pretrained(tmp_path, **arguments)
@@ -131,9 +131,9 @@ def test_labels_are_renamed_for_the_backbone_too(bert, tmp_path):
     assert CrfForTokenClassification.from_pretrained(tmp_path, **fewer).crf.num_tags == 3
 
 
-def test_decoding_obeys_the_encoding_and_skips_what_is_no_word(bert):
+def test_decoding_obeys_the_encoding_and_skips_positions_that_are_not_words(bert):
     logits = torch.zeros(1, 5, 5)
-    # The best tags would be O, I-PER, and at the piece between them B-PER.
+    # Without constraints, the best tags would be O and I-PER, with B-PER at the piece in between.
     logits[0, 1, 0] = logits[0, 2, 1] = logits[0, 3, 2] = 9
     mask = torch.tensor([[False, True, False, True, False]])
     model = random_model(bert)
@@ -201,12 +201,12 @@ def test_without_labels_there_is_no_loss(bert):
         ({"tags": ["N", "V"], "constrain_training": True}, "`constrain_training` needs tags"),
     ],
 )
-def test_mistakes_are_sentences(bert, arguments, message):
+def test_user_errors_have_clear_messages(bert, arguments, message):
     with pytest.raises(ConfigurationError, match=message):
         CrfForTokenClassification.from_backbone(bert, **{"tags": TAGS, **arguments})
 
 
-def test_rules_become_the_weights_of_the_registered_classes():
+def test_rules_give_the_weights_of_the_registered_classes():
     resolved = resolved_weighting(
         {"type": "chain", "weight_rule": {"type": "balanced"}},
         ["O", "B-PER", "I-PER"],

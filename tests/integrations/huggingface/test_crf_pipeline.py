@@ -13,7 +13,7 @@ LONG = " ".join(["ada in london"] * 20)
 
 @pytest.fixture(scope="module")
 def saved(backbone, tmp_path_factory):
-    """The folder of a model whose transitions matter."""
+    """The folder of a model with transitions that affect the result."""
     folder = tmp_path_factory.mktemp("saved")
     random_model(backbone).save_pretrained(folder)
     load_tokenizer(backbone).save_pretrained(folder)
@@ -52,7 +52,7 @@ def test_without_aggregation_each_word_has_its_tag_and_its_marginal_probability(
     ]
 
 
-def test_words_may_be_given(saved):
+def test_words_are_accepted_as_input(saved):
     find = pipeline("ner", model=str(saved), aggregation_strategy="simple")
     words = ["ada", "lovelace", "london", "ada", "in", "london"] * 2
     expected = WordPieceTagger.from_pretrained(saved).tag(tokens=words).entities
@@ -65,7 +65,7 @@ def test_words_may_be_given(saved):
         find(TEXT, offset_mapping=[(0, 3)])
 
 
-def test_plain_labels_are_those_of_words(bert):
+def test_plain_labels_are_given_for_each_word(bert):
     model = CrfForTokenClassification.from_backbone(bert, ["NOUN", "VERB"])
     find = pipeline("ner", model=model, tokenizer=load_tokenizer(bert))
     by_word = [(w["entity"], w["word"]) for w in find(TEXT)]
@@ -74,7 +74,7 @@ def test_plain_labels_are_those_of_words(bert):
     assert by_word == grouped
 
 
-def test_a_model_without_a_crf_has_the_pipeline_of_transformers(bert):
+def test_a_model_without_a_crf_gets_the_standard_pipeline(bert):
     model = AutoModelForTokenClassification.from_pretrained(bert)
     find = pipeline("ner", model=model, tokenizer=load_tokenizer(bert))
     assert type(find) is TokenClassificationPipeline

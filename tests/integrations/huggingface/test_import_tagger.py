@@ -1,4 +1,4 @@
-"""Imported taggers: their emissions are the classifier's logits, and every command takes them."""
+"""Imported taggers use the classifier's logits as emissions and work with every command."""
 
 import json
 import tarfile
@@ -29,7 +29,7 @@ WORDS = "Ada Lovelace met unbelievably many mathematicians in London on 10 Decem
 
 @pytest.fixture(scope="module", params=ARCHITECTURES)
 def imported(request, tmp_path_factory):
-    """A classifier's folder, and the archive made of it."""
+    """A classifier's folder and the archive made from it."""
     folder = tmp_path_factory.mktemp(request.param)
     source = save_classifier(request.param, folder / "classifier")
     found = import_tagger(source, folder / "model.tar.gz")
@@ -39,7 +39,7 @@ def imported(request, tmp_path_factory):
 
 
 def logits_of(source, words):
-    """The classifier's logits at the first piece of each word, by the library alone."""
+    """The classifier's logits at the first piece of each word, computed by transformers alone."""
     model = AutoModelForTokenClassification.from_pretrained(source).eval()
     tokenizer = AutoTokenizer.from_pretrained(source, add_prefix_space=True)
     encoded = tokenizer([words], is_split_into_words=True, return_tensors="pt")
@@ -63,7 +63,7 @@ def test_emissions_are_the_logits_at_first_pieces(imported):
     logits = logits_of(source, WORDS)
     assert logits.std() > 0.1
     torch.testing.assert_close(emissions[:, : len(TAGS)], logits, atol=1e-5, rtol=1e-5)
-    # Without constraints, which are among the weights as in AllenNLP's class, the path is the argmax.
+    # Without constraints, which are saved as a weight as in AllenNLP, the best path is the argmax.
     model.head.crf._constraint_mask.fill_(1)
     tags = model.forward_on_instance(instance)["tags"]
     assert tags == [TAGS[k] for k in logits.argmax(1).tolist()]
@@ -77,7 +77,7 @@ def test_with_constraints_the_path_is_legal_and_probabilities_are_exact(imported
     for tag in tagged.tags:
         assert not tag.startswith("I-") or before[1:] == tag[1:]
         before = tag
-    # One token alone: legal tags are O, B-PER and B-LOC.
+    # For a single token the legal tags are O, B-PER and B-LOC.
     [one] = tagger.load(archive).tag([WORDS[:1]], probabilities=True)
     legal = logits[[0, 1, 3]] / logits[[0, 1, 3]].sum()
     found = [one.probabilities[0][TAGS[k]] for k in (0, 1, 3)]
@@ -89,7 +89,7 @@ def bert(tmp_path_factory):
     return save_classifier("bert", tmp_path_factory.mktemp("bert") / "classifier")
 
 
-def test_it_is_loaded_from_python_and_needs_the_folder_no_longer(bert):
+def test_it_can_be_imported_from_python_and_does_not_need_the_folder_afterwards(bert):
     loaded = tagger.from_hugging_face(bert)
     assert loaded.tag("Ada met Bob.").tokens == ["Ada", "met", "Bob", "."]
 
@@ -105,7 +105,7 @@ def test_it_is_loaded_from_python_and_needs_the_folder_no_longer(bert):
         (["NOUN", "VERB", "X"], None, []),
     ],
 )
-def test_tags_that_the_encoding_needs_are_added_last_and_never_predicted(
+def test_tags_missing_from_the_encoding_are_added_last_and_never_predicted(
     tags, encoding, added, tmp_path
 ):
     source = save_classifier("bert", tmp_path / "classifier", tags)
@@ -117,7 +117,7 @@ def test_tags_that_the_encoding_needs_are_added_last_and_never_predicted(
     assert all(row[tag] < 1e-20 for row in tagged.probabilities for tag in added)
 
 
-def test_a_model_of_our_trainer_head_comes_with_its_crf(tmp_path):
+def test_a_model_of_our_trainer_head_keeps_its_crf(tmp_path):
     backbone = save_backbone("bert", tmp_path / "bert")
     model = random_model(backbone)
     model.save_pretrained(tmp_path / "model")
@@ -142,7 +142,7 @@ BIASES = {f"transition_bias_{name}": value for value, name in enumerate(NAMES, s
     [BIASES, {"operating_points": {"default": {"biases": BIASES}}}],
     ids=["flat", "whole"],
 )
-def test_transition_biases_are_placed_by_prefix(content, tmp_path):
+def test_transition_biases_are_assigned_by_prefix(content, tmp_path):
     path = tmp_path / "biases.json"
     path.write_text(json.dumps(content))
     expected = [
@@ -220,14 +220,16 @@ def with_other_logits(bert, folder, monkeypatch):
         (with_other_logits, "computes more than its layers show"),
     ],
 )
-def test_what_cannot_be_imported_is_refused(source_of, message, bert, tmp_path, monkeypatch):
+def test_models_that_cannot_be_imported_are_refused(
+    source_of, message, bert, tmp_path, monkeypatch
+):
     source = source_of(bert, tmp_path / "model", monkeypatch)
     with pytest.raises(ConfigurationError, match=message):
         import_tagger(source, tmp_path / "model.tar.gz")
     assert not (tmp_path / "model.tar.gz").exists()
 
 
-def test_the_command_writes_what_other_commands_take(bert, allennlp, tmp_path, capsys):
+def test_the_command_writes_an_archive_for_other_commands(bert, allennlp, tmp_path, capsys):
     archive = tmp_path / "model.tar.gz"
     allennlp("import-hf", bert, "-o", archive)
     assert "5 tags (BIO)" in capsys.readouterr().out

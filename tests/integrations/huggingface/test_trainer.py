@@ -6,7 +6,7 @@ from tagger.common.from_allennlp import ConfigurationError
 from tagger.integrations.huggingface import MASKED, CrfForTokenClassification, encode_words
 from tests.integrations.huggingface.backbones import TAGS, load_tokenizer, random_model
 
-# Of the trainer, where there is no GPU.
+# The trainer warns where there is no GPU.
 pytestmark = pytest.mark.filterwarnings("ignore:.*pin_memory:UserWarning")
 
 
@@ -47,7 +47,7 @@ def test_the_trainer_trains_evaluates_saves_and_loads(bert, tmp_path):
     assert loaded(**batch).loss.item() == pytest.approx(output.loss.item(), rel=1e-5)
 
 
-def test_label_smoothing_is_refused_for_a_crf_alone(bert, tmp_path):
+def test_label_smoothing_is_refused_only_for_a_crf(bert, tmp_path):
     smoothed = arguments(tmp_path, label_smoothing_factor=0.1)
     model = CrfForTokenClassification.from_backbone(bert, TAGS)
     with pytest.raises(ConfigurationError, match="`label_smoothing_factor` must be 0 for a CRF"):

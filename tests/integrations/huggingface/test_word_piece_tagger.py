@@ -35,7 +35,7 @@ def test_entities_have_offsets_and_probabilities(tagger):
         ("words", "𠮷 he\u0301llo, हिन्दी", ["𠮷", "he\u0301llo", ",", "हिन्दी"]),
     ],
 )
-def test_texts_in_other_scripts_may_be_split_without_rules(bert, splitting, text, tokens):
+def test_texts_in_other_scripts_can_be_split_without_rules(bert, splitting, text, tokens):
     model = WordPieceTagger(random_model(bert), load_tokenizer(bert), splitting)
     tagged = model.tag(text)
     assert tagged.tokens == tokens
@@ -43,7 +43,7 @@ def test_texts_in_other_scripts_may_be_split_without_rules(bert, splitting, text
     assert len(model.tag("北" * 600).tokens) == 600
 
 
-def test_many_texts_are_tagged_as_each_alone(tagger):
+def test_a_batch_gives_the_results_of_single_texts(tagger):
     inputs = [TEXT, "", ["london", "ada"], " ".join(["ada in london"] * 20), "\u200b"]
     together = tagger.tag(inputs)
     assert [each.text for each in together] == [TEXT, "", "london ada", inputs[3], "\u200b"]
@@ -57,7 +57,7 @@ def test_many_texts_are_tagged_as_each_alone(tagger):
     assert together[1].tags == []
 
 
-def test_one_chain_runs_over_the_windows_of_a_long_text(tagger):
+def test_one_chain_spans_the_windows_of_a_long_text(tagger):
     words = ["ada", "in", "london"] * 15
     text = tagger._split(words)
     from tagger.integrations.huggingface import encode_words
@@ -72,7 +72,7 @@ def test_one_chain_runs_over_the_windows_of_a_long_text(tagger):
     torch.testing.assert_close(rows, tag_marginals(scores)[0].detach())
 
 
-def test_a_word_without_a_piece_is_outside_and_does_not_count(bert):
+def test_a_word_without_pieces_is_tagged_o_and_ignored(bert):
     tagger = WordPieceTagger(random_model(bert), load_tokenizer(bert))
     words = ["ada", "\u200b", "lovelace", "london"]
     tagged = tagger.tag(tokens=words)
@@ -89,7 +89,7 @@ def test_a_saved_model_predicts_the_same(backbone, tagger, tmp_path):
     assert WordPieceTagger.from_pretrained(tmp_path).tag(TEXT) == tagger.tag(TEXT)
 
 
-def test_what_is_no_text_is_refused(tagger):
+def test_other_inputs_than_texts_are_refused(tagger):
     with pytest.raises(TypeError, match=r"`inputs\[0\]` must be a list of non-empty tokens; got"):
         tagger.tag([["ada", ""]])
     with pytest.raises(TypeError, match="must be a text or a list of non-empty tokens; got 3"):

@@ -18,7 +18,7 @@ def test_labels_stand_at_the_first_piece_of_each_word(backbone):
         assert tokenizer(WORDS[:2], is_split_into_words=True).word_ids()[piece - 1] == before
 
 
-def test_a_long_text_is_in_windows_with_context_and_loses_nothing(backbone):
+def test_a_long_text_is_split_into_windows_with_context_and_loses_nothing(backbone):
     tokenizer = load_tokenizer(backbone)
     words = ["ada", "in", "a"] * 40
     windows = encode_words(tokenizer, words, SIZE, range(len(words)))
@@ -26,7 +26,7 @@ def test_a_long_text_is_in_windows_with_context_and_loses_nothing(backbone):
     given = [label for window in windows for label in window.inputs["labels"] if label != MASKED]
     assert given == list(range(len(words)))
     assert {len(window.inputs["input_ids"]) for window in windows} <= set(range(4, SIZE + 1))
-    # In the middle, words stand on both sides of the window's own.
+    # Windows in the middle have context on both sides.
     for window in windows[1:-1]:
         assert window.pieces[0] > 1
         assert len(window.inputs["input_ids"]) - window.pieces[-1] > 2
@@ -39,7 +39,7 @@ def test_a_word_of_too_many_pieces_is_spread_over_windows(backbone):
     assert max(len(window.inputs["input_ids"]) for window in windows) <= SIZE
 
 
-def test_a_word_without_a_piece_is_in_no_window(bert):
+def test_a_word_without_pieces_is_in_no_window(bert):
     tokenizer = load_tokenizer(bert)
     (window,) = encode_words(tokenizer, ["ada", "\u200b", "in"], SIZE, [1, 2, 3])
     assert window.words == [0, 2]
@@ -47,7 +47,7 @@ def test_a_word_without_a_piece_is_in_no_window(bert):
     assert encode_words(tokenizer, [], SIZE) == []
 
 
-def test_the_size_is_what_tokenizer_and_model_both_take(bert):
+def test_the_window_size_suits_both_tokenizer_and_model(bert):
     from transformers import AutoConfig
 
     tokenizer, config = AutoTokenizer.from_pretrained(bert), AutoConfig.from_pretrained(bert)
@@ -68,6 +68,6 @@ class Slow:
         (Slow(), (["ada"], SIZE), "`tokenizer` must be a fast one.*; got Slow"),
     ],
 )
-def test_errors_say_what_to_do(tokenizer, arguments, message, bert):
+def test_errors_name_the_remedy(tokenizer, arguments, message, bert):
     with pytest.raises(ValueError, match=message):
         encode_words(tokenizer or load_tokenizer(bert), *arguments)

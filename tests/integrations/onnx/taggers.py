@@ -1,4 +1,4 @@
-"""Taggers with random weights, of every kind that can be exported, as both runtimes see them."""
+"""Random taggers of every exportable kind, loaded in both runtimes."""
 
 import copy
 import random
@@ -17,7 +17,7 @@ from tests.conftest import ROOT
 
 _LINES = (ROOT / "data/toy/train.txt").read_text().splitlines()
 WORDS = sorted({line.split()[0] for line in _LINES if line})
-# Of words like these, some are in no vocabulary.
+# Some of these words are in no vocabulary.
 STRANGE_WORDS = ["Zürich-", "x", "1999", "A1", "İstanbul", "日本", "🙂", "ΑΣ", "well-known", "٣"]
 LABELS = {"PER": 3, "LOC": 2, "A-B": 2}
 
@@ -47,7 +47,7 @@ BILSTM = {"type": "bilstm", "hidden_size": 6}
 
 
 def tags_of(encoding):
-    """The tags that an encoding has, in an order that no code may rely on."""
+    """The tags of an encoding, in an order that no code should rely on."""
     if encoding is None:
         return ["NOUN", "O", "VERB"]
     prefixes = {"BIO": "BI", "IOB1": "IB", "BIOUL": "LUBI", "BMES": "SEMB", "IOBES": "SEIB"}[
@@ -60,10 +60,10 @@ def tags_of(encoding):
 def random_tagger(
     parts, encoder=BILSTM, head=None, encoding="BIOUL", tags=None, seed=0, extensions=()
 ):
-    """A tagger whose random scores are large enough to be sure of some things.
+    """A random tagger, with scores large enough for some confident predictions.
 
-    `parts` are the configs of an indexer and of its embedder, by name. The other arguments are configs,
-    and the tags, by default those of the encoding.
+    `parts` holds the configs of indexers and their embedders by name. The other arguments are configs
+    and the tags, which default to those of the encoding.
     """
     torch.manual_seed(seed)
     indexers = {name: dict(part["indexer"]) for name, part in parts.items()}
@@ -96,7 +96,7 @@ def random_tagger(
 
 
 def both(model, reader, language="xx"):
-    """The tagger as `tagger.load` gives it, and as `tagger_onnx.load` does."""
+    """Returns the tagger as loaded by `tagger.load` and by `tagger_onnx.load`."""
     content = exported(model, reader, language).SerializeToString()
     session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
     return (
@@ -106,7 +106,7 @@ def both(model, reader, language="xx"):
 
 
 def random_sentences(number, seed=0, longest=12):
-    """Sentences of known and of unknown words."""
+    """Sentences with known and unknown words."""
     draw = random.Random(seed)
     words = [*WORDS, *STRANGE_WORDS]
     return [draw.choices(words, k=draw.randint(1, longest)) for _ in range(number)]
@@ -119,13 +119,13 @@ def random_word(draw):
 
 
 def assert_same(saved, run, sentences, tolerance=1e-5):
-    """Both taggers give the same; numbers may differ by rounding.
+    """Asserts that both taggers agree up to rounding.
 
     Returns:
-        What the saved tagger gives, and the largest difference of a probability.
+        The results of the saved tagger, and the largest difference between two probabilities.
     """
     differences = [0.0]
-    # Of half of the labels, if the tags spell entities.
+    # For two of the labels, if the tags encode entities.
     leaks = ["_" if label == "" else label for label in saved.labels][:2] * saved.finds_entities
     wanted = saved.tag(sentences, probabilities=True, leak_labels=leaks)
     got = run.tag(sentences, probabilities=True, leak_labels=leaks)
@@ -141,7 +141,7 @@ def assert_same(saved, run, sentences, tolerance=1e-5):
             assert theirs.keys() == ours.keys()
             differences += [abs(theirs[tag] - ours[tag]) for tag in theirs]
         if leaks:
-            # Sums and products over all tokens.
+            # These are sums and products over all tokens.
             num_tokens = max(len(want.tokens), 1)
             for name in ("leak_probability", "expected_missed"):
                 differences.append(abs(getattr(want, name) - getattr(have, name)) / num_tokens)
@@ -150,7 +150,7 @@ def assert_same(saved, run, sentences, tolerance=1e-5):
 
 
 def transformer(folder, mode="avg"):
-    """The parts of a tagger with a small random transformer, which is written to the folder."""
+    """Writes a small random transformer and returns the `parts` of a tagger that uses it."""
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrstuvwxyz"]
     words += [f"##{letter}" for letter in "abcdefghijklmnopqrstuvwxyz0123456789"]
     save_small_transformer(folder, words, size=8)

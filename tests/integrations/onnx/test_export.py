@@ -100,7 +100,7 @@ def test_every_part_gives_the_same(name):
     assert len(tags) > 2
 
 
-def test_several_labels_a_token_give_the_same():
+def test_multi_label_taggers_give_the_same():
     model, reader = random_tagger(
         {"tokens": IDS}, head={"type": "sigmoid"}, encoding=None, tags=["one", "two", "three"]
     )
@@ -114,7 +114,7 @@ def test_large_scores_give_the_same():
     with torch.no_grad():
         model.projection.weight *= 20
         model.head.crf.transitions *= 20
-    # Emissions of a few hundred have fewer digits behind the point.
+    # Emissions in the hundreds have fewer digits after the decimal point.
     assert_same(*both(model, reader), SENTENCES, tolerance=2e-3)
 
 
@@ -181,7 +181,7 @@ def test_a_transformer_gives_the_same(kind, tmp_path):
     model, reader = random_tagger(parts, {"type": "pass_through"})
     saved, run = both(model, reader)
     sentences = random_sentences(20)
-    # The tokenizer gives no piece for these.
+    # The tokenizer returns no pieces for these words.
     sentences[0][0] = sentences[1][0] = "\u200b"
     assert_same(saved, run, sentences)
     with pytest.raises(ValueError, match="a text has 602 word pieces, but .* takes at most 512"):
@@ -196,7 +196,7 @@ def test_a_transformer_gives_the_same(kind, tmp_path):
         ("last", [[0, 0, 1, 0], [0] * 4, [1, 0, 0, 0]]),
     ],
 )
-def test_pieces_share_in_their_tokens(mode, expected):
+def test_pieces_have_their_share_of_the_tokens(mode, expected):
     graph = Graph()
     offsets = graph.input("offsets", "int64", ["batch", "tokens", 2])
     shares = _shares(offsets, graph.value(np.arange(4)), mode)
@@ -206,7 +206,7 @@ def test_pieces_share_in_their_tokens(mode, expected):
     assert shares.tolist() == [expected]
 
 
-def test_texts_are_split_and_located_as_by_a_saved_tagger():
+def test_texts_are_split_and_located_as_by_the_saved_tagger():
     model, reader = random_tagger({"tokens": IDS}, encoding="BIO")
     saved, run = both(model, reader, "en")
     texts = ["Maria  Lindqvist's (U.S.) office:\n10km away...", "", " \t", "don't", "a" * 300]
@@ -218,7 +218,7 @@ def test_texts_are_split_and_located_as_by_a_saved_tagger():
 
 
 class Twice(BiLstmEncoder):
-    """Computes something else than its parent."""
+    """Computes something else than its base class."""
 
     def forward(self, inputs, mask):
         return 2 * super().forward(inputs, mask)
@@ -251,7 +251,7 @@ def in_an_ensemble(model, reader):
 
 
 STACKED = {"type": "stacked_bidirectional_lstm", "hidden_size": 3, "num_layers": 1}
-#: What is changed in a tagger, the language, and what is said of them.
+#: The change to a tagger, the language, and a part of the message.
 REFUSALS = [
     (with_encoder(STACKED), "xx", "the encoder `stacked_bidirectional_lstm` cannot be exported"),
     (lambda model, _: setattr(model, "encoder", Twice(7, 6)), "xx", "`Twice` cannot be exported"),
@@ -265,7 +265,7 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("change", "language", "named"), REFUSALS)
-def test_what_cannot_be_exported_is_named(change, language, named):
+def test_parts_that_cannot_be_exported_are_named(change, language, named):
     model, reader = random_tagger({"tokens": IDS})
     with pytest.raises(ConfigurationError, match=named):
         exported(change(model, reader) or model, reader, language)

@@ -22,7 +22,7 @@ def test_the_command_writes_a_file_that_finds_entities(allennlp, trained, tmp_pa
     assert json.loads(entry.value)["splitting"]["language"] == "de"
 
 
-def test_what_cannot_be_exported_ends_in_one_line(allennlp, trained, tmp_path):
+def test_taggers_that_cannot_be_exported_are_a_one_line_error(allennlp, trained, tmp_path):
     archive = trained / "model.tar.gz"
     shutil.copy(archive, tmp_path / "copy.tar.gz")
     allennlp("ensemble", archive, tmp_path / "copy.tar.gz", "-o", tmp_path / "both.tar.gz")

@@ -1,4 +1,4 @@
-"""`predict-file --ray`: what Ray writes, what it survives, and what is refused."""
+"""`predict-file --ray`: its output, its recovery from failures, and its errors."""
 
 import json
 import os
@@ -21,12 +21,12 @@ from tagger.common.lock import output_lock
 from tagger.integrations.ray_data.predict_with_ray import WorkerPool, predict_with_ray
 from tagger.predictors.sequence_tagger import SequenceTaggerPredictor
 
-#: Each worker takes seconds to start.
+#: A single worker, because each takes seconds to start.
 POOL = partial(predict_with_ray, WorkerPool(1, 1))
 
 
 class Traced(SequenceTaggerPredictor):
-    """Notes what it predicts in a file, and kills its process the first time that it meets `killer`."""
+    """Records its predictions in a file, and kills its process at the first `killer`."""
 
     def predict_batch_json(self, inputs):
         with open(self.trace, "a") as trace:
@@ -40,7 +40,7 @@ class Traced(SequenceTaggerPredictor):
 
 @pytest.fixture(scope="module")
 def ray(s3):
-    """A cluster of this machine, whose processes know our S3."""
+    """A local cluster with access to our S3 server."""
     ray = pytest.importorskip("ray", reason="needs Ray: pip install '.[ray]'")
     before = dict(os.environ)
     ray.init(num_cpus=2, include_dashboard=False, logging_level="ERROR")
@@ -60,17 +60,17 @@ def predictor(archive, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_bytes_are_those_of_predict_file_after_deaths_and_errors(
+def test_after_crashes_and_errors_the_bytes_equal_those_of_predict_file(
     ray, predictor, tmp_path, monkeypatch
 ):
-    # Not the folder in which the workers run.
+    # Another folder than that of the workers.
     monkeypatch.chdir(tmp_path)
     lines = [f"line {n} of {'Ada ' * (n % 5)}".encode() for n in range(150)]
     lines[145], lines[8] = b"no \xff text", "Zoë met Łukasz\u2028in Kraków".encode()
     lines[20], lines[60], lines[140] = b"", b"the killer", b'{"tokens": 3}'
     text, output, expected = map(Path, ("in.txt", "out.jsonl", "all.jsonl"))
     text.write_bytes(b"\r\n".join(lines[:80]) + b"\r\r" + b"\n".join(lines[80:]))
-    # Whichever comes first.
+    # Either line may fail first.
     message = r"in.txt:(142|147): .*; add --on-error skip, and repeat"
     with pytest.raises(ConfigurationError, match=message):
         predict_file(predictor, str(text), output, window=4, runner=POOL)
@@ -85,7 +85,7 @@ def test_bytes_are_those_of_predict_file_after_deaths_and_errors(
     two = partial(predict_with_ray, WorkerPool(2, 2))
     predict_file(predictor, str(text), output, window=4, on_error="skip", runner=two)
     traced = Path(predictor.trace).read_text().splitlines()
-    # Between the two carriage returns is a line.
+    # There is an empty line between the two carriage returns.
     lines.insert(80, b"")
     again = {lines[row].decode() for row in written} & {eval(each) for each in traced}
     assert again <= {""}
@@ -125,7 +125,7 @@ def test_folders_of_a_store_are_predicted_to_a_folder(ray, s3, predictor, tmp_pa
         predict_file(predictor, f"{s3}/in/", f"{s3}/out/", layout=layout, runner=POOL)
 
 
-def test_sizes_of_pools_are_read_and_checked():
+def test_pool_sizes_are_parsed_and_checked():
     assert WorkerPool.of_range("2", 1, 0) == WorkerPool(2, 2)
     assert WorkerPool.of_range("2:", 1, 0) == WorkerPool(2, None)
     assert WorkerPool.of_range("2:10", 1, 0) == WorkerPool(2, 10)
@@ -134,7 +134,7 @@ def test_sizes_of_pools_are_read_and_checked():
             WorkerPool.of_range(wrong, 1, 0)
 
 
-def test_files_of_folders_and_patterns_come_in_order(tmp_path):
+def test_files_of_folders_and_patterns_are_listed_in_order(tmp_path):
     for name in ("b.txt", "a.txt", ".hidden", "_SUCCESS", "c.gz"):
         (tmp_path / name).touch()
     (tmp_path / "folder").mkdir()
@@ -146,7 +146,7 @@ def test_files_of_folders_and_patterns_come_in_order(tmp_path):
 
 
 @pytest.mark.parametrize("where", ["here", "memory", "s3"])
-def test_one_process_of_all_machines_writes_an_output(where, s3, tmp_path):
+def test_only_one_process_across_machines_writes_an_output(where, s3, tmp_path):
     folder = {"here": str(tmp_path), "memory": "memory://locks", "s3": f"{s3}/locks"}[where]
     output = f"{folder}/out/"
     store, lock = fsspec.url_to_fs(f"{folder}/out.lock")
@@ -156,7 +156,7 @@ def test_one_process_of_all_machines_writes_an_output(where, s3, tmp_path):
             pass
         holder = json.loads(store.cat_file(lock))
     assert not store.exists(lock)
-    # Of a process that died: on this machine, and on another.
+    # Locks of a dead process on this machine, then on another.
     store.pipe_file(lock, json.dumps({**holder, "process": 1}).encode())
     with output_lock(output):
         pass
@@ -173,7 +173,7 @@ def test_one_process_of_all_machines_writes_an_output(where, s3, tmp_path):
         ("a.parquet", "out/", "has a column `input_row`, which the output needs"),
     ],
 )
-def test_an_output_that_does_not_fit_is_refused(name, output, message, predictor, tmp_path):
+def test_an_unsuitable_output_is_refused(name, output, message, predictor, tmp_path):
     (tmp_path / "texts").mkdir()
     for text in ("a.txt", "b.txt"):
         (tmp_path / "texts" / text).write_text("Ada\n")
@@ -189,7 +189,9 @@ def test_an_output_that_does_not_fit_is_refused(name, output, message, predictor
         ("--workers two", "`--workers` must be a number or a range .*; got two"),
     ],
 )
-def test_the_command_says_what_goes_with_ray(options, message, allennlp, good, tmp_path):
+def test_the_command_refuses_options_that_ray_does_not_support(
+    options, message, allennlp, good, tmp_path
+):
     (tmp_path / "in.txt").write_text("Ada\n")
     files = [good, tmp_path / "in.txt", "-o", tmp_path / "out"]
     with pytest.raises(SystemExit, match=message):

@@ -19,7 +19,7 @@ def table():
 
 @pytest.fixture
 def expected(table, archive, tmp_path):
-    """What `predict-file` makes of the table."""
+    """The output of `predict-file` for the table."""
     pq.write_table(table, tmp_path / "in.parquet")
     predictor = Predictor.from_archive(archive)
     out = str(tmp_path / "out.parquet")
@@ -29,14 +29,14 @@ def expected(table, archive, tmp_path):
     return pq.read_table(out)
 
 
-def test_rows_get_what_predict_file_writes_and_bad_rows_an_error(table, expected, trained):
+def test_rows_get_the_output_of_predict_file_and_bad_rows_an_error(table, expected, trained):
     found = TaggerActor(str(trained / "model.tar.gz"))(table)
     assert found == expected
     errors = [each["error"] is not None for each in found["prediction"].to_pylist()]
     assert errors == [False, False, True, False, True, False]
 
 
-def test_tokens_and_empty_tables_are_taken_and_columns_checked(trained):
+def test_tokens_and_empty_tables_are_accepted_and_columns_are_checked(trained):
     actor = TaggerActor(str(trained / "model.tar.gz"), "words", "found")
     table = pa.table({"words": [["Ada", "left"]]})
     assert actor(table)["found"].to_pylist()[0]["tokens"] == ["Ada", "left"]
@@ -49,7 +49,7 @@ def test_tokens_and_empty_tables_are_taken_and_columns_checked(trained):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_ray_data_makes_a_pool_of_it(table, expected, trained, tmp_path, monkeypatch):
+def test_ray_data_runs_it_in_a_pool(table, expected, trained, tmp_path, monkeypatch):
     ray = pytest.importorskip("ray", reason="needs Ray: pip install '.[ray]'")
     pytest.importorskip("ray.data", reason="needs Ray Data: pip install '.[ray]'")
     before = dict(os.environ)

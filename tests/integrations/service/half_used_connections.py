@@ -1,4 +1,4 @@
-"""Connections that are opened and not used as they should be, to make a service deaf."""
+"""Connections that are opened but only half used, to try to make a service unresponsive."""
 
 import asyncio
 import time
@@ -9,13 +9,13 @@ from tests.integrations.service.malformed_requests import connected, request
 
 HEALTH = request(method="GET", path="/health")
 BODY = b'{"text": "Ada lives in Oslo."}'
-#: Their answers do not fit into what the system keeps for a connection that is not read.
+#: So many requests that their answers exceed the socket buffers of a client that does not read.
 PAGES = request(method="GET", path="/") * 17
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND")
 
 
 class HalfUse(NamedTuple):
-    """What is sent first, whether its answer is awaited, and what is sent bit by bit then, for ever."""
+    """The first data sent, whether to await the answer, and the data sent for ever afterwards."""
 
     name: str
     start: bytes
@@ -25,7 +25,7 @@ class HalfUse(NamedTuple):
 
 
 def half_uses():
-    """Yields all ways, one after the other."""
+    """Yields all kinds of half use."""
     chunked = request(method="GET", path="/health", Transfer_Encoding="chunked")
     chunked = chunked.replace(b"Content-Length: 0\r\n", b"")
     yield HalfUse("nothing", b"", False, b"")
@@ -54,14 +54,14 @@ def half_uses():
 
 
 class Held(NamedTuple):
-    """How a connection was used, and how long it was open."""
+    """How a connection was used and how long it stayed open."""
 
     name: str
     seconds: float
 
 
 async def hold(use, port, pause, source="127.0.0.1"):
-    """Uses a connection by half, with a pause between two bits, until the service ends it."""
+    """Half uses a connection, pausing between pieces, until the service closes it."""
     started = time.monotonic()
     with suppress(ConnectionError, asyncio.IncompleteReadError):
         async with connected(port, source, use.is_read) as (reader, writer):

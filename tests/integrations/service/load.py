@@ -1,4 +1,4 @@
-"""Loads a service with many clients for a while: errors, latencies, and its speed."""
+"""Load test of a service with many clients, which measures errors, latencies and speed."""
 
 import asyncio
 import itertools
@@ -14,12 +14,12 @@ from typing import List, NamedTuple
 from tests.integrations.service.malformed_requests import answer_of, connected, request
 from tests.integrations.service.running_service import ALLENNLP
 
-#: One of so many answers is compared with the output of `predict-file`; more would load the machine.
+#: Compare one in this many answers with the output of `predict-file`. More would load the machine.
 COMPARED = 10
 
 
 class Load(NamedTuple):
-    """What came of a load: the seconds that each request took, ascending, and in all."""
+    """The result of a load test: the seconds of each request, ascending, and in total."""
 
     latencies: List[float]
     num_texts: int
@@ -28,16 +28,16 @@ class Load(NamedTuple):
 
     @property
     def texts_per_second(self):
-        """The speed."""
+        """The overall speed."""
         return self.num_texts / self.seconds
 
     def latency(self, share):
-        """Returns the milliseconds within which this share of the requests was answered."""
+        """Returns the time in milliseconds within which this share of the requests was answered."""
         return 1000 * self.latencies[min(int(share * len(self.latencies)), len(self.latencies) - 1)]
 
 
 def predict_file(archive, texts, num_inputs):
-    """Returns the speed of `predict-file`, in texts a second, and the tags of each text."""
+    """Returns the speed of `predict-file` in texts per second, and the tags of each text."""
     repeated = list(itertools.islice(itertools.cycle(texts), max(num_inputs, len(texts))))
     with tempfile.TemporaryDirectory() as folder:
         lines, output = Path(folder, "texts.txt"), Path(folder, "predictions.jsonl")
@@ -63,7 +63,7 @@ def predict_file(archive, texts, num_inputs):
 
 
 async def load(port, texts, tags, num_clients, seconds, num_texts):
-    """Lets so many clients send requests of `num_texts` texts for some seconds."""
+    """Lets the clients send requests of `num_texts` texts each for some seconds."""
     supply = itertools.cycle(texts)
     latencies = []
     errors = []

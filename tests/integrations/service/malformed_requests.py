@@ -1,4 +1,4 @@
-"""Malformed requests by the hundred, while a client tags in peace."""
+"""Hundreds of malformed requests, while an ordinary client keeps tagging."""
 
 import asyncio
 import json
@@ -9,12 +9,12 @@ from contextlib import asynccontextmanager, suppress
 from typing import NamedTuple, Optional, Tuple
 
 TEXT = "Maria Lindqvist met Paulo Ferraz in Lisbon."
-#: How many malformed requests are under way at a time.
+#: The number of malformed requests in flight at a time.
 ATTACKERS = 16
 
 
 class Attack(NamedTuple):
-    """A malformed request, sent in parts with pauses of seconds; a status of None is any 4xx."""
+    """A malformed request, sent in parts with pauses in seconds. A status of None means any 4xx."""
 
     name: str
     parts: Tuple[bytes, ...]
@@ -23,7 +23,7 @@ class Attack(NamedTuple):
 
 
 def request(body=b"", method="POST", path="/tag", content_type="application/json", **headers):
-    """Returns the bytes of a request, well-formed unless an argument is not; `_` in headers is `-`."""
+    """Returns the bytes of a request. A `_` in the name of a header becomes `-`."""
     all_headers = {"Host": "127.0.0.1", "Content-Type": content_type}
     all_headers["Content-Length"] = str(len(body))
     all_headers.update({name.replace("_", "-"): value for name, value in headers.items()})
@@ -32,7 +32,7 @@ def request(body=b"", method="POST", path="/tag", content_type="application/json
 
 
 def attacks(draw, body_seconds):
-    """Yields malformed requests, one of each kind, with random parts."""
+    """Yields one malformed request of each kind, with random parts."""
 
     def body(content):
         return request(json.dumps(content).encode())
@@ -119,7 +119,7 @@ def attacks(draw, body_seconds):
 
 @asynccontextmanager
 async def connected(port, source="127.0.0.1", is_read=True):
-    """Connects to a port; unless `is_read`, the system keeps little of what is not read."""
+    """Connects to a port. Unless `is_read`, with a small receive buffer."""
     with suppress(ConnectionError), socket.socket() as connection:
         connection.setblocking(False)
         if not is_read:
@@ -136,7 +136,7 @@ async def connected(port, source="127.0.0.1", is_read=True):
 
 
 async def status_of(attack, port):
-    """Sends a malformed request; gives the status, 0 if there is no answer, and the body."""
+    """Sends a malformed request. Returns the status, 0 without an answer, and the body."""
 
     async def send(writer):
         for number, part in enumerate(attack.parts):
@@ -155,7 +155,7 @@ async def status_of(attack, port):
 
 
 async def answer_of(reader):
-    """Reads one answer of a connection: its status, and its body."""
+    """Reads an answer from a connection. Returns its status and body."""
     try:
         head = await reader.readuntil(b"\r\n\r\n")
     except (asyncio.IncompleteReadError, ConnectionError):
@@ -169,17 +169,17 @@ async def answer_of(reader):
     try:
         return status, await reader.readexactly(lengths[0] if lengths else 0)
     except asyncio.IncompleteReadError as error:
-        return status, error.partial  # an answer to HEAD has a length, but no body
+        return status, error.partial  # The answer to HEAD has a length but no body.
 
 
 def verdict(attack, status, body):
-    """Returns what is wrong with the answer to a malformed request; None if nothing."""
+    """Returns what is wrong with the answer to a malformed request, or None."""
     if not (400 <= status < 500 and attack.status in (None, status)):
         return f"{attack.name}: {status}, expected {attack.status or '4xx'}; {body[:200]!r}"
     try:
         is_said = bool(json.loads(body)["error"]["message"])
     except (ValueError, KeyError, TypeError):
-        # uvicorn's own answer to what is no HTTP, and answers to HEAD.
+        # Answers to HEAD, and uvicorn's own answer to anything that is not HTTP.
         is_said = body in (b"", b"Invalid HTTP request received.")
     return (
         None if is_said else f"{attack.name}: the answer does not say what is wrong: {body[:200]!r}"
@@ -187,7 +187,7 @@ def verdict(attack, status, body):
 
 
 async def tag_in_peace(port, wanted, seconds):
-    """Tags one text again and again, and notes the seconds that it took."""
+    """Tags one text repeatedly and records the seconds of each request."""
     async with connected(port) as (reader, writer):
         while True:
             started = time.perf_counter()
@@ -201,7 +201,7 @@ async def tag_in_peace(port, wanted, seconds):
 
 
 async def attack_port(port, wanted, number, body_seconds):
-    """Sends at least `number` malformed requests while a text is tagged; gives what is wrong."""
+    """Sends at least `number` malformed requests while a text is tagged. Returns the problems."""
     draw = random.Random(0)
     waiting = []
     while len(waiting) < number:

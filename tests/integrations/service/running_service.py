@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 READY = re.compile(r"The page is at (http://(\S+):(\d+));")
-#: What `sys.executable` runs as the command `allennlp`.
+#: Arguments with which `sys.executable` runs the command `allennlp`.
 ALLENNLP = ("-c", "import sys; from allennlp.__main__ import run; sys.argv[0] = 'allennlp'; run()")
 
 
 class Service(NamedTuple):
-    """A service that runs: its process, the address of its page, and its port on 127.0.0.1."""
+    """A running service: its process, the address of its page, and its port on 127.0.0.1."""
 
     process: "subprocess.Popen[str]"
     url: str
@@ -24,7 +24,7 @@ class Service(NamedTuple):
 
 @contextmanager
 def running_service(archive, *options, open_files=None, **streams):
-    """Serves an archive while the block runs, under a `ulimit -n` if one is given, until SIGTERM."""
+    """Serves an archive during the block, optionally under a `ulimit -n`, then sends SIGTERM."""
     command = [sys.executable, *ALLENNLP, "serve", str(archive), "--port", "0", *options]
     if open_files is not None:
         command = ["sh", "-c", f'ulimit -n {open_files}; exec "$@"', "sh", *command]
@@ -51,7 +51,7 @@ def running_service(archive, *options, open_files=None, **streams):
 
 
 def allow_open_files(number):
-    """Lets this process open so many files, for its ends of the connections."""
+    """Lets this process open this many files, for its ends of the connections."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < number:
         resource.setrlimit(resource.RLIMIT_NOFILE, (number, hard))

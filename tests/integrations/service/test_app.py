@@ -1,4 +1,4 @@
-"""The service in this process, through its ASGI application."""
+"""The service's ASGI application, called in this process."""
 
 import asyncio
 import json
@@ -39,7 +39,7 @@ def app(model):
 
 
 def ask_all(app, *requests):
-    """The answers to requests that are sent at the same time: methods, paths, and what httpx takes."""
+    """Sends requests (method, path, arguments of httpx) concurrently and returns the answers."""
 
     async def ask():
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)
@@ -60,7 +60,7 @@ def tag(app, **body):
 
 
 def assert_gives(answer, results):
-    """The answer spells these results of a saved tagger."""
+    """Asserts that the answer holds these results of a saved tagger."""
     assert answer.status_code == 200, answer.text
     given = answer.json()["results"]
     assert len(given) == len(results)
@@ -81,7 +81,7 @@ def assert_gives(answer, results):
         assert mine == wanted
 
 
-def test_it_gives_what_a_saved_tagger_gives(app, model):
+def test_answers_equal_the_results_of_the_saved_tagger(app, model):
     assert_gives(tag(app, text=TEXT), [model.tag(TEXT)])
     assert_gives(tag(app, tokens=["New York", "."]), [model.tag(tokens=["New York", "."])])
     inputs = [*TEXTS, ["Ada", "left"], []]
@@ -95,7 +95,7 @@ def test_it_gives_what_a_saved_tagger_gives(app, model):
     assert_gives(tag(app, text=TEXT, decode_bias={"LOC": -100}), [biased.tag(TEXT)])
 
 
-def test_requests_with_different_biases_are_tagged_together_as_alone(app, model):
+def test_batching_requests_with_different_biases_changes_nothing(app, model):
     wishes = [
         {"inputs": TEXTS[number % 3 :], "probabilities": number % 2 == 0, "decode_bias": bias}
         for number, bias in enumerate(
@@ -115,7 +115,7 @@ def test_requests_with_different_biases_are_tagged_together_as_alone(app, model)
     assert 'tagger_requests_total{path="/tag",status="200"} 18.0' in metrics
 
 
-def test_what_fails_in_one_request_spares_the_others(model):
+def test_a_failing_request_does_not_affect_the_others(model):
     batcher = Batcher(model, Limits(), ServiceMetrics())
     jobs = [Job(inputs, Extras(), ()) for inputs in ([TEXT], [["Ada", ""]], ["a " * 2_001])]
     good, broken, refused = batcher.outcomes(jobs)
@@ -124,7 +124,7 @@ def test_what_fails_in_one_request_spares_the_others(model):
     assert (refused.status_code, refused.limit, refused.got) == (413, 2_000, 2_001)
 
 
-def test_when_too_many_requests_wait_the_rest_may_come_again(model):
+def test_when_too_many_requests_wait_further_ones_are_told_to_retry(model):
     app = create_app(Served(model, "toy"), Limits(waiting_requests=2))
     answers = ask_all(app, *[("POST", "/tag", {"json": {"text": TEXT}})] * 9)
     statuses = [answer.status_code for answer in answers]
@@ -149,7 +149,7 @@ def test_when_too_many_requests_wait_the_rest_may_come_again(model):
         ({"body_bytes": 20}, {"text": "a b c d e f"}, "body_too_large", 22),
     ],
 )
-def test_a_limit_lets_its_own_size_pass_and_says_what_exceeds_it(limits, body, code, got, model):
+def test_a_limit_is_inclusive_and_its_message_names_the_size(limits, body, code, got, model):
     app = create_app(Served(model, "toy"), Limits(**limits))
     answer = tag(app, **body)
     error = answer.json()["error"]
@@ -158,14 +158,14 @@ def test_a_limit_lets_its_own_size_pass_and_says_what_exceeds_it(limits, body, c
     assert (error["limit"], error["got"]) == (limit, got)
     assert f"at most {limit} " in error["message"]
     roomier = create_app(Served(model, "toy"), Limits(**{name: got}))
-    # Once refused at four tokens, the request has a fifth.
+    # For `request_tokens` the count stops at the fourth token, but the request has five.
     passes = tag(roomier, **body).status_code == 200
     assert passes or name == "request_tokens"
 
 
 JSON, TEXT_A = "application/json", b'{"text": "a"}'
 TWICE = b'{"text": "a", "decode_bias": {"A": 1, "A": 2}}'
-#: Bodies and their types, and the reason that they get.
+#: Request bodies, their content types, and the reason given for refusing them.
 UNREADABLE = [
     (TEXT_A, "application/x-www-form-urlencoded", 422, "send `Content-Type: applic"),
     (TEXT_A, "text/plain", 422, "got 'text/plain'; send `Content-Type: application/json`"),
@@ -195,7 +195,7 @@ UNREADABLE = [
 
 
 @pytest.mark.parametrize(("content", "kind", "status", "message"), UNREADABLE)
-def test_a_body_that_cannot_be_taken_gets_the_reason(content, kind, status, message, app):
+def test_a_malformed_body_is_refused_with_the_reason(content, kind, status, message, app):
     answer = ask(app, "POST", "/tag", content=content, headers={"Content-Type": kind})
     error = answer.json()["error"]
     assert answer.status_code == status
@@ -203,7 +203,7 @@ def test_a_body_that_cannot_be_taken_gets_the_reason(content, kind, status, mess
     assert (error["code"] == "unknown_label") == ("no label of this model" in message)
 
 
-def test_a_tagger_without_biases_takes_none():
+def test_a_tagger_without_biases_refuses_them():
     check_biases({}, {})
     with pytest.raises(RequestError, match="must be left out: this tagger decides each label"):
         check_biases({"PER": 1.0}, {})
@@ -214,7 +214,7 @@ def test_a_tagger_without_biases_takes_none():
         check_extras(Extras(candidates=0.5), without)
 
 
-def test_labels_come_with_their_biases_curves_and_promises(model):
+def test_labels_are_listed_with_biases_curves_and_promises(model):
     promises = [Promise(Goal(("PER", "LOC"), "leak", 0.1), 0.95, *ABOUT)]
     app = create_app(Served(model.with_bias(LOC=1.3125), "toy", CURVES, promises))
     answer = ask(app, "GET", "/labels").json()
@@ -227,21 +227,21 @@ def test_labels_come_with_their_biases_curves_and_promises(model):
     assert answer["labels"][1]["curve"] is None
     assert answer["curves_data"] == "dev.txt"
     assert answer["limits"] == Limits()._asdict()
-    # A dial that is at 0 sends 0, which replaces the model's own bias.
+    # A control at 0 sends 0, which replaces the model's own bias.
     assert_gives(tag(app, text=TEXT, decode_bias={"LOC": 0}), [model.tag(TEXT)])
 
 
-def test_health_says_what_is_served(app):
+def test_health_names_the_served_model(app):
     answer = ask(app, "GET", "/health").json()
     assert (answer["status"], answer["model"], answer["waiting_requests"]) == ("ok", "toy", 0)
 
 
-def test_requests_of_other_sites_and_under_other_names_are_refused(app, model):
+def test_requests_from_other_sites_or_for_other_host_names_are_refused(app, model):
     for status, headers in [
         (200, {}),
         (200, {"Host": "127.0.0.1:8000", "Origin": "http://127.0.0.1:8000"}),
         (200, {"Host": "[::1]:8000"}),
-        # A name may be made to lead here, an address not.
+        # A name could be made to resolve to this machine; an address could not.
         (200, {"Host": "192.0.2.1:8000"}),
         (421, {"Host": "192.0.2.1.evil.example"}),
         (421, {"Host": "evil.example"}),
@@ -257,7 +257,7 @@ def test_requests_of_other_sites_and_under_other_names_are_refused(app, model):
     assert answer.status_code == 200
 
 
-def test_the_description_has_types_and_examples_that_work(app):
+def test_the_openapi_description_has_types_and_working_examples(app):
     described = ask(app, "GET", "/openapi.json").json()
     assert described["paths"].keys() == {"/tag", "/labels", "/health", "/metrics"}
     examples = described["components"]["schemas"]["TagRequest"]["examples"]
@@ -265,11 +265,11 @@ def test_the_description_has_types_and_examples_that_work(app):
     for example in examples:
         assert tag(app, **example).status_code == 200
     assert "503" in described["paths"]["/tag"]["post"]["responses"]
-    # Their pages would load scripts from elsewhere.
+    # These pages would load scripts from other sites.
     assert {ask(app, "GET", path).status_code for path in ("/docs", "/redoc")} == {404}
 
 
-def test_the_page_loads_nothing_from_elsewhere(app):
+def test_the_page_loads_nothing_from_other_sites(app):
     answer = ask(app, "GET", "/")
     page, headers = render_page("toy")
     assert answer.text == page
@@ -285,14 +285,14 @@ def test_the_page_loads_nothing_from_elsewhere(app):
     assert "&lt;b&gt;" in render_page("<b>")[0]
 
 
-def test_the_page_has_what_its_script_asks_for(model):
+def test_the_page_has_the_elements_that_its_script_uses(model):
     page, _ = render_page("toy")
     body, script = page.split("<script>")
     assert set(re.findall(r'find\("([\w-]+)"\)', script)) <= set(re.findall(r'id="([\w-]+)"', body))
     for selector in re.findall(r'querySelector\("\.(\w+)"\)', script):
         assert re.search(rf'class="[^"]*\b{selector}\b', body)
     assert set(re.findall(r'fetch\("(\w+)"', script)) == {"labels", "tag"}
-    # Each control has a name: the text and the search a label, a dial gets one of its label.
+    # Every control is labelled: the text box, the search box, and each label's slider.
     for name in ("text", "filter"):
         assert re.search(rf'<label for="{name}">|<label [^>]*>[^<]*<input [^>]*id="{name}"', body)
     assert "htmlFor = slider.id" in script
@@ -301,13 +301,13 @@ def test_the_page_has_what_its_script_asks_for(model):
     assert ".c12 {" not in body
 
 
-def test_the_package_has_the_page():
+def test_the_package_contains_the_page():
     (line,) = re.findall(r"^tagger = \[(.*)\]$", (ROOT / "pyproject.toml").read_text(), re.M)
     globs = re.findall(r'"(.*?)"', line)
     packaged = {path for glob in globs for path in (ROOT / "tagger").glob(glob)}
     assert packaged >= set((ROOT / "tagger/integrations/service/templates").iterdir())
 
 
-def test_malformed_requests_are_many():
+def test_there_are_many_malformed_requests():
     names = [attack.name for attack in attacks(random.Random(0), 1.0)]
     assert len(names) == len(set(names)) >= 60

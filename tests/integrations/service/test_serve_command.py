@@ -1,4 +1,4 @@
-"""`allennlp serve` in a process of its own."""
+"""`allennlp serve` in a separate process."""
 
 import asyncio
 import importlib.util
@@ -35,7 +35,7 @@ def model(trained):
 
 @pytest.fixture
 def serve(allennlp, trained):
-    """Runs the command with arguments that it refuses."""
+    """Runs the command with arguments that it must refuse."""
 
     def serve(*arguments, archive=trained / "model.tar.gz"):
         with pytest.raises(SystemExit) as error:
@@ -50,7 +50,7 @@ def serve(allennlp, trained):
 
 @pytest.fixture(scope="module")
 def service(trained, warm_executable):
-    """A service that waits half a second for whatever a client owes."""
+    """A service that waits at most half a second for a client."""
     limits = {f"{name}_seconds": 0.5 for name in ("idle", "head", "body", "read")}
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(sys, "executable", warm_executable)
@@ -73,7 +73,7 @@ def test_many_clients_are_answered_and_malformed_requests_refused(service, model
 
 
 async def _ask(service, *parts, num_answers=1):
-    """Sends parts of requests over one connection; gives the statuses, and the last body."""
+    """Sends parts of requests over one connection. Returns the statuses and the last body."""
     async with connected(service.port) as (reader, writer):
         for part in parts:
             writer.write(part)
@@ -97,12 +97,12 @@ def test_half_used_connections_end_while_others_are_answered(service):
     held, statuses = asyncio.run(besiege())
     assert set(statuses) == {200}
     assert len(held) > 90
-    # Each waits for two limits at most; the rest is for a machine that is busy.
+    # Each should end within two time limits; the rest allows for a busy machine.
     assert [each for each in held if each.seconds > 10] == []
 
 
 @pytest.mark.slow
-def test_of_too_many_connections_the_one_that_waits_longest_makes_room(service):
+def test_with_too_many_connections_the_longest_idle_one_is_closed(service):
     async def crowd():
         async with AsyncExitStack() as stack:
             streams = [await stack.enter_async_context(connected(service.port)) for _ in range(100)]
@@ -120,7 +120,7 @@ def test_of_too_many_connections_the_one_that_waits_longest_makes_room(service):
 
 
 @pytest.mark.slow
-def test_a_wish_for_another_protocol_is_ignored(service, model):
+def test_upgrade_requests_are_ignored(service, model):
     body = json.dumps({"text": TEXTS[0]}).encode()
     wish = {"Connection": "Upgrade, HTTP2-Settings", "HTTP2-Settings": "AA"}
     whole = request(body, Upgrade="h2c", **wish)
@@ -139,21 +139,21 @@ def test_a_wish_for_another_protocol_is_ignored(service, model):
 
 
 @pytest.mark.slow
-def test_requests_are_answered_in_their_order_whatever_follows_them(service):
+def test_pipelined_requests_are_answered_in_order_whatever_follows(service):
     ask = request(json.dumps({"text": TEXTS[0]}).encode())
     assert asyncio.run(_ask(service, ask + HEALTH + ask, num_answers=3))[0] == [200] * 3
-    # The connection ends before what is no HTTP.
+    # The connection is closed at the first bytes that are not HTTP.
     assert asyncio.run(_ask(service, ask + b"\0\0\r\n\r\n", num_answers=2))[0] == [200, 0]
     huge = HEALTH[:-2] + b"X: " + b"x" * 40_000 + b"\r\n\r\n"
     assert asyncio.run(_ask(service, ask + huge, num_answers=2))[0] == [200, 0]
     assert asyncio.run(_ask(service, huge))[0] == [431]
-    # More than may wait.
+    # More requests than may wait.
     assert asyncio.run(_ask(service, ask * 40, num_answers=18))[0] == [200] * 17 + [0]
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("warm_python")
-def test_what_was_accepted_is_answered_after_sigterm(trained, tmp_path):
+def test_accepted_requests_are_answered_after_sigterm(trained, tmp_path):
     body = json.dumps({"inputs": ["Maria met Paulo in Lisbon . " * 12] * 256}).encode()
     path = tmp_path / "curves.tar.gz"
     write_settings(trained / "model.tar.gz", path, Settings({}, {}), curves=CURVES)
@@ -168,7 +168,7 @@ def test_what_was_accepted_is_answered_after_sigterm(trained, tmp_path):
             streams = [await stack.enter_async_context(connected(service.port)) for _ in range(4)]
             for _, writer in streams:
                 writer.write(request(body))
-            # Until the first is at work, and the others wait.
+            # Until the first request is being processed and the others wait.
             await asyncio.sleep(0.2)
             service.process.send_signal(signal.SIGTERM)
             sent = time.monotonic()
@@ -176,7 +176,7 @@ def test_what_was_accepted_is_answered_after_sigterm(trained, tmp_path):
             return [status for status, _ in answers], time.monotonic() - sent
 
     with running_service(path) as service:
-        # The archive's own, without `--data`.
+        # Without `--data`, those stored in the archive.
         assert asyncio.run(labels(service))["curves_data"] == "mine.txt"
         statuses, seconds = asyncio.run(stop(service))
         assert service.process.wait(timeout=30) == 0
@@ -184,7 +184,7 @@ def test_what_was_accepted_is_answered_after_sigterm(trained, tmp_path):
     assert seconds > 0.05, "all was done before the signal"
 
 
-def test_a_model_is_called_as_its_run_or_its_file(tmp_path, monkeypatch):
+def test_a_model_is_named_after_its_run_or_file(tmp_path, monkeypatch):
     (tmp_path / "addresses").mkdir()
     (tmp_path / "addresses/model.tar.gz").touch()
     monkeypatch.chdir(tmp_path / "addresses")
@@ -199,7 +199,7 @@ def test_a_model_is_called_as_its_run_or_its_file(tmp_path, monkeypatch):
         assert _name_of(path) == name
 
 
-def test_a_service_whose_words_nobody_reads_goes_on(monkeypatch):
+def test_a_service_survives_a_closed_standard_output(monkeypatch):
     reading, writing = os.pipe()
     os.close(reading)
     with open(writing, "w") as stream:
@@ -208,7 +208,7 @@ def test_a_service_whose_words_nobody_reads_goes_on(monkeypatch):
         _say("Stopped")
 
 
-#: What follows the archive on the command line, and what is said of it.
+#: Arguments after the archive, and a part of the error.
 REFUSALS = [
     ("--port 65536", "`--port` 65536 is no port"),
     ("--port -1", "`--port` -1 is no port"),
@@ -227,13 +227,13 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("arguments", "message"), REFUSALS)
-def test_arguments_that_do_not_fit_are_named(arguments, message, serve, tmp_path, monkeypatch):
+def test_invalid_arguments_are_named(arguments, message, serve, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty.txt").write_text("")
     assert message in serve("--port", "0", *arguments.split(" "))
 
 
-def test_what_is_missing_is_named(serve, tmp_path, monkeypatch):
+def test_missing_files_and_packages_are_named(serve, tmp_path, monkeypatch):
     assert "nowhere.tar.gz" in serve("--port", 0, archive=tmp_path / "nowhere.tar.gz")
     find_spec = importlib.util.find_spec
     monkeypatch.setattr(
@@ -242,12 +242,12 @@ def test_what_is_missing_is_named(serve, tmp_path, monkeypatch):
     assert "pip install '.[serve]'" in serve()
 
 
-def test_limits_replace_the_default_ones():
+def test_limits_replace_the_defaults():
     given = {"texts": 7, "body_seconds": 0.5}
     assert make_limits(given) == Limits(**given)
 
 
-def test_a_busy_port_is_said_in_one_line():
+def test_a_busy_port_is_a_one_line_error():
     with bind("127.0.0.1", 0) as bound:
         port = bound.getsockname()[1]
         message = f"`--port` {port} of 127.0.0.1 is in use; give another, or 0 for any that is free"
@@ -263,18 +263,18 @@ def test_a_busy_port_is_said_in_one_line():
         ("a b", "`--host` a b is no address or name of this machine"),
     ],
 )
-def test_a_host_that_is_not_this_machine_is_refused(host, message):
+def test_a_host_other_than_this_machine_is_refused(host, message):
     with pytest.raises(OSError, match=message):
         bind(host, 0)
 
 
-def test_a_port_of_localhost_is_not_reached_by_other_addresses():
+def test_localhost_is_not_reachable_by_other_addresses():
     with bind("127.0.0.1", 0) as bound, socket.socket() as other:
-        # Another address of this machine, which a socket for all of them would have taken.
+        # A socket bound to all addresses of this machine would have taken this one too.
         other.bind(("127.0.0.2", bound.getsockname()[1]))
 
 
-def test_the_service_knows_who_reaches_it_and_by_which_names():
+def test_the_service_knows_its_reach_and_its_host_names():
     hosts = ("127.0.0.1", "::1", "localhost", "0.0.0.0", "::")
     assert [is_local(host) for host in hosts] == [True, True, True, False, False]
     assert set(names_of("Mine.example", [])) == {"localhost", "mine.example"}

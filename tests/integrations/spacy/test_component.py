@@ -1,4 +1,4 @@
-"""The spaCy component, against the tagger that `tagger.load` gives."""
+"""The spaCy component, compared with the tagger from `tagger.load`."""
 
 import pickle
 from importlib.metadata import entry_points
@@ -26,7 +26,7 @@ def model(trained):
 
 @pytest.fixture
 def make(good):
-    """Makes a pipeline; nothing but the entry point tells spaCy of the component."""
+    """Creates a pipeline. spaCy finds the component only through its entry point."""
 
     def make(*before, **config):
         nlp = spacy.blank("en")
@@ -47,7 +47,7 @@ def found_in(doc):
 
 
 def wanted_of(model, doc, sentences=None):
-    """What the tagger finds in the tokens of each sentence, in the words of the document."""
+    """The tagger's result for the tokens of each sentence, as spans of the document."""
     wanted = []
     for sentence in [doc[:]] if sentences is None else sentences:
         tokens = [token for token in sentence if not token.is_space]
@@ -67,14 +67,14 @@ def test_a_document_gets_the_entities_of_the_tagger(make, model):
     assert found_in(doc) == wanted_of(model, doc)
     assert len(doc.ents) == len(found_in(doc)) >= 3
     assert [(span.label_, span.text) for span in doc.ents] == [each[:2] for each in found_in(doc)]
-    # An entity goes over white space, which is a token of spaCy alone.
+    # An entity spans white space, which is a token only for spaCy.
     assert any("\n" in span.text for span in doc.ents)
     same = model.tag(TEXT).entities
     assert [(span.start_char, span.end_char) for span in doc.ents] == [e[2:4] for e in same]
 
 
 @pytest.mark.parametrize("text", ["Maria Lindqvist met Paulo.", "", " Maria", "\ufeff Maria"])
-def test_a_byte_order_mark_in_front_changes_nothing_else(text, make, model):
+def test_a_leading_byte_order_mark_changes_nothing_else(text, make, model):
     doc = make()(f"\ufeff{text}")
     assert doc.text == f"\ufeff{text}"
     found = [(span.label_, span.end_char) for span in doc.ents]
@@ -83,7 +83,7 @@ def test_a_byte_order_mark_in_front_changes_nothing_else(text, make, model):
     assert probabilities == [each.probability for each in model.tag(doc.text).entities]
 
 
-def test_sentences_are_tagged_by_themselves(make, model):
+def test_sentences_are_tagged_separately(make, model):
     nlp = make("sentencizer")
     doc = nlp(TEXT)
     assert len(list(doc.sents)) > 1
@@ -92,7 +92,7 @@ def test_sentences_are_tagged_by_themselves(make, model):
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 100])
-def test_batches_give_what_single_documents_give(batch_size, make):
+def test_batches_and_single_documents_give_the_same(batch_size, make):
     nlp = make("sentencizer")
     docs = list(nlp.pipe(TEXTS, batch_size=batch_size))
     assert [doc.text for doc in docs] == TEXTS
@@ -124,7 +124,7 @@ def test_biases_and_the_name_of_the_group_are_settings(make, model):
 
 
 @pytest.mark.parametrize("overwrite", [True, False])
-def test_entities_that_are_set_already_go_or_stay(overwrite, make):
+def test_existing_entities_are_replaced_or_kept(overwrite, make):
     nlp = make(overwrite=overwrite)
     ruler = nlp.add_pipe("entity_ruler", first=True)
     ruler.add_patterns([{"label": "DATE", "pattern": "Maria"}, {"label": "DATE", "pattern": "."}])
@@ -139,7 +139,7 @@ def test_entities_that_are_set_already_go_or_stay(overwrite, make):
 def test_pipelines_are_pickled_and_saved_with_the_model(make, good, tmp_path):
     nlp = make("sentencizer", decode_bias={"PER": 0.5})
     wanted = found_in(nlp(TEXT))
-    # As on another machine, where the archive is not.
+    # As on another machine without the archive.
     nlp.get_pipe("allennlp_tagger")._settings["model"] = "gone"
     again = pickle.loads(pickle.dumps(nlp))
     nlp.to_disk(tmp_path / "saved")
@@ -151,7 +151,7 @@ def test_pipelines_are_pickled_and_saved_with_the_model(make, good, tmp_path):
         assert found_in(other(TEXT)) == wanted
 
 
-def test_documents_keep_the_probabilities_when_they_are_saved(make):
+def test_saved_documents_keep_the_probabilities(make):
     nlp = make()
     doc = nlp(TEXT)
     (again,) = DocBin(store_user_data=True, docs=[doc]).get_docs(nlp.vocab)
@@ -168,7 +168,7 @@ def test_displacy_shows_the_entities(make):
     assert "PER" in displacy.render(doc, style="span", options=options, jupyter=False)
 
 
-def test_a_long_document_is_cut_as_its_text_is(make, model):
+def test_a_long_document_is_split_like_its_text(make, model):
     nlp = make()
     doc = nlp.get_pipe("allennlp_tagger")(nlp.make_doc("Maria met Paulo in Lisbon . " * 2_000))
     assert len(doc) == 12_000
@@ -185,7 +185,7 @@ def test_the_pipeline_is_scored_as_with_ner(make):
     assert nlp.pipe_labels["allennlp_tagger"] == ["EVENT", "LOC", "ORG", "PER"]
 
 
-def test_mistakes_are_said_when_the_first_document_comes(make, monkeypatch):
+def test_errors_are_reported_at_the_first_document(make, monkeypatch):
     with pytest.raises(FileNotFoundError, match="`model` of the component .* there is no nowhere"):
         make(model="nowhere.tar.gz")(TEXT)
     nlp = make()
@@ -194,14 +194,14 @@ def test_mistakes_are_said_when_the_first_document_comes(make, monkeypatch):
     component.from_bytes(component.to_bytes())
     with pytest.raises(ConfigurationError, match="whose tags spell entities, .* use `tagger.load`"):
         nlp(TEXT)
-    # As for every component of spaCy.
+    # spaCy's error handlers work as for any component.
     failed = []
     nlp.set_error_handler(lambda name, component, docs, error: failed.append(len(docs)))
     list(nlp.pipe(["a", "b"]))
     assert failed == [2]
 
 
-def test_without_allennlp_other_pipelines_work_and_this_one_says_what_it_needs(run_fresh):
+def test_without_allennlp_other_pipelines_work_and_ours_names_what_is_missing(run_fresh):
     outcome = run_fresh(
         WITHOUT_ALLENNLP
         + """
@@ -228,7 +228,7 @@ except ImportError as error:
         {"dataset_reader.language": "de"},
     ],
 )
-def test_a_tagger_of_other_tokens_splits_the_text_by_itself(overrides, make, good):
+def test_a_tagger_with_other_tokens_splits_the_text_itself(overrides, make, good):
     model = SavedTagger.of(load_archive(good, overrides=overrides), "toy")
     nlp = make()
     nlp.get_pipe("allennlp_tagger")._tagger = model

@@ -28,7 +28,7 @@ def outer(x):
 
 @pytest.fixture
 def outer(tmp_path, monkeypatch):
-    """Imports the module `outer` as a new process would, and returns its kernel."""
+    """Imports the module `outer` as a new process would and returns its kernel."""
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "outer.py").write_text(OUTER)
 
@@ -48,13 +48,13 @@ def outer(tmp_path, monkeypatch):
         sys.modules.pop(name, None)
 
 
-def test_a_kernel_is_compiled_anew_when_one_that_it_calls_has_changed(outer, tmp_path):
+def test_a_kernel_is_recompiled_when_one_that_it_calls_has_changed(outer, tmp_path):
     assert outer("1.0")(1.0) == 4
     assert list((tmp_path / "__pycache__").glob("outer.outer*.nbi"))
     assert outer("10.0")(1.0) == 22
 
 
-def test_a_kernel_is_compiled_once_if_nothing_has_changed(outer):
+def test_an_unchanged_kernel_is_compiled_once(outer):
     assert outer("1.0")(1.0) == 4
     kernel = outer("1.0")
     assert kernel(1.0) == 4
@@ -63,7 +63,7 @@ def test_a_kernel_is_compiled_once_if_nothing_has_changed(outer):
 
 @contextlib.contextmanager
 def full_disk():
-    """Lets no file grow, so that writing fails as on a full disk."""
+    """Forbids files to grow, so that writing fails as on a full disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
     try:
@@ -78,7 +78,7 @@ def messages(caplog):
 
 @pytest.mark.parametrize("suffix", ["nbi", "nbc"])
 @pytest.mark.parametrize("length", [0, 20, -1])
-def test_a_damaged_cache_file_is_deleted_and_its_kernel_compiled_anew(
+def test_a_damaged_cache_file_is_deleted_and_its_kernel_recompiled(
     outer, tmp_path, caplog, suffix, length
 ):
     assert outer("1.0")(1.0) == 4
@@ -95,7 +95,7 @@ def test_a_damaged_cache_file_is_deleted_and_its_kernel_compiled_anew(
     assert len(messages(caplog)) == 1
 
 
-def test_on_a_full_disk_kernels_stay_uncached_and_one_message_says_so(outer, tmp_path, caplog):
+def test_on_a_full_disk_kernels_are_not_cached_with_one_warning(outer, tmp_path, caplog):
     kernel = outer("1.0")
     with full_disk():
         assert kernel(1.0) == 4
@@ -107,7 +107,7 @@ def test_on_a_full_disk_kernels_stay_uncached_and_one_message_says_so(outer, tmp
     assert list((tmp_path / "__pycache__").glob("outer.outer*.nbc"))
 
 
-def test_a_cache_file_that_cannot_be_read_or_replaced_is_done_without(outer, tmp_path, caplog):
+def test_an_unreadable_or_irreplaceable_cache_file_is_ignored(outer, tmp_path, caplog):
     assert outer("1.0")(1.0) == 4
     (index,) = (tmp_path / "__pycache__").glob("outer.outer*.nbi")
     index.unlink()
@@ -117,7 +117,7 @@ def test_a_cache_file_that_cannot_be_read_or_replaced_is_done_without(outer, tmp
     assert message.startswith(f"Kernels are compiled again at each start: {tmp_path}")
 
 
-def test_without_a_writable_folder_one_message_says_that_each_start_compiles(
+def test_without_a_writable_folder_one_warning_says_that_each_start_compiles(
     outer, tmp_path, caplog, monkeypatch
 ):
     (tmp_path / "__pycache__").touch()
@@ -133,7 +133,7 @@ def test_without_a_writable_folder_one_message_says_that_each_start_compiles(
     )
 
 
-def test_code_that_another_process_wrote_under_the_same_name_is_not_run(outer, tmp_path):
+def test_code_cached_by_another_process_under_the_same_name_is_not_run(outer, tmp_path):
     kernel = outer("1")
     assert (kernel(1), kernel(1.0)) == (4, 4)
     first, second = sorted((tmp_path / "__pycache__").glob("outer.outer*.nbc"))
