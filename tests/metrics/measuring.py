@@ -1,4 +1,4 @@
-"""Measures tagged sentences, given as tags."""
+"""Computes metrics of sentences given as lists of tags."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What metrics of one tag and of several labels an item have in common."""
+"""Properties shared by the metrics for tags and for several labels per item."""
 
 import pytest
 import torch
@@ -12,7 +12,7 @@ from tests.spans.tagged import random_sentences, tag_set, to_batch, to_mask, voc
 
 
 def tag_batches(first, last):
-    """Batches of two sentences, of which the last may be one."""
+    """Batches of two sentences; the last batch may have one."""
     tags = tag_set("BIO")
     gold, predicted = (rows[first:last] for rows in random_sentences(tags, 31, seed=4))
     for start in range(0, len(gold), 2):
@@ -26,7 +26,7 @@ def label_batches(first, last):
         yield probabilities >= 0.5, targets, mask, probabilities
 
 
-#: By the name of the metric, how to make it, and batches of some of 31 items.
+#: By name, functions that create the metric and the batches for a range of 31 items.
 METRICS = {
     "tag_metrics": (lambda: TagMetrics(vocabulary_of(tag_set("BIO"))), tag_batches),
     "multi_label_metrics": (lambda: MultiLabelMetrics(vocabulary_of(LABELS)), label_batches),
@@ -42,7 +42,7 @@ def measured(name, first=0, last=31):
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_it_is_registered_and_leaves_its_arguments_as_they_were(name):
+def test_it_is_registered_and_does_not_change_its_arguments(name):
     make, batches = METRICS[name]
     metric = Metric.from_params(Params({"type": name}), vocabulary=vocabulary_of(tag_set("BIO")))
     assert type(metric) is type(make())
@@ -53,7 +53,7 @@ def test_it_is_registered_and_leaves_its_arguments_as_they_were(name):
 
 
 def measure_in_a_worker(rank, folder, expected):
-    """Measures one worker's share: first uneven ones, then all items for the first worker."""
+    """Measures one worker's share, first of an uneven split, then with all items at the first worker."""
     torch.distributed.init_process_group(
         "gloo", init_method=f"file://{folder}/rendezvous", world_size=2, rank=rank
     )
@@ -69,7 +69,7 @@ def measure_in_a_worker(rank, folder, expected):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("warm_python")
-def test_two_workers_measure_as_one(tmp_path):
+def test_two_workers_give_the_metrics_of_one(tmp_path):
     expected = {}
     for name in METRICS:
         metric = measured(name)

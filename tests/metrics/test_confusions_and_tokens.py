@@ -9,7 +9,7 @@ from tests.spans.tagged import random_sentences, tag_set
 
 
 def known_labels(gold, predicted, label_of):
-    """The labels of all tokens whose gold tag is known, gold and predicted."""
+    """The gold and predicted labels of all tokens with a known gold tag."""
     pairs = [
         (label_of(gold_tag), label_of(predicted_tag))
         for gold_tags, predicted_tags in zip(gold, predicted)
@@ -21,7 +21,7 @@ def known_labels(gold, predicted, label_of):
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize("seed", range(4))
-def test_spans_and_their_confusions_are_those_counted_one_by_one(encoding, seed):
+def test_spans_and_confusions_equal_those_counted_one_by_one(encoding, seed):
     gold, predicted = random_sentences(tag_set(encoding), 80, seed)
     gold = with_unknown(gold, 0.05 * seed, seed)
     metric = measured(gold, predicted, encoding)
@@ -44,7 +44,7 @@ def test_spans_and_their_confusions_are_those_counted_one_by_one(encoding, seed)
         assert metrics[f"{number}-overall"] == sum(of_labels)
 
 
-def test_spans_fare_as_the_documentation_says():
+def test_confusions_are_counted_as_documented():
     sentences = [
         "B-PER I-PER O B-LOC I-LOC O B-LOC O O B-PER",
         "B-PER O O B-PER I-PER O O O B-LOC I-LOC",
@@ -64,7 +64,7 @@ def test_spans_fare_as_the_documentation_says():
 
 
 @pytest.mark.parametrize("encoding", [*ENCODINGS, None])
-def test_token_metrics_are_those_of_labels_without_prefixes(encoding):
+def test_token_metrics_compare_labels_without_prefixes(encoding):
     tags = tag_set(encoding) if encoding else ["DET", "NOUN", "VERB", "B-X"]
     gold, predicted = random_sentences(tags, 80, seed=6)
     gold = with_unknown(gold, 0.1, seed=6)
@@ -95,7 +95,7 @@ def test_token_metrics_are_those_of_labels_without_prefixes(encoding):
         assert not any(name.startswith("precision") for name in metrics)
 
 
-def test_outside_is_no_label_among_plain_ones_but_counts_for_accuracy():
+def test_o_among_plain_labels_is_not_a_label_but_counts_for_accuracy():
     metrics = metrics_of([["O", "NAME", "O"]], [["O", "O", "O"]], None, ["O", "NAME"])
     assert metrics["accuracy"] == pytest.approx(2 / 3)
     assert metrics["token-f1-measure-overall"] == 0

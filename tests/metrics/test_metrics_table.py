@@ -26,7 +26,7 @@ def test_columns_line_up_with_long_labels():
     assert lines[3].split() == ["overall", "0.5000", "0.2500", "0.3333", "200002"]
 
 
-def test_numbers_of_gold_spans_and_averages_over_tokens_may_be_missing():
+def test_gold_counts_and_token_averages_may_be_missing():
     assert cells(format_metrics(of("LOC", 1.0, 0.5, 2 / 3))) == [
         ["precision", "recall", "F1", "gold"],
         ["LOC", "1.0000", "0.5000", "0.6667"],
@@ -59,7 +59,7 @@ def test_undefined_metrics_are_dashes(prefix):
     ]
 
 
-def test_below_spans_stand_the_averages_over_tokens():
+def test_token_averages_follow_the_spans():
     metrics = {
         **of("LOC", 1.0, 0.5, 2 / 3, 2),
         **of("LOC", 1.0, 0.25, 0.4, 5, prefix="token-"),
@@ -68,7 +68,7 @@ def test_below_spans_stand_the_averages_over_tokens():
     spans, tokens = format_metrics(metrics).split("\n\n")
     assert [row[0] for row in cells(spans)] == ["spans", "LOC"]
     assert [row[0] for row in cells(tokens)] == ["tokens", "overall"]
-    # Where tags spell no spans, tokens stand by label.
+    # If tags do not encode spans, the table lists tokens by label.
     (table,) = format_metrics(of("NOUN", 1.0, 0.25, 0.4, 5, prefix="token-")).split("\n\n")
     assert cells(table)[1] == ["NOUN", "1.0000", "0.2500", "0.4000", "5"]
 
@@ -94,7 +94,7 @@ def test_confusions_have_gold_labels_in_rows():
     assert cells(tokens)[-1] == ["O", "5", ".", "."]
 
 
-def test_of_many_labels_the_most_frequent_errors_are_listed():
+def test_with_many_labels_the_most_frequent_errors_are_listed():
     metrics, labels = {}, [f"LABEL{number:02}" for number in range(30)]
     for number, label in enumerate(labels):
         metrics.update(of(label, 1.0, 0.5, 2 / 3, 2))

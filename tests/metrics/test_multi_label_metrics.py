@@ -11,7 +11,7 @@ LABELS = ["A", "B", "C", "D"]
 
 
 def random_batch(seed, num_items=60, share_unknown=0.2):
-    """Probabilities, targets and a mask; D is never gold."""
+    """Random probabilities, targets and a mask. D is never gold."""
     generator = torch.Generator().manual_seed(seed)
     targets = (torch.rand(num_items, 4, generator=generator) < 0.4).long()
     targets[:, 3] = 0
@@ -27,7 +27,7 @@ def metrics_of(probabilities, targets, mask=None, **kwargs):
 
 
 def known(probabilities, targets, mask, label=slice(None)):
-    """Gold targets and probabilities of what counts, flat."""
+    """The flat gold targets and probabilities of all entries that count."""
     gold, probabilities = targets[mask][:, label], probabilities[mask][:, label]
     return gold[gold >= 0].numpy(), probabilities[gold >= 0].numpy()
 
@@ -47,7 +47,7 @@ def test_metrics_equal_those_of_scikit_learn():
     assert actual["num-labels-found"] == 3
 
 
-def test_means_leave_out_labels_of_which_a_metric_is_undefined():
+def test_means_leave_out_labels_with_an_undefined_metric():
     # A is never predicted, D is never gold, and C is neither.
     probabilities, targets, mask = random_batch(seed=8)
     probabilities[:, 0] = probabilities[:, 2] = targets[:, 2] = 0
@@ -72,17 +72,17 @@ def test_means_leave_out_labels_of_which_a_metric_is_undefined():
     assert ["tail", "0.0000", "-", "0.0000", "0"] in rows
 
 
-def test_area_under_the_curve_is_that_of_scikit_learn_within_its_bins():
+def test_the_auc_equals_scikit_learns_up_to_its_bins():
     batch = random_batch(seed=2, num_items=3_000)
     actual = metrics_of(*batch)
     expected = [roc_auc_score(*known(*batch, label)) for label in range(3)]
     assert [actual[f"auc-{label}"] for label in "ABC"] == pytest.approx(expected, abs=1e-3)
     assert actual["auc-macro"] == pytest.approx(np.mean(expected), abs=1e-3)
-    # D has no positive.
+    # D has no positives.
     assert "auc-D" not in actual
 
 
-def test_area_under_the_curve_counts_ties_half_and_takes_certain_probabilities():
+def test_the_auc_counts_ties_half_and_accepts_probabilities_of_0_and_1():
     probabilities, targets, mask = random_batch(seed=3)
     coarse = (probabilities * 4).round() / 4
     actual = metrics_of(coarse, targets, mask)
@@ -91,7 +91,7 @@ def test_area_under_the_curve_counts_ties_half_and_takes_certain_probabilities()
         assert actual[f"auc-{name}"] == pytest.approx(expected)
 
 
-def test_areas_need_probabilities_and_wait_for_the_end_of_a_pass(monkeypatch):
+def test_the_auc_needs_probabilities_and_is_computed_at_the_end_of_a_pass(monkeypatch):
     probabilities, targets, mask = random_batch(seed=4)
     metric = MultiLabelMetrics(vocabulary_of(LABELS))
     metric(probabilities >= 0.5, targets, mask)
@@ -105,7 +105,7 @@ def test_areas_need_probabilities_and_wait_for_the_end_of_a_pass(monkeypatch):
     assert {name: after[name] for name in before} == before
 
 
-def test_what_is_predicted_of_unknown_labels_and_padding_changes_nothing():
+def test_predictions_at_unknown_labels_and_padding_change_nothing():
     probabilities, targets, mask = random_batch(seed=5)
     ignored = (targets < 0) | ~mask[:, None]
     expected = metrics_of(probabilities, targets, mask)
@@ -117,7 +117,7 @@ def test_what_is_predicted_of_unknown_labels_and_padding_changes_nothing():
     assert set(metrics_of(torch.rand(0, 4), torch.ones(0, 4)).values()) == {0}
 
 
-def test_items_are_those_of_any_leading_axes_and_batches_add_up_until_reset():
+def test_any_leading_axes_hold_items_and_batches_add_up_until_reset():
     probabilities, targets, mask = random_batch(seed=6)
     metric = MultiLabelMetrics(vocabulary_of(LABELS))
     for part in range(3):
@@ -130,14 +130,14 @@ def test_items_are_those_of_any_leading_axes_and_batches_add_up_until_reset():
     assert set(metric.get_metric().values()) == {0}
 
 
-def test_groups_are_means_over_labels_by_their_training_counts():
+def test_groups_are_means_over_labels_grouped_by_training_counts():
     batch = random_batch(seed=7)
     metrics = metrics_of(*batch, label_counts=[35, 9, 8, 34])
-    # D is predicted somewhere, and so counts with an F1 of 0.
+    # D is predicted somewhere and so has an F1 of 0.
     expected = {"head": "A", "medium": "BD", "tail": "C"}
     for group, labels in expected.items():
         for measure in MEASURES:
-            # D has no recall, because it is never gold.
+            # D has no recall because it is never gold.
             defined = labels.replace("D", "") if measure == "recall" else labels
             mean = np.mean([metrics[f"{measure}-{label}"] for label in defined])
             assert metrics[f"{measure}-{group}"] == pytest.approx(mean)

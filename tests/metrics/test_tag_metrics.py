@@ -38,7 +38,7 @@ def renamed(sentences, prefixes):
         ("IOBES", {}, IOBES),
     ],
 )
-def test_metrics_are_seqevals_and_with_a_scheme_its_strict_ones(encoding, prefixes, scheme, seed):
+def test_metrics_equal_seqevals_or_with_a_scheme_its_strict_ones(encoding, prefixes, scheme, seed):
     gold, predicted = random_sentences(tag_set(encoding), 3 + 20 * seed + 30 * bool(scheme), seed)
     sides = renamed(gold, prefixes), renamed(predicted, prefixes)
     strict = {"mode": "strict", "scheme": scheme} if scheme else {}
@@ -50,7 +50,7 @@ def test_metrics_are_seqevals_and_with_a_scheme_its_strict_ones(encoding, prefix
 
 @pytest.mark.parametrize("encoding", ["BIO", "IOB1"])
 @pytest.mark.parametrize("seed", range(8))
-def test_metrics_are_conllevals(encoding, seed):
+def test_metrics_equal_conllevals(encoding, seed):
     gold, predicted = random_sentences(tag_set(encoding), 50, seed)
     correct, guessed, right = count_chunks(gold, predicted)
     metrics = metrics_of(gold, predicted, encoding)
@@ -64,14 +64,14 @@ def test_metrics_are_conllevals(encoding, seed):
     )
 
 
-def test_undefined_metrics_count_0_in_means_as_in_seqeval():
-    # LOC is never predicted, GPE-X is never gold.
+def test_undefined_metrics_count_as_0_in_means_as_in_seqeval():
+    # LOC is never predicted, and GPE-X is never gold.
     gold, predicted = [["B-PER", "O", "B-LOC"]], [["B-PER", "B-GPE-X", "O"]]
     metrics = metrics_of(gold, predicted)
     report = classification_report(gold, predicted, output_dict=True, zero_division=0)
     assert_equals_report(metrics, report)
     assert metrics["precision-macro"] == pytest.approx(1 / 3)
-    # A label that does not occur is left out.
+    # Labels that do not occur are left out.
     metrics = metrics_of([["B-PER", "O", "B-PER"]], [["B-PER", "B-LOC", "O"]])
     assert metrics["f1-measure-GPE-X"] == 0
     assert metrics["f1-measure-macro"] == pytest.approx(1 / 3)
@@ -99,7 +99,7 @@ def test_batches_add_up_until_reset_whatever_their_padding(padding):
     assert metric.get_metric()["recall-PER"] == 0.5
 
 
-def test_tags_need_no_labels_and_no_outside():
+def test_tags_without_labels_and_without_o_are_measured():
     metrics = metrics_of([["B", "I", "B", "B"]], [["B", "I", "B", "I"]], tags=["B", "I"])
     assert metrics["precision-_"] == metrics["precision-overall"] == 1 / 2
 
@@ -119,7 +119,7 @@ def test_bad_settings_are_refused(kwargs, message):
 
 
 def as_sets(gold, tags):
-    """(B, T, K) bool; `?` may be any tag, `B-X|I-X` one of the two."""
+    """Returns sets of tags, (B, T, K) bool. `?` is any tag, `B-X|I-X` one of the two."""
     sets = torch.zeros(len(gold), max(map(len, gold)), len(tags), dtype=torch.bool)
     for row, sentence in enumerate(gold):
         for token, tag in enumerate(sentence):
@@ -130,7 +130,7 @@ def as_sets(gold, tags):
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
-def test_sets_of_one_tag_and_of_all_are_known_and_unknown_tags(encoding):
+def test_sets_of_one_tag_and_of_all_tags_equal_known_and_unknown_tags(encoding):
     tags = tag_set(encoding)
     gold, predicted = random_sentences(tags, 20, seed=3)
     gold = with_unknown(gold, 0.2, seed=3)
@@ -139,7 +139,7 @@ def test_sets_of_one_tag_and_of_all_are_known_and_unknown_tags(encoding):
     assert metric.get_metric() == metrics_of(gold, predicted, encoding)
 
 
-def test_a_token_of_one_label_counts_for_tokens_but_its_span_is_unknown():
+def test_a_token_with_one_possible_label_counts_but_its_span_is_unknown():
     tags = tag_set("BIOUL", ["PER", "LOC"])
     gold = [["B-PER|U-PER", "?", "O", "U-LOC", "O|U-LOC"]]
     predicted = [["U-PER", "O", "O", "B-LOC", "L-LOC"]]
@@ -172,7 +172,7 @@ def test_bad_tensors_are_refused():
         metric(tags, tags + 2)
 
 
-def test_partial_matches_stand_in_a_table_of_their_own():
+def test_partial_matches_have_a_separate_table():
     gold = [["B-PER", "I-PER", "O", "B-LOC", "O", "B-GPE-X"]]
     predicted = [["B-PER", "O", "O", "B-PER", "O", "O"]]
     metric = measured(gold, predicted)
@@ -188,7 +188,7 @@ def test_partial_matches_stand_in_a_table_of_their_own():
     assert not any(metric.get_partial_metrics().values())
 
 
-def test_spans_count_as_by_the_strict_scheme_where_tags_are_unknown():
+def test_partial_matches_count_the_same_spans_where_tags_are_unknown():
     gold, predicted = random_sentences(tag_set("BIO"), 200, seed=1)
     metric = measured(with_unknown(gold, 0.1, seed=0), predicted)
     strict, partial = metric.get_metric(), metric.get_partial_metrics()

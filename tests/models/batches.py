@@ -1,4 +1,4 @@
-"""Small models, and instances as the tensors that they take."""
+"""Small models, and batches of instances as tensors."""
 
 import torch
 from allennlp.common import Params
@@ -7,7 +7,7 @@ from allennlp.models import Model
 
 
 def small_tagger(head, embedding_dim=8):
-    """The config of a tagger that looks at each word by itself."""
+    """The config of a tagger without context: it sees each word separately."""
     embedder = {"type": "embedding", "embedding_dim": embedding_dim}
     return {
         "type": "sequence_tagger",
@@ -28,7 +28,7 @@ def loss_of(model, instances):
 
 
 def model_and_batch(params):
-    """An untrained model of a config, and the first batch of its training data."""
+    """Returns the untrained model of a config and the first batch of its training data."""
     loader = DataLoader.from_params(
         Params({**params["data_loader"], "seed": 0}),
         reader=DatasetReader.from_params(params["dataset_reader"]),

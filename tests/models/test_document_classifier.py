@@ -20,7 +20,7 @@ DEV = ROOT / "data/toy/dev.txt"
 
 
 def documents(count, seed):
-    """Documents whose words say their labels, one, two or none."""
+    """Documents whose labels (none, one or two) follow from their words."""
     draws = random.Random(seed)
     for _ in range(count):
         labels = draws.sample(sorted(TOPICS), draws.choice([0, 1, 1, 2]))
@@ -63,7 +63,7 @@ def train(tmp_path):
 
 
 @pytest.mark.parametrize("loss", sorted(MultiLabelLoss.list_available()))
-def test_documents_are_learnt_under_every_loss(train, loss):
+def test_every_loss_learns_document_labels(train, loss):
     folder = train(loss, {"type": "tune_thresholds", "target": "macro"})
     metrics = json.loads((folder / "metrics.json").read_text())
     assert metrics["best_validation_f1-measure-macro"] > 0.9
@@ -71,14 +71,14 @@ def test_documents_are_learnt_under_every_loss(train, loss):
     assert "best_validation_hamming-loss" in metrics
 
 
-def test_scores_that_are_linear_in_the_words_are_learnt_and_archived(train):
+def test_linear_term_scores_are_learnt_and_archived(train):
     indexers = {"tokens": {"type": "single_id"}, "words": {"type": "single_id"}}
     folder = train(
         "focal",
         **{
             "dataset_reader.token_indexers": indexers,
             "model.term_scores": {"indexer": "words"},
-            # Nothing else learns.
+            # Nothing else is trained.
             "trainer.optimizer": {
                 "type": "adam",
                 "lr": 0.0,
@@ -101,7 +101,7 @@ def test_a_common_threshold_is_tuned(train):
     assert thresholds[0] != 0.5
 
 
-def test_a_saved_model_is_tuned_as_in_training(train, allennlp, capsys, tmp_path):
+def test_a_saved_model_is_tuned_like_in_training(train, allennlp, capsys, tmp_path):
     archive = train("focal", {"type": "tune_thresholds", "target": "macro"}) / "model.tar.gz"
     plain, tuned, common = (tmp_path / f"{name}.tar.gz" for name in ("plain", "tuned", "common"))
     write_weights(archive, plain, {"thresholds.thresholds": torch.full((3,), 0.999)})
@@ -123,7 +123,7 @@ def test_a_saved_model_is_tuned_as_in_training(train, allennlp, capsys, tmp_path
     allennlp("tune-decoding", archive, tmp_path / "dev.jsonl", "-o", common, "--common")
     (threshold,) = set(load_archive(common).model.thresholds.thresholds.tolist())
     assert threshold != 0.5
-    # Nothing is left to gain, and no label is shown.
+    # Tuning again gains nothing, so no label is listed.
     capsys.readouterr()
     allennlp("tune-decoding", common, tmp_path / "dev.jsonl", "-o", tuned, "--force", "--common")
     assert "Labels not shown, which are unchanged: 3" in capsys.readouterr().out
@@ -140,7 +140,7 @@ def test_a_saved_model_is_tuned_as_in_training(train, allennlp, capsys, tmp_path
         (["--common"], "`--target` and `--common` are for a `document_classifier`, or a"),
     ],
 )
-def test_what_has_no_thresholds_or_no_target_is_refused(
+def test_models_without_thresholds_and_calls_without_targets_are_refused(
     trained, allennlp, capsys, tmp_path, options, says
 ):
     output = tmp_path / "tuned.tar.gz"
@@ -150,7 +150,7 @@ def test_what_has_no_thresholds_or_no_target_is_refused(
     assert not output.exists()
 
 
-def test_an_archive_predicts_as_the_trained_model_did(train):
+def test_an_archive_predicts_like_the_trained_model(train):
     predictor = Predictor.from_archive(load_archive(train("focal") / "model.tar.gz"))
     prediction = predictor.predict_json(
         predictor.load_line("the wheat corn harvest of crude barrel opec")

@@ -1,4 +1,4 @@
-"""The sequence tagger, where instances are documents."""
+"""The sequence tagger with documents as instances."""
 
 import json
 
@@ -18,7 +18,7 @@ CONTEXTS = ["same_words", "pooled_states"]
 
 
 def read_both_ways(reader, path):
-    """Returns the sentences and the documents of a file."""
+    """Returns a file as sentences and as documents."""
     instances = []
     for documents in (None, "docstart"):
         own = reader.duplicate()
@@ -33,7 +33,7 @@ def warnings_in(caplog):
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """Builds a model, untrained, with a batch of documents and one of their sentences."""
+    """Builds an untrained model, a batch of documents and a batch of their sentences."""
     folder = tmp_path_factory.mktemp("built")
 
     def built(contexts=(), **model):
@@ -49,7 +49,7 @@ def built(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_the_document_decides_where_the_sentence_does_not_tell(trained_on_documents):
+def test_the_document_disambiguates_its_sentences(trained_on_documents):
     metrics = json.loads((trained_on_documents / "metrics.json").read_text())
     assert metrics["best_validation_f1-measure-overall"] > 0.95
     predictor = Predictor.from_path(trained_on_documents / "model.tar.gz")
@@ -60,7 +60,7 @@ def test_the_document_decides_where_the_sentence_does_not_tell(trained_on_docume
 
 
 @pytest.mark.parametrize("loss_reduction", ["sentence", "token", "sum"])
-def test_without_contexts_documents_are_tagged_as_their_sentences(built, loss_reduction):
+def test_without_contexts_documents_are_tagged_like_their_sentences(built, loss_reduction):
     model, documents, sentences = built(loss_reduction=loss_reduction)
     model.eval()
     outputs, metrics = [], []
@@ -97,7 +97,7 @@ def test_predictions_do_not_depend_on_the_batch(built, contexts):
 
 
 def emissions_of(model, instances):
-    """The emissions of each document, (T, K)."""
+    """Returns the emissions of each document, (T, K)."""
     batch = tensors(model, instances)
     mask = get_text_field_mask(batch["tokens"])
     rows = model.sentence_rows(mask, batch["sentence_lengths"], batch["word_ids"])
@@ -109,7 +109,7 @@ def emissions_of(model, instances):
 def test_contexts_see_the_other_sentence_but_not_the_other_document(built, context):
     model, documents, _ = built([context])
     model.eval()
-    # Documents of the same name: the other sentence differs.
+    # These documents share a name; only the other sentence differs.
     first, second = emissions_of(model, documents[:2])
     assert not torch.allclose(first[:2], second[:2])
 
@@ -123,7 +123,7 @@ def test_every_parameter_gets_a_gradient(built, context):
     assert without == ["head.crf._constraint_mask"]
 
 
-def test_gold_tags_that_may_be_several_are_those_of_the_sentences(tmp_path, built):
+def test_sets_of_gold_tags_equal_those_of_the_sentences(tmp_path, built):
     model, _, _ = built()
     model.eval()
     path = tmp_path / "unknown.txt"
@@ -141,7 +141,7 @@ def test_training_with_contexts_on_sentences_is_refused(built):
         model(**tensors(model, sentences))
 
 
-def test_sentences_alone_are_answered_with_one_warning_if_there_are_contexts(built, caplog):
+def test_with_contexts_single_sentences_are_tagged_with_one_warning(built, caplog):
     plain, _, sentences = built()
     plain.eval().forward_on_instances(sentences)
     model, documents, sentences = built(CONTEXTS)
@@ -156,7 +156,7 @@ def test_sentences_alone_are_answered_with_one_warning_if_there_are_contexts(bui
 
 
 @pytest.mark.parametrize("average", ["emissions", "marginals"])
-def test_an_ensemble_tags_documents_as_its_only_member(built, average):
+def test_an_ensemble_tags_documents_like_its_only_member(built, average):
     member, documents, _ = built(CONTEXTS, head={"type": "softmax", "constrain_decoding": True})
     member.eval()
     ensemble = SequenceTaggerEnsemble(member.vocab, [member], average).eval()
@@ -170,7 +170,7 @@ def test_an_ensemble_tags_documents_as_its_only_member(built, average):
     assert [len(tags) for tags in actual] == [5, 6] * (len(documents) // 2)
 
 
-def test_several_labels_are_those_of_the_sentences(tmp_path):
+def test_multi_label_documents_are_tagged_like_their_sentences(tmp_path):
     path, of_labels = tmp_path / "labels.txt", {"label_separator": "|", "source_encoding": None}
     path.write_text("-DOCSTART- O\n\nAda A|B\nleft O\n\nWhy A\n\n-DOCSTART- O\n\nLima B\n")
     params = documents_config(tmp_path, [], tag_encoding=None, **of_labels)

@@ -1,4 +1,4 @@
-"""Taggers over a transformer that is fine-tuned, from the config to the archive."""
+"""Fine-tuned transformers, from the config to the archive."""
 
 import json
 import shutil
@@ -20,7 +20,7 @@ TOY = ROOT / "data/toy"
 
 @pytest.fixture(scope="module")
 def config(tmp_path_factory):
-    """Evaluates a config of the template with further settings, over a transformer in a folder."""
+    """Evaluates a config of the template with additional settings and a local transformer."""
     folder = tmp_path_factory.mktemp("fine_tuned")
 
     def evaluate(**settings):
@@ -47,7 +47,7 @@ def config(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def run(config):
-    """The folder of a run with class weights; the transformer that it started from is gone."""
+    """The folder of a run with class weights. Its pretrained transformer has been deleted."""
     weighting = {"type": "chain", "label_weights": {"PER": 2.0}}
     folder = config.folder / "run"
     model = train_model(config(weighting=weighting), str(folder), force=True)
@@ -60,7 +60,7 @@ def trained_names(model, batch):
     return {name for name, each in model.named_parameters() if each.grad is not None}
 
 
-def test_every_parameter_that_is_trained_gets_a_gradient(config):
+def test_every_trained_parameter_gets_a_gradient(config):
     model, batch = model_and_batch(config())
     names = trained_names(model, batch)
     wanted = {name for name, each in model.named_parameters() if each.requires_grad}
@@ -74,7 +74,7 @@ def test_every_parameter_that_is_trained_gets_a_gradient(config):
     assert names - in_transformer == {name for name in wanted if ".transformer_model." not in name}
 
 
-def test_learning_rates_are_those_of_the_settings(config):
+def test_learning_rates_follow_the_settings(config):
     params = config(learning_rate=0.5, transformer_learning_rate=0.1, layer_decay=0.5)
     model, _ = model_and_batch(params)
     optimizer = Optimizer.from_params(
@@ -85,7 +85,7 @@ def test_learning_rates_are_those_of_the_settings(config):
     assert rates == pytest.approx([0.5, 0.1, 0.05, 0.025, 0.0125])
 
 
-def test_an_archive_needs_no_other_file(run):
+def test_an_archive_needs_no_other_files(run):
     folder, model = run
     weights = model.head.crf.weighting.tag_weights
     assert {*weights.tolist()} == {1.0, 2.0}

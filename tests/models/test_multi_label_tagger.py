@@ -1,4 +1,4 @@
-"""The tagger with the head `sigmoid`, end to end on toy data."""
+"""The tagger with the `sigmoid` head, end to end on toy data."""
 
 import json
 import random
@@ -20,7 +20,7 @@ from tests.models.batches import loss_of, small_tagger
 
 PAGE = (ROOT / "docs/how_to/several_labels.md").read_text(encoding="utf-8")
 
-# Nouns have their labels; the verbs have none.
+# The nouns have labels, the verbs do not.
 LEXICON = {
     "bank": "ORG|PLACE",
     "firm": "ORG",
@@ -92,9 +92,9 @@ TUNED = {"type": "tune_thresholds", "target": "macro"}
 
 @pytest.mark.slow
 def test_a_trained_tagger_is_archived_with_its_thresholds_and_predicts_the_same(corpus, allennlp):
-    # Noise, so that the thresholds of the epochs differ.
+    # With noise, the thresholds differ between epochs.
     write_corpus(corpus / "dev.txt", LEXICON, seed=1, noise=0.4)
-    # Test data that would be best served by thresholds of 0.
+    # On this test data, thresholds of 0 would be best.
     write_corpus(corpus / "test.txt", dict.fromkeys(LEXICON, "ORG|PLACE|PERSON|TITLE"), seed=2)
     head = {"loss": {"type": "class_balanced_negative_tolerant", "beta": 0.99}}
     test_data = {"test_data_path": str(corpus / "test.txt"), "evaluate_on_test": True}
@@ -104,7 +104,7 @@ def test_a_trained_tagger_is_archived_with_its_thresholds_and_predicts_the_same(
     model = archive.model
     thresholds = model.head.thresholds.thresholds
     assert len(set(thresholds.tolist())) == 4
-    # Neither the evaluation on test data nor one with the archive tunes.
+    # Evaluation does not tune, neither on test data nor from the archive.
     assert torch.equal(trained.head.thresholds.thresholds, thresholds)
     metrics = json.loads((corpus / "run" / "metrics.json").read_text())
     for data in ("dev", "test"):
@@ -127,7 +127,7 @@ def test_a_trained_tagger_is_archived_with_its_thresholds_and_predicts_the_same(
     assert len(second["labels"]) == 1
     assert json.loads(predictor.dump_line(prediction)) == prediction
 
-    # A saved model is tuned to other targets.
+    # Tune a saved model to other targets.
     saved, tuned = corpus / "run" / "model.tar.gz", corpus / "tuned.tar.gz"
     for target in ("recall=1", "macro"):
         files = [saved, corpus / "dev.txt", "-o", tuned, "--force"]
@@ -137,7 +137,7 @@ def test_a_trained_tagger_is_archived_with_its_thresholds_and_predicts_the_same(
 
 
 @pytest.mark.slow
-def test_the_config_that_the_documents_show_trains(corpus, monkeypatch):
+def test_the_config_in_the_docs_trains(corpus, monkeypatch):
     (config,) = re.findall(r"^```jsonnet\n([^`]*label_separator[^`]*)^```", PAGE, re.MULTILINE)
     (corpus / "config.jsonnet").write_text(config)
     monkeypatch.chdir(corpus)

@@ -63,7 +63,7 @@ def test_every_parameter_gets_a_gradient(params, instances):
 
 
 @pytest.mark.parametrize("head", ["crf", "softmax"])
-def test_tags_that_are_known_in_part_train_and_are_measured(head, params):
+def test_partly_known_tags_are_trained_on_and_measured(head, params):
     encodings = {"source_encoding": "IOB1", "tag_encoding": "BIOUL"}
     reader = reader_of(params, **encodings, unknown_tag="?")
     partial = [instance(reader, ["Ann", "Lee", "left"], ["I-PER", "?", "O"])]
@@ -100,7 +100,7 @@ def test_training_steps_do_not_decode_unless_asked(
     assert ("recall-PER" in model.get_metrics(reset=True)) == training_metrics
 
 
-def test_loaded_archive_predicts_what_the_trained_model_predicts(archive, trained, reader, at_root):
+def test_a_loaded_archive_predicts_like_the_trained_model(archive, trained, reader, at_root):
     instances = list(reader.read("data/toy/test.txt"))
     again = Model.load(Params.from_file(trained / "config.json"), trained)
     again.eval()
@@ -111,7 +111,7 @@ def test_loaded_archive_predicts_what_the_trained_model_predicts(archive, traine
 
 
 @pytest.mark.parametrize("reduction", ["sentence", "token", "sum"])
-def test_loss_is_reduced_over_sentences_tokens_or_not_at_all(reduction, params, instances):
+def test_the_loss_is_averaged_over_sentences_or_tokens_or_not_reduced(reduction, params, instances):
     torch.manual_seed(0)
     model = build(params, instances, loss_reduction=reduction).eval()
     lengths = [len(each["tokens"]) if reduction == "token" else 1 for each in instances]
@@ -138,15 +138,15 @@ def test_any_sequence_encoder_fits_with_or_without_its_input_size(
     assert "was found in both" not in caplog.text
 
 
-def test_head_may_be_left_out_and_is_then_a_plain_crf(params, instances):
+def test_the_head_defaults_to_a_plain_crf(params, instances):
     del params["model"]["head"]
     model = build(params, instances)
     assert model.head.crf.weighting is None
-    # BIOUL has transitions that are forbidden
+    # BIOUL forbids some transitions.
     assert not model.head.crf._constraint_mask.all()
 
 
-def test_tags_that_training_lacks_can_be_met_and_predicted(params, reader):
+def test_tags_missing_from_the_training_data_can_be_evaluated_and_predicted(params, reader):
     seen = instance(reader, ["Ada", "Lovelace"], ["B-PER", "I-PER"])
     model = build(params, [seen])
     assert set(model.tags) == {"O", "B-PER", "I-PER", "L-PER", "U-PER"}
@@ -154,7 +154,7 @@ def test_tags_that_training_lacks_can_be_met_and_predicted(params, reader):
     assert model(**tensors(model, [unseen]))["loss"].isfinite()
 
 
-def test_plain_labels_that_spell_no_spans_can_be_tagged(params):
+def test_plain_labels_can_be_tagged(params):
     reader = reader_of(params, source_encoding=None, tag_encoding=None)
     tagged = [(["the", "cat"], ["DET", "NOUN"]), (["sleep"], ["VERB"])]
     instances = [instance(reader, *each) for each in tagged]
@@ -191,12 +191,12 @@ def test_a_gpu_gives_the_losses_of_the_cpu(params, instances):
         ),
     ],
 )
-def test_configs_that_do_not_fit_are_refused(changes, message, params, instances):
+def test_inconsistent_configs_are_refused(changes, message, params, instances):
     with pytest.raises(ConfigurationError, match=message):
         build(params, instances, **changes)
 
 
-def test_beside_an_extension_only_what_is_trained_drops_out(params, instances):
+def test_with_an_extension_only_trained_parts_use_dropout(params, instances):
     plain = build(params, instances)
     plain.encoder.requires_grad_(False)
     assert plain.train().encoder.training
@@ -209,7 +209,7 @@ def test_beside_an_extension_only_what_is_trained_drops_out(params, instances):
 
 
 def hide_tags(source, target, share):
-    """Copies a column file with a share of its tags replaced by `?`."""
+    """Copies a column file and replaces a share of its tags by `?`."""
     draws = random.Random(0)
     lines = []
     for line in source.read_text().splitlines():
@@ -234,8 +234,8 @@ def test_two_thirds_of_the_tags_suffice_to_train(strategy, tmp_path, params):
 
 
 @pytest.mark.parametrize("name", ["plain", "emission", "chain", "marginal", "softmax_margin"])
-def test_the_head_computes_in_single_precision_whatever_the_encoder_does(name, params):
-    # PyTorch has no LSTM in half precision for every processor.
+def test_the_head_computes_in_single_precision_whatever_the_encoders_dtype(name, params):
+    # PyTorch does not support half-precision LSTMs on every processor.
     params["model"]["encoder"] = {"type": "pass_through"}
     if name != "plain":
         params["model"]["head"]["weighting"] = {"type": name, "label_weights": {"PER": 2}}

@@ -47,7 +47,7 @@ def instances(head):
 
 
 def build(instances, head_type, seed=0, **head_changes):
-    """A tagger whose scores are so large that members differ."""
+    """A tagger with scores so large that members differ."""
     torch.manual_seed(seed)
     params = small_tagger({**HEADS[head_type], **head_changes}, embedding_dim=4)
     params["initializer"] = {"regexes": [["projection.weight", {"type": "normal", "std": 3.0}]]}
@@ -60,13 +60,13 @@ def ensemble(members, average):
 
 
 def chains(member, batch):
-    """Every sentence's paths, written out."""
+    """Returns all paths of each sentence."""
     mask = get_text_field_mask(batch["tokens"])
     scores = member.head.crf.decoding_scores(member.emissions(batch["tokens"], mask).detach())
     return [AllPaths(scores, row, range(int(mask[row].sum()))) for row in range(len(mask))]
 
 
-def test_copies_of_one_tagger_predict_as_it_does(head, instances):
+def test_an_ensemble_of_copies_predicts_like_one_tagger(head, instances):
     tagger = build(instances, head)
     both = ensemble([tagger, tagger], "emissions")
     batch = tensors(tagger, instances)
@@ -99,7 +99,7 @@ def test_scores_of_different_taggers_are_averaged(average, head, instances):
 @pytest.mark.parametrize("head", ["crf"])
 @pytest.mark.parametrize("average", AVERAGES)
 @pytest.mark.parametrize("seed", range(5))
-def test_the_geometric_mean_ranks_sequences_and_averaged_marginals_give_the_least_risk(
+def test_geometric_means_rank_sequences_and_averaged_marginals_minimise_the_risk(
     seed, average, head, instances
 ):
     members = [build(instances, head, 2 * seed + each) for each in (1, 2)]
@@ -112,25 +112,25 @@ def test_the_geometric_mean_ranks_sequences_and_averaged_marginals_give_the_leas
             values = sum(chain.path_scores.log_softmax(0) for chain in of_members) / 2
         else:
             mixture = sum(chain.path_scores.softmax(0) for chain in of_members) / 2
-            # (P, P): in how many tokens two paths agree
+            # (P, P): the number of tokens in which two paths agree.
             num_right = (first.tags.unsqueeze(0) == first.tags.unsqueeze(1)).double().sum(2)
             values = torch.where(first.path_scores > -torch.inf, num_right @ mixture, -1.0)
         best = first.paths[int(values.argmax())]
         assert row[: len(best)] == list(best)
 
 
-def test_least_risk_is_not_the_most_probable_sequence():
+def test_minimum_risk_does_not_mean_the_most_probable_sequence():
     tags = ["O", "B-X", "I-X", "B-Y", "I-Y"]
     head = MixtureHead(Vocabulary({"labels": dict.fromkeys(tags, 1)}), "labels", "BIO")
     probabilities = torch.tensor([[[0.9, 0.1, 0, 0, 0], [0.06, 0.05, 0.8, 0.05, 0.04]]])
-    # Right tags expected of O O: 0.96, of B-X I-X: 0.9; their products are 0.054 and 0.08.
+    # Expected correct tags: 0.96 for O O, 0.9 for B-X I-X. The products are 0.054 and 0.08.
     mask = torch.ones(1, 2, dtype=torch.bool)
     assert head.decode(probabilities.log(), mask).tolist() == [[0, 0]]
 
 
 @pytest.mark.parametrize("head", ["crf", "softmax"])
 @pytest.mark.parametrize("average", AVERAGES)
-def test_members_decoding_settings_hold_for_the_ensemble(average, head, instances):
+def test_the_ensemble_uses_its_members_decoding_settings(average, head, instances):
     for settings, expected in (
         ({"decode_bias": {"PER": 200.0}}, {"B-PER"}),
         ({"entity_thresholds": {"PER": 1.0, "LOC": 1.0}}, {"O"}),
@@ -161,7 +161,7 @@ def test_thresholds_are_averaged(head, instances):
     ],
 )
 @pytest.mark.parametrize("head", ["crf"])
-def test_members_that_do_not_go_together_are_refused(members, average, message, instances):
+def test_incompatible_members_are_refused(members, average, message, instances):
     vocab = Vocabulary.from_instances(instances)
     models = [Model(vocab) if each == "model" else build(instances, each) for each in members]
     with pytest.raises(ConfigurationError, match=message):
@@ -170,7 +170,7 @@ def test_members_that_do_not_go_together_are_refused(members, average, message, 
 
 @pytest.fixture(scope="session")
 def trained_otherwise(train_once):
-    """The folder of a training run of the toy config from another seed."""
+    """The folder of a run of the toy config with another seed."""
     seeds = {"random_seed": 1, "numpy_seed": 1, "pytorch_seed": 1, "trainer.num_epochs": 5}
     return train_once("toy_of_seed_1", "toy_bilstm_crf.jsonnet", seeds)
 
@@ -188,7 +188,7 @@ def test_an_archive_of_archives_is_evaluated_and_predicts(
     members = [load_archive(path).model for path in paths]
     output = tmp_path / "both.tar.gz"
     allennlp("ensemble", *paths, "-o", output, "--average", average)
-    # It holds all that it needs.
+    # The archive contains everything it needs.
     for path in paths:
         path.unlink()
     test_file = ROOT / "data/toy/test.txt"
@@ -223,7 +223,7 @@ def test_another_vocabulary_is_refused_and_nothing_is_overwritten(trained, allen
 
 
 @pytest.mark.slow
-def test_files_that_training_started_from_are_not_needed(trained, allennlp, tmp_path):
+def test_the_files_used_in_training_are_not_needed(trained, allennlp, tmp_path):
     folder = tmp_path / "member"
     shutil.copytree(trained, folder)
     config = json.loads((folder / "config.json").read_text())

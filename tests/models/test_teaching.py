@@ -13,7 +13,7 @@ from tests.linear_chain.chains import random_chains
 from tests.models.batches import tensors
 
 DEV = str(ROOT / "data/toy/dev.txt")
-# Soft labels are float16.
+# Soft labels are stored in float16.
 CLOSE = {"rtol": 2e-3, "atol": 2e-4}
 
 
@@ -23,7 +23,7 @@ def instances(archive):
 
 
 def expected_marginals(model, instance, temperature=1.0):
-    """Tag marginals, (T, K), and sums of transition marginals, (K, K), of one sentence alone."""
+    """Tag marginals, (T, K), and summed transition marginals, (K, K), of a single sentence."""
     tokens = tensors(model, [instance])["tokens"]
     mask = get_text_field_mask(tokens)
     with torch.no_grad():
@@ -46,7 +46,7 @@ def test_soft_labels_are_the_marginals_of_each_sentence(archive, instances, temp
         np.testing.assert_allclose(found.transitions, transitions, **CLOSE)
 
 
-def test_an_ensemble_of_marginals_teaches_their_means(archive, trained, instances):
+def test_an_ensemble_of_marginals_teaches_the_mean_marginals(archive, trained, instances):
     first, second = (load_archive(trained / "model.tar.gz").model for _ in range(2))
     with torch.no_grad():
         second.projection.weight.mul_(0.2)
@@ -58,7 +58,7 @@ def test_an_ensemble_of_marginals_teaches_their_means(archive, trained, instance
         np.testing.assert_allclose(actual, (ours + theirs) / 2, **CLOSE)
 
 
-def test_a_teacher_of_documents_labels_their_sentences(trained_on_documents):
+def test_a_document_tagger_gives_soft_labels_for_sentences(trained_on_documents):
     archive = load_archive(trained_on_documents / "model.tar.gz")
     documents = list(
         archive.dataset_reader.read(str(trained_on_documents.parent / "documents.txt"))
@@ -86,13 +86,13 @@ def test_a_training_step_uses_soft_labels_and_validation_does_not(archive, insta
     assert torch.equal(model(**batch, **soft)["loss"], plain)
     model.train()
     for module in model.modules():
-        # Without dropout of any kind, training computes what validation does.
+        # Without dropout, training and validation compute the same.
         if module is not model:
             module.eval()
     torch.testing.assert_close(model(**batch, **soft)["loss"], expected)
 
 
-def test_mistakes_are_named(archive, instances):
+def test_user_errors_are_named(archive, instances):
     with pytest.raises(ConfigurationError, match="`temperature` must be a positive number; got 0"):
         soft_labels_of(archive.model, instances, temperature=0)
     with pytest.raises(ConfigurationError, match="there is no sentence to label"):

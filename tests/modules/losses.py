@@ -1,6 +1,6 @@
-"""Every loss with settings, and its formula written out number by number in plain Python.
+"""Every loss with settings, and its formula in plain Python, one number at a time.
 
-A formula takes the scores and the gold tag or labels of each known item, and gives a loss for each.
+A formula takes the scores and the gold tag or labels of each known item and returns a loss for each.
 """
 
 import math
@@ -13,7 +13,7 @@ from tests.linear_chain.chains import mask_of, random_tags
 
 WEIGHTS = [0.5, 2.0, 3.0]
 TAG_COUNTS = [30, 5, 2]
-# Too large for half precision.
+# The first count is too large for half precision.
 LABEL_COUNTS, NUM_ITEMS = [5001, 7, 1], 10_007
 TAKES_WEIGHTS = ["cross_entropy", "dice", "focal"]
 
@@ -99,7 +99,7 @@ def _rebalanced(i, all_gold, alpha=0.1, beta=10.0, mu=0.9, **_):
 
 
 def of_labels(formula):
-    """The sum over the known labels, of a formula of score, gold label, index and all gold labels."""
+    """Sums a formula of score, gold label, index and all gold labels over the known labels."""
     return lambda items, **settings: [
         sum(formula(z, y, i, ys, **settings) for i, (z, y) in enumerate(zip(zs, ys)) if y >= 0)
         for zs, ys in items
@@ -132,7 +132,7 @@ OF_LABELS = {
             ),
             "asymmetric": lambda z, y, i, ys, **kw: _asymmetric(z, y, **kw),
             "hill": lambda z, y, i, ys, **kw: _hill(z, y, **kw),
-            # Before the correction.
+            # Before the correction starts.
             "self_paced_correction": lambda z, y, i, ys, threshold=0.6, margin=1.0, **kw: focal(
                 z - margin if y else z, y, **kw
             ),
@@ -155,7 +155,7 @@ OF_LABELS = {
 FORMULAS = {TokenLoss: OF_TAGS, MultiLabelLoss: OF_LABELS}
 _TOLERANT = {"kappa": 0.3, "negative_scale": 3.5}
 _REBALANCED = {"alpha": 0.4, "beta": 3.0, "mu": 0.2}
-#: The class, the name and the settings of each loss to test.
+#: The base class, the name and the settings of each tested loss.
 CASES = [
     *((base, name, {}) for base in FORMULAS for name in sorted(base.list_available())),
     (TokenLoss, "cross_entropy", {"label_smoothing": 0.2}),
@@ -178,26 +178,26 @@ CASES = [
 
 
 def counts_for(base, name):
-    """The counts that a loss needs, as arguments."""
+    """Returns the training counts that a loss needs, as arguments."""
     if base is MultiLabelLoss and issubclass(base.by_name(name), CountedLoss):
         return {"label_counts": LABEL_COUNTS, "num_items": NUM_ITEMS}
     return {"tag_counts": TAG_COUNTS} if name in ("class_balanced", "logit_adjusted") else {}
 
 
 def make(base, name, **settings):
-    """A loss, with weights of tags where it takes some."""
+    """Creates a loss, with tag weights where it accepts them."""
     weights = {"tag_weights": WEIGHTS} if base is TokenLoss and name in TAKES_WEIGHTS else {}
     return base.by_name(name)(**{**counts_for(base, name), **weights, **settings}).double()
 
 
 def batch_of(base):
-    """Scores, gold tags or labels with unknown ones among them, and the mask."""
+    """Returns scores, partly unknown gold tags or labels, and the mask."""
     if base is TokenLoss:
         gold_tags = random_tags(3, 4, 3)
         gold_tags[0, 1] = gold_tags[2, 0] = -1
         scores = (torch.randn(3, 4, 3, dtype=torch.float64) * 2).requires_grad_()
         return scores, gold_tags, mask_of([4, 1, 3])
-    # Items of several labels, of one, of none, and of unknown ones.
+    # Items with several labels, one, none, and unknown ones.
     of_first = [[1, 0, 1], [0, 1, 0], [0, 0, 0], [1, -1, 0]]
     of_second = [[-1, 0, 1], [0, -1, 0], [-1, -1, -1], [1, 1, 1]]
     scores = (3 * torch.randn(2, 4, 3, dtype=torch.float64)).requires_grad_()
@@ -205,15 +205,15 @@ def batch_of(base):
 
 
 def are_counted(base, gold, mask):
-    """Which scores, (..., 3) bool, count."""
+    """Returns which scores count, (..., 3) bool."""
     known = (gold >= 0) & (mask if gold.dim() == mask.dim() else mask.unsqueeze(-1))
     return known.unsqueeze(-1).expand(*known.shape, 3) if base is TokenLoss else known
 
 
 def learnt_share(loss):
-    """How probable tag 1 becomes if tokens look alike, and a third of them has it.
+    """The learnt probability of tag 1 if all tokens look alike and a third of them have it.
 
-    The loss is of scores, (1, 9, 2), and gold tags, (1, 9).
+    The loss takes scores, (1, 9, 2), and gold tags, (1, 9).
     """
     gold_tags = torch.tensor([[0, 0, 1, 0, 1, 0, 0, 0, 1]])
     scores = torch.zeros(2, dtype=torch.float64, requires_grad=True)

@@ -12,7 +12,7 @@ from tests.spans.tagged import vocabulary_of
 
 
 class RequiredWeights(ClassWeights, FromParams):
-    """Class weights as a config names them."""
+    """Class weights that can be built from a config."""
 
 
 class OptionalWeights(ClassWeights):
@@ -28,7 +28,7 @@ def by_rule(vocab):
     return RequiredWeights(weight_rule=BalancedWeightRule(), vocab=vocab)
 
 
-def test_where_weights_are_optional_none_weigh_one_and_none_are_saved():
+def test_without_optional_weights_all_weigh_one_and_nothing_is_saved():
     weights = OptionalWeights()
     weights.check_weights()
     weights.use_training_counts(LabelCounts({"labels": {"O": 3}}))
@@ -37,28 +37,28 @@ def test_where_weights_are_optional_none_weigh_one_and_none_are_saved():
     assert not weights.state_dict()
 
 
-def test_a_tags_weight_wins_over_its_labels_and_the_unnamed_weigh_one(vocab):
+def test_a_tags_weight_overrides_its_labels_and_others_weigh_one(vocab):
     params = Params({"label_weights": {"LOC": 2, "B-LOC": 3, "O": 0.5}})
     weights = RequiredWeights.from_params(params, vocab=vocab)
     assert weights.tag_weights.tolist() == [0.5, 1, 1, 3, 2]
 
 
-def test_labels_that_spell_no_spans_are_weighted_by_themselves():
+def test_plain_labels_are_weighted_directly():
     assert class_weights_by_label({"NOUN": 2.0}, ["VERB", "NOUN"]) == [1.0, 2.0]
     with pytest.raises(ConfigurationError, match="names `NUON`.*; did you mean `NOUN`"):
         class_weights_by_label({"NUON": 2.0}, ["VERB", "NOUN"])
 
 
-def test_a_rule_weights_the_tags_by_the_counts_of_their_namespace(vocab, caplog):
+def test_a_rule_uses_the_counts_of_the_tags_namespace(vocab, caplog):
     weights = by_rule(vocab)
     buffer = weights.tag_weights
     counts = {"labels": {"O": 30, "B-LOC": 2, "B-PER": 8}, "others": {"O": 1, "I-PER": 1}}
     with caplog.at_level("INFO"):
         weights.use_training_counts(LabelCounts(counts))
-    # N = 40, K = 3; the tags without a count weigh 1
+    # N = 40, K = 3. Tags without a count weigh 1.
     expected = torch.tensor([40 / 90, 40 / 24, 1, 40 / 6, 1])
     torch.testing.assert_close(weights.tag_weights, expected)
-    # DistributedDataParallel keeps the tensors that it has seen
+    # `DistributedDataParallel` holds on to the tensors it has seen.
     assert weights.tag_weights is buffer
     assert ["B-PER", "8", "1.6667"] in [line.split() for line in caplog.text.splitlines()]
 
@@ -70,7 +70,7 @@ BY_COUNTS = {"weight_rule": BalancedWeightRule(), "tag_counts": [6, 3, 0, 0, 0]}
     ("given", "expected"),
     [(BY_COUNTS, [0.75, 1.5, 1, 1, 1]), ({"label_weights": {"PER": 2.0}}, [1, 2, 2, 1, 1])],
 )
-def test_weights_and_counts_that_are_given_stay_whatever_training_shows(given, expected, vocab):
+def test_given_weights_and_counts_are_kept_whatever_the_training_data(given, expected, vocab):
     weights = RequiredWeights(**given, vocab=vocab)
     assert weights.tag_weights.tolist() == expected
     weights.use_training_counts(LabelCounts({"labels": {"O": 30, "B-PER": 8}}))
@@ -93,7 +93,7 @@ def test_training_data_without_any_of_the_tags_are_refused(vocab):
         by_rule(vocab).use_training_counts(LabelCounts({"others": {"O": 30}}))
 
 
-def test_known_weights_are_not_looked_at_in_every_step(vocab, monkeypatch):
+def test_known_weights_are_not_checked_in_every_step(vocab, monkeypatch):
     weights = by_rule(vocab)
     weights.use_training_counts(LabelCounts({"labels": {"O": 30}}))
     weights.check_weights()
@@ -102,7 +102,7 @@ def test_known_weights_are_not_looked_at_in_every_step(vocab, monkeypatch):
 
 
 @pytest.mark.parametrize("convert", [torch.tensor, np.array])
-def test_weights_may_come_as_an_array(convert):
+def test_weights_may_be_an_array(convert):
     assert ClassWeights(tag_weights=convert([1.0, 2.0])).tag_weights.tolist() == [1, 2]
     with pytest.raises(ConfigurationError, match="gives `1` the weight 0.0"):
         ClassWeights(tag_weights=convert([1.0, 0.0]))
@@ -118,15 +118,15 @@ def rule(config):
 @pytest.mark.parametrize(
     ("config", "counts", "expected"),
     [
-        # N = 10, K = 3
+        # N = 10, K = 3.
         ("balanced", [6, 3, 0, 1], [10 / 18, 10 / 9, 1, 10 / 3]),
-        # 1/3 and 1, times 10 / (9/3 + 1)
+        # 1/3 and 1, times 10 / (9/3 + 1).
         ("inverse_sqrt", [9, 0, 1], [2.5 / 3, 1, 2.5]),
-        # effective numbers 1 + 1/2 + 1/4 and 1, so 4/7 and 1, times 4 / (12/7 + 1)
+        # Effective numbers 1 + 1/2 + 1/4 and 1, so 4/7 and 1, times 4 / (12/7 + 1).
         ({"type": "effective_number", "beta": 0.5}, [3, 1, 0], [16 / 19, 28 / 19, 1]),
     ],
 )
-def test_weights_are_those_computed_by_hand(config, counts, expected):
+def test_weights_equal_those_computed_by_hand(config, counts, expected):
     assert rule(config)(counts) == pytest.approx(expected)
 
 

@@ -13,7 +13,7 @@ BIO = allowed_transitions("BIO", {0: "O", 1: "B-X", 2: "I-X", 3: "B-Y", 4: "I-Y"
 
 
 def twins(**arguments):
-    """Our CRF and AllenNLP's, of the same weights."""
+    """Our CRF and AllenNLP's with the same weights."""
     ours = ConditionalRandomField(5, **arguments)
     theirs = allennlp_modules.ConditionalRandomField(5, **arguments)
     theirs.load_state_dict(ours.state_dict())
@@ -57,7 +57,7 @@ def test_viterbi_tags_equal_allennlps(constraints, include_start_end_transitions
     if top_k is None:
         actual, expected = [[best] for best in actual], [[best] for best in expected]
     for row, row_expected, real in zip(actual, expected, mask if masked else [None] * 3):
-        # AllenNLP fills up with paths that the constraints forbid, at -10,000 a step.
+        # AllenNLP fills the list with forbidden paths, which score -10,000 per step.
         row_expected = [(path, score) for path, score in row_expected if score > -1_000]
         assert [path for path, _ in row] == [path for path, _ in row_expected]
         assert [score for _, score in row] == pytest.approx([score for _, score in row_expected])
@@ -73,7 +73,7 @@ def test_the_same_seed_draws_allennlps_transitions():
     torch.testing.assert_close(*drawn)
 
 
-def test_constrained_training_gives_all_probability_to_allowed_paths():
+def test_constrained_training_puts_all_probability_on_allowed_paths():
     crf = ConditionalRandomField(5, BIO, constrain_training=True).double()
     emissions = random_chains(1, 3, 5).emissions
     total = 0.0
@@ -90,7 +90,7 @@ def test_constrained_training_refuses_gold_tags_that_are_forbidden():
         crf(torch.zeros(2, 2, 5), torch.tensor([[0, 1], [0, 2]]))
 
 
-def test_without_a_token_there_is_one_path():
+def test_a_sequence_without_tokens_has_one_path():
     crf, emissions = ConditionalRandomField(5), torch.zeros(2, 0, 5)
     assert crf.viterbi_tags(emissions, top_k=3) == [[([], 0.0)]] * 2
     assert crf.viterbi_tags(emissions) == [([], 0.0)] * 2
@@ -107,7 +107,7 @@ def test_weighting_is_saved_with_the_crf():
     assert torch.equal(other.weighting.tag_weights, crf.weighting.tag_weights)
 
 
-def test_its_quantities_are_those_of_the_chain_of_its_parameters():
+def test_its_quantities_equal_those_of_the_chain_with_its_parameters():
     crf = ConditionalRandomField(5)
     emissions, tags, mask = batch()
     each = crf.log_likelihood(emissions, tags, mask)

@@ -1,4 +1,4 @@
-"""Rows of sentences in documents, and what a sentence sees of the rest of its document."""
+"""Sentence rows of documents, and the context that a sentence gets from its document."""
 
 import math
 
@@ -11,7 +11,7 @@ from tagger.modules.sentence_rows import SentenceRows
 
 LENGTHS = torch.tensor([[2, 3, 1], [4, 0, 0], [1, 1, 0]])
 MASK = torch.arange(6) < LENGTHS.sum(1, keepdim=True)
-# Padding repeats a word of the document, which must not count.
+# The padding repeats a word of the document, which must not count.
 WORDS = torch.tensor([[0, 1, 0, 2, 0, 1], [0, 1, 2, 2, 0, 0], [0, 0, 0, 0, 0, 0]])
 SIZE = 5
 
@@ -36,14 +36,14 @@ def test_joined_rows_are_the_documents_with_zeros_in_the_padding(rows, shape):
     assert (joined[~MASK] == 0).all()
 
 
-def test_padding_of_rows_does_not_come_back(rows):
+def test_padding_of_rows_is_dropped_when_joining(rows):
     values = torch.randn(3, 6, 2)
     split = rows.split(values).masked_fill(~rows.mask.unsqueeze(2), torch.nan)
     assert torch.equal(rows.join(split)[MASK], values[MASK])
     assert not rows.join(split).isnan().any()
 
 
-def test_gradients_go_back_to_their_tokens(rows):
+def test_gradients_reach_their_tokens(rows):
     values = torch.randn(3, 6, 2, dtype=torch.float64, requires_grad=True)
     mask = rows.mask.unsqueeze(2)
     assert torch.autograd.gradcheck(lambda v: rows.split(v) * mask, values)
@@ -51,7 +51,7 @@ def test_gradients_go_back_to_their_tokens(rows):
 
 
 @pytest.mark.parametrize("lengths", [None, torch.tensor([[3], [2]])])
-def test_sentences_are_rows_as_they_are(lengths):
+def test_single_sentences_are_left_unchanged(lengths):
     mask = torch.tensor([[True] * 3, [True, True, False]])
     rows, values = SentenceRows(mask, lengths), torch.randn(2, 3, 4)
     assert not rows.are_documents
@@ -60,14 +60,14 @@ def test_sentences_are_rows_as_they_are(lengths):
     assert rows.mask is mask
 
 
-def test_sentences_that_do_not_make_up_their_document_are_refused():
+def test_sentence_lengths_that_do_not_add_up_to_the_document_are_refused():
     with pytest.raises(ValueError, match=r"each document, \[3\]; got \[4\]"):
         SentenceRows(torch.tensor([[True, True, True]]), torch.tensor([[2, 2]]))
 
 
 @pytest.fixture
 def states(rows):
-    """Encoded sentences, with states in the padding."""
+    """Encoded sentences with nonzero states in the padding."""
     return torch.randn(*rows.mask.shape, SIZE, dtype=torch.float64)
 
 
@@ -76,7 +76,7 @@ def context(request):
     return DocumentContext.by_name(request.param)(input_size=SIZE).double().eval()
 
 
-def test_features_have_the_size_that_is_told(context, states, rows):
+def test_features_have_the_declared_size(context, states, rows):
     assert context(states, rows).shape == (6, 4, context.get_output_dim())
 
 
@@ -86,7 +86,7 @@ def test_features_do_not_depend_on_the_other_documents(context, states, rows):
     for document, lengths in enumerate(LENGTHS):
         own = slice(document, document + 1)
         alone = SentenceRows(MASK[own], lengths[lengths > 0].unsqueeze(0), WORDS[own])
-        # One sentence keeps the padding of its document.
+        # With one sentence, the document's padding remains.
         features = alone.join(context(alone.split(states[own]), alone))
         torch.testing.assert_close(features[0, MASK[document]], together[document, MASK[document]])
 
@@ -98,7 +98,7 @@ def test_features_have_gradients(context, states, rows):
 
 
 def same_words_one_by_one(context, states, words):
-    """The features of tokens of a document, states (T, D) to (T, D), word by word."""
+    """The features of a document's tokens, from states (T, D) to (T, D), word by word."""
     found = torch.zeros_like(states)
     for t, word in enumerate(words):
         others = [u for u, other in enumerate(words) if other == word and u != t]
@@ -114,13 +114,15 @@ def test_same_words_are_a_weighted_mean_of_their_other_occurrences(states, rows)
     for document, mask, words, features in zip(states, MASK, WORDS, found):
         expected = same_words_one_by_one(context, document[mask], words[mask].tolist())
         torch.testing.assert_close(features[mask], expected)
-    # `1` in the second document occurs once.
+    # `1` occurs once in the second document.
     assert (found[1, 1] == 0).all()
     assert (found[0, 1] != 0).all()
 
 
 @pytest.mark.parametrize("pairs", [80, 5, 2])
-def test_same_words_of_many_or_long_documents_are_found_in_parts(pairs, states, rows, monkeypatch):
+def test_same_words_of_many_or_long_documents_are_processed_in_parts(
+    pairs, states, rows, monkeypatch
+):
     context = SameWords(SIZE).double()
     states.requires_grad_()
     expected = context(states, rows)
@@ -131,18 +133,18 @@ def test_same_words_of_many_or_long_documents_are_found_in_parts(pairs, states, 
     torch.testing.assert_close(torch.autograd.grad(found.square().sum(), states), wanted)
 
 
-def test_same_words_of_a_document_without_any_are_nothing(states, monkeypatch):
+def test_same_words_of_an_empty_document_are_empty(states, monkeypatch):
     monkeypatch.setattr(document_contexts, "_PAIRS_AT_ONCE", 1)
     rows = SentenceRows(MASK, LENGTHS, torch.arange(6).expand(3, 6))
     assert (rows.join(SameWords(SIZE).double()(states, rows)) == 0).all()
 
 
-def test_same_words_need_to_know_the_words(states):
+def test_same_words_need_the_words(states):
     with pytest.raises(ValueError, match="`word_ids` is missing"):
         SameWords(SIZE)(states, SentenceRows(MASK, LENGTHS))
 
 
-def test_pooled_states_see_the_means_of_sentence_and_document(states, rows):
+def test_pooled_states_contain_the_means_of_sentence_and_document(states, rows):
     context = PooledStates(SIZE, size=3).double().eval()
     found = context(states, rows)
     of_documents = rows.join(states)

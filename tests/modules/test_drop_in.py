@@ -1,4 +1,4 @@
-"""Our CRF takes the place of AllenNLP's in `crf_tagger`, a model that is not ours."""
+"""Our CRF as a drop-in replacement in AllenNLP's own `crf_tagger`."""
 
 import json
 import re
@@ -27,7 +27,7 @@ if ALLENNLP_MODELS is None:
 
 import examples.weighted_crf_tagger  # noqa: E402, F401  (registers it)
 
-# Sums of some hundred float32 numbers, in another order.
+# Some hundred float32 numbers are summed in another order.
 TOLERANCE = {"rel": 1e-4, "abs": 1e-4}
 
 TEST_FILE = "data/toy/test.txt"
@@ -51,7 +51,7 @@ CONFIG = {
 
 @pytest.fixture(scope="module")
 def train_by_config(tmp_path_factory):
-    """Gives the folder of a training run of `CONFIG`, overridden."""
+    """Returns the folder of a training run of `CONFIG` with overrides."""
 
     def train_by_config(**overrides):
         folder = tmp_path_factory.mktemp("runs") / "run"
@@ -65,7 +65,7 @@ def train_by_config(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def runs(train_by_config):
-    """The folders of runs that differ in the type of the model."""
+    """The folders of runs that differ only in the type of the model."""
     names = ("crf_tagger", "weighted_crf_tagger")
     return {name: train_by_config(**{"model.type": name}) for name in names}
 
@@ -75,14 +75,14 @@ def metrics_of(run):
     return {name: metrics[name] for name in metrics if not re.search("duration|memory", name)}
 
 
-def test_a_config_trains_to_the_same_metrics_on_either_crf(runs):
+def test_a_config_trains_to_the_same_metrics_with_either_crf(runs):
     theirs, ours = map(metrics_of, runs.values())
     assert theirs["best_validation_f1-measure-overall"] > 0.1
     assert ours == pytest.approx(theirs, rel=1e-3)
 
 
 @pytest.mark.parametrize("own", ["crf_tagger", "weighted_crf_tagger"])
-def test_an_archive_predicts_and_scores_the_same_on_either_crf(own, runs, at_root):
+def test_an_archive_predicts_and_scores_the_same_with_either_crf(own, runs, at_root):
     predictions, scores = [], []
     for name in runs:
         overrides = {"model.type": name}
@@ -114,7 +114,7 @@ def test_an_archive_keeps_the_weighting_of_its_config(train_by_config, runs):
 
 
 @pytest.mark.parametrize("strategy", [None, "emission_transition"])
-def test_label_weights_of_allennlp_give_the_same_metrics_on_either_crf(train_by_config, strategy):
+def test_allennlps_label_weights_give_the_same_metrics_with_either_crf(train_by_config, strategy):
     weights = {"B-PER": 3.0, "I-PER": 3.0, "B-LOC": 0.5}
     settings = {"model.label_weights": weights, "model.weight_strategy": strategy}
     theirs, ours = (
@@ -135,7 +135,7 @@ def test_label_weights_and_a_weighting_exclude_each_other(train_by_config):
         train_by_config(**{"model.type": "weighted_crf_tagger", **settings})
 
 
-def test_the_documents_command_trains_a_crf_tagger_on_ours(tmp_path, monkeypatch):
+def test_the_command_in_the_docs_trains_a_crf_tagger_with_our_crf(tmp_path, monkeypatch):
     shown = (param.values[0] for param in shown_commands())
     (command,) = (each for each in shown if each.startswith("allennlp train crf_tagger.jsonnet"))
     (tmp_path / "data").symlink_to(ROOT / "data")
@@ -147,7 +147,7 @@ def test_the_documents_command_trains_a_crf_tagger_on_ours(tmp_path, monkeypatch
     assert 2.0 in weights.tolist()
 
 
-def test_a_loss_without_o_tags_is_that_of_the_other_tokens(runs, at_root):
+def test_a_loss_without_o_tags_counts_only_the_other_tokens(runs, at_root):
     archive = load_archive(runs["weighted_crf_tagger"])
     model, instances = archive.model, list(archive.dataset_reader.read(TEST_FILE))
     batch = tensors(model, instances)
@@ -159,7 +159,7 @@ def test_a_loss_without_o_tags_is_that_of_the_other_tokens(runs, at_root):
     assert output["loss"].item() == pytest.approx(expected, **TOLERANCE)
 
 
-def test_allennlp_models_registers_no_name_of_ours():
+def test_allennlp_models_registers_none_of_our_names():
     theirs = {
         name
         for path in Path(ALLENNLP_MODELS.origin).parent.rglob("*.py")

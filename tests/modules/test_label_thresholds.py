@@ -17,7 +17,7 @@ def make(**kwargs):
 
 
 def texts(num_texts, seed):
-    """Whole texts: one item each, and no mask."""
+    """Whole texts, which are one item each and have no mask."""
     generator = torch.Generator().manual_seed(seed)
     probabilities = torch.rand(num_texts, 3, generator=generator)
     return probabilities, torch.randint(-1, 2, (num_texts, 3), generator=generator)
@@ -31,14 +31,14 @@ def tune(batches, target="macro"):
     return thresholds, thresholds.get_metrics(reset=True)
 
 
-def test_a_label_is_predicted_at_its_threshold():
+def test_a_label_is_predicted_from_its_threshold_on():
     thresholds = make(threshold=0.25)
     assert thresholds(torch.tensor([[0.25, 0.3, 0.2]])).tolist() == [[True, True, False]]
     thresholds.thresholds[1] = 0.4
     assert thresholds(torch.tensor([[0.25, 0.3, 0.2]])).tolist() == [[True, False, False]]
 
 
-def test_the_end_of_a_pass_tunes_and_its_metrics_are_those_of_tuned_thresholds():
+def test_the_end_of_a_pass_tunes_thresholds_and_its_metrics_use_them():
     batches = [texts(20, seed=1), texts(11, seed=2)]
     thresholds, metrics = tune(batches)
     all_batches = [torch.cat(parts) for parts in zip(*batches)]
@@ -51,7 +51,7 @@ def test_the_end_of_a_pass_tunes_and_its_metrics_are_those_of_tuned_thresholds()
     assert fixed.get_metrics(reset=True)["f1-measure-macro"] < metrics["f1-measure-macro"]
 
 
-def test_nothing_is_tuned_any_more_once_that_is_stopped():
+def test_tuning_can_be_stopped():
     thresholds, _ = tune([texts(20, seed=1)])
     before = thresholds.thresholds.clone()
     thresholds.stop_tuning()
@@ -60,7 +60,7 @@ def test_nothing_is_tuned_any_more_once_that_is_stopped():
     assert torch.equal(thresholds.thresholds, before)
 
 
-def test_each_pass_is_tuned_by_itself():
+def test_each_pass_is_tuned_independently():
     thresholds, _ = tune([texts(20, seed=1)])
     thresholds.measure(*texts(20, seed=2))
     thresholds.get_metrics()
@@ -68,7 +68,7 @@ def test_each_pass_is_tuned_by_itself():
     assert torch.equal(thresholds.thresholds, tune([texts(20, seed=2)])[0].thresholds)
 
 
-def test_training_tunes_nothing():
+def test_training_passes_do_not_tune():
     thresholds = make().train()
     thresholds.start_tuning(tune_thresholds)
     thresholds.measure(*texts(20, seed=1))
@@ -114,10 +114,10 @@ def tune_in_a_worker(rank, folder, shares, expected):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("warm_python")
-def test_two_workers_tune_as_one(tmp_path):
+def test_two_workers_tune_like_one(tmp_path):
     batches = [texts(20, seed=1), texts(11, seed=2)]
     thresholds, metrics = tune(batches)
-    # The first worker has no batch.
+    # The first worker has no batches.
     torch.multiprocessing.spawn(
         tune_in_a_worker, args=(tmp_path, [[], batches], (thresholds.thresholds, metrics)), nprocs=2
     )

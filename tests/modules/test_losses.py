@@ -1,4 +1,4 @@
-"""What holds of every loss, of tokens with one tag and of items with several labels; then of some."""
+"""Properties of all losses, for tokens with one tag and items with several labels; then of some."""
 
 import math
 
@@ -31,19 +31,19 @@ from tests.modules.losses import (
 from tests.spans.tagged import vocabulary_of
 
 of_all = pytest.mark.parametrize(("base", "name", "settings"), CASES)
-#: With the first settings of each.
+#: Each loss with its first settings.
 of_each = pytest.mark.parametrize(("base", "name"), [case[:2] for case in CASES if not case[2]])
 TOKEN_LOSSES = sorted(TokenLoss.list_available())
 
 
 @of_all
-def test_it_is_its_formula_at_known_items_and_zero_elsewhere(base, name, settings):
+def test_it_equals_its_formula_at_known_items_and_zero_elsewhere(base, name, settings):
     scores, gold, mask = batch = batch_of(base)
     is_item = are_counted(base, gold, mask).any(-1)
     items = list(zip(scores[is_item].tolist(), gold[is_item].tolist()))
     expected = torch.zeros(mask.shape, dtype=torch.float64)
     expected[is_item] = torch.tensor(FORMULAS[base][name](items, **settings)).double()
-    # Weights are kept in single precision.
+    # Weights are stored in single precision.
     torch.testing.assert_close(make(base, name, **settings)(*batch), expected, rtol=1e-5, atol=1e-6)
 
 
@@ -56,7 +56,7 @@ def test_gradients_agree_with_finite_differences(base, name, settings):
 
 @of_each
 @pytest.mark.parametrize("garbage", [1e6, torch.nan, torch.inf])
-def test_unknown_and_padded_scores_change_nothing_and_nothing_is_written_to(base, name, garbage):
+def test_unknown_and_padded_scores_change_nothing_and_no_argument_is_changed(base, name, garbage):
     scores, gold, mask = batch_of(base)
     counts = are_counted(base, gold, mask)
     dirty = scores.detach().masked_fill(~counts, garbage).requires_grad_()
@@ -82,7 +82,7 @@ def test_a_batch_of_unknown_items_gives_zero_with_a_zero_gradient(base, name):
     assert not scores.grad.any()
 
 
-# The sums of dice are over the batch.
+# Dice sums over the batch.
 @pytest.mark.parametrize(
     ("base", "name"), [case[:2] for case in CASES if not case[2] and case[1] != "dice"]
 )
@@ -111,7 +111,7 @@ def test_extreme_scores_stay_finite(base, name, size):
 
 @of_each
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_half_precision_is_computed_in_single(base, name, dtype):
+def test_half_precision_is_computed_in_single_precision(base, name, dtype):
     scores, gold, mask = batch_of(base)
     loss, half = make(base, name).float(), scores.detach().to(dtype)
     losses = loss(half, gold, mask)
@@ -134,7 +134,7 @@ def supply(loss, counts, num_items):
 @pytest.mark.parametrize(
     ("base", "name"), sorted({case[:2] for case in CASES if counts_for(*case[:2])}, key=str)
 )
-def test_training_counts_do_what_given_counts_do_and_are_saved(base, name):
+def test_training_counts_act_like_given_counts_and_are_saved(base, name):
     batch = batch_of(base)
     counts = TAG_COUNTS if base is TokenLoss else LABEL_COUNTS
     loss, again = (from_config(base, ["A", "B", "C"], type=name) for _ in range(2))
@@ -147,7 +147,7 @@ def test_training_counts_do_what_given_counts_do_and_are_saved(base, name):
     torch.testing.assert_close(loss(*batch), given(*batch))
     again.load_state_dict(loss.half().state_dict() if base is MultiLabelLoss else loss.state_dict())
     torch.testing.assert_close(again(*batch), given(*batch))
-    # Classes that no item, or every item, shows.
+    # Classes that occur in no item or in every item.
     extreme = {"tag_counts": [0, 5, 3]}
     if base is MultiLabelLoss:
         extreme = {"label_counts": [0, 5, 3], "num_items": 5}
@@ -172,7 +172,7 @@ GAMMAS_AND_MARGIN = ("positive_gamma", "negative_gamma", "margin")
         (MultiLabelLoss, "negative_tolerant", {"gamma": 0, "kappa": 0, "negative_scale": 1}, 1),
     ],
 )
-def test_settings_that_balance_nothing_give_plain_cross_entropy(base, name, settings, factor):
+def test_neutral_settings_give_plain_cross_entropy(base, name, settings, factor):
     batch = batch_of(base)
     plain = base.by_name(base.default_implementation)()
     expected = factor * plain(*batch)
@@ -180,7 +180,7 @@ def test_settings_that_balance_nothing_give_plain_cross_entropy(base, name, sett
 
 
 def sets_of(gold_tags, *others):
-    """Each tag as a set of its own; with `others` in the sets of tokens (row, token, tag)."""
+    """Returns each tag as a set, and adds the `others`, (row, token, tag)."""
     sets = (gold_tags.unsqueeze(2) == torch.arange(3)) | (gold_tags.unsqueeze(2) == -1)
     for place in others:
         sets[place] = True
@@ -188,7 +188,7 @@ def sets_of(gold_tags, *others):
 
 
 @pytest.mark.parametrize("name", TOKEN_LOSSES)
-def test_sets_of_one_tag_and_of_all_are_known_and_unknown_tags(name):
+def test_sets_of_one_tag_and_of_all_tags_equal_known_and_unknown_tags(name):
     scores, gold_tags, mask = batch = batch_of(TokenLoss)
     gold_sets, loss = sets_of(gold_tags), make(TokenLoss, name)
     torch.testing.assert_close(loss(scores, gold_sets, mask), loss(*batch))
@@ -209,7 +209,7 @@ def test_sets_of_one_tag_and_of_all_are_known_and_unknown_tags(name):
         ("logit_adjusted", {"tau": 1.3}, lambda p: -math.log(p), [n**1.3 for n in TAG_COUNTS]),
     ],
 )
-def test_a_set_costs_what_a_tag_with_the_sum_of_its_probabilities_costs(
+def test_a_set_has_the_loss_of_a_tag_with_its_total_probability(
     name, settings, loss_of_share, priors
 ):
     scores, gold_tags, mask = batch_of(TokenLoss)
@@ -222,7 +222,7 @@ def test_a_set_costs_what_a_tag_with_the_sum_of_its_probabilities_costs(
 
 
 def of_one_token(loss, scores, gold):
-    """The loss of a token, and the gradient of its scores, which is always finite."""
+    """The loss of a token and the gradient of its scores, which must be finite."""
     scores = torch.tensor([[scores]], requires_grad=True)
     value = loss.float()(scores, torch.tensor([[gold]]), torch.tensor([[True]]))
     value.sum().backward()
@@ -231,7 +231,7 @@ def of_one_token(loss, scores, gold):
 
 
 @pytest.mark.parametrize("name", TOKEN_LOSSES)
-def test_impossible_tags_get_no_gradient_and_give_no_nan(name):
+def test_impossible_tags_give_no_gradient_and_no_nan(name):
     loss = make(TokenLoss, name)
     for others in (1e-3, -1.0, -50.0):
         value, gradient = of_one_token(loss, [0.5, -torch.inf, others], 0)
@@ -242,7 +242,7 @@ def test_impossible_tags_get_no_gradient_and_give_no_nan(name):
     assert math.isfinite(value) == (name == "dice")
     value, _ = of_one_token(loss, [0.5, -torch.inf, -torch.inf], [False, True, True])
     assert not math.isnan(value)
-    # A single tag is certain.
+    # With a single tag, the tag is certain.
     single = {"tag_counts": [3]} if counts_for(TokenLoss, name) else {"tag_weights": [2.0]}
     value, gradient = of_one_token(make(TokenLoss, name, **single), [0.0], 0)
     assert math.isfinite(value)
@@ -263,10 +263,10 @@ def test_a_certain_token_has_no_focal_loss_and_no_nan(gamma):
     assert not gradient.any()
 
 
-def test_the_mean_is_over_known_tokens_and_not_by_weight():
+def test_the_mean_is_over_known_tokens_and_not_weighted():
     scores, gold_tags, mask = batch_of(TokenLoss)
     losses = make(TokenLoss, "cross_entropy")(scores, gold_tags, mask)
-    # Four, one and three tokens, of which two are unknown.
+    # Four, one and three tokens, two of them unknown.
     torch.testing.assert_close(mean_over_known(losses, gold_tags, mask), losses.sum() / 6)
 
 
@@ -283,7 +283,7 @@ def test_the_mean_dice_loss_is_one_minus_the_coefficient_of_each_tag():
 
 @pytest.mark.parametrize("of_each_token", [False, True])
 @pytest.mark.parametrize("alpha", [0.05, 0.3, 0.9])
-def test_the_dice_loss_of_sure_tokens_is_as_exact_in_float32(alpha, of_each_token):
+def test_the_dice_loss_of_confident_tokens_is_as_exact_in_float32(alpha, of_each_token):
     loss = TokenLoss.by_name("dice")(alpha=alpha, of_each_token=of_each_token)
     scores = torch.tensor([[[20.0, 0, 0], [0, -18, 1], [3, 0, 60]]], dtype=torch.float64)
     gold_tags, mask = torch.tensor([[0, 1, 2]]), torch.ones(1, 3, dtype=torch.bool)
@@ -299,22 +299,22 @@ def test_the_dice_loss_of_sure_tokens_is_as_exact_in_float32(alpha, of_each_toke
 @pytest.mark.parametrize(
     ("loss", "share"),
     [
-        # As if the tag occurred a quarter, one, or four times as often.
+        # As if the tag occurred a quarter, once, or four times as often.
         (TokenLoss.by_name("cross_entropy")(tag_weights=[1.0, 0.25]), 0.75 / 6.75),
         (TokenLoss.by_name("cross_entropy")(tag_weights=[1.0, 1.0]), 1 / 3),
         (TokenLoss.by_name("cross_entropy")(tag_weights=[1.0, 4.0]), 12 / 18),
-        # Adjusted scores prefer no tag for its frequency.
+        # Adjusted scores do not prefer frequent tags.
         (TokenLoss.by_name("logit_adjusted")(tag_counts=[6, 3]), 1 / 2),
     ],
 )
-def test_weights_and_priors_move_what_is_learnt_of_tokens_that_look_alike(loss, share):
+def test_weights_and_priors_shift_what_is_learnt_from_identical_tokens(loss, share):
     def loss_of(scores, gold_tags):
         return loss.double()(scores, gold_tags, gold_tags >= 0)
 
     assert learnt_share(loss_of) == pytest.approx(share, rel=1e-4)
 
 
-def test_a_config_may_leave_the_loss_type_out_and_name_weights_by_label():
+def test_a_config_may_omit_the_loss_type_and_give_weights_by_label():
     params = {"label_weights": {"PER": 2, "I-PER": 3}, "label_smoothing": 0.1}
     loss = from_config(TokenLoss, ["O", "B-PER", "I-PER"], **params)
     assert loss.tag_weights.tolist() == [1, 2, 3]
@@ -322,14 +322,14 @@ def test_a_config_may_leave_the_loss_type_out_and_name_weights_by_label():
 
 
 @pytest.mark.parametrize("name", TAKES_WEIGHTS)
-def test_losses_take_weights_by_rule(name):
+def test_losses_accept_weights_by_rule(name):
     batch = batch_of(TokenLoss)
     by_rule = {"weight_rule": BalancedWeightRule(), "tag_counts": [6, 3, 3], "tag_weights": None}
     given = make(TokenLoss, name, tag_weights=[2 / 3, 4 / 3, 4 / 3])
     torch.testing.assert_close(make(TokenLoss, name, **by_rule)(*batch), given(*batch))
 
 
-# Probabilities of .95, .61 and .12, and of .59, .61 and .98.
+# The probabilities are 0.95, 0.61 and 0.12, and 0.59, 0.61 and 0.98.
 CORRECTED_SCORES = torch.tensor([[3.0, 0.45, -2.0], [0.35, 0.45, 4.0]], dtype=torch.float64)
 CORRECTED_LABELS = torch.tensor([[0, 1, 0], [0, 0, -1]])
 
@@ -339,7 +339,7 @@ def corrected(z, y, gamma=2.0, threshold=0.6, margin=1.0):
 
 
 @pytest.mark.parametrize("settings", [{}, {"gamma": 0.7, "threshold": 0.2, "margin": 0.5}])
-def test_after_the_warm_up_probable_negatives_are_taken_for_positives(settings):
+def test_after_the_warm_up_probable_negatives_count_as_positives(settings):
     loss = make(MultiLabelLoss, "self_paced_correction", warm_up_epochs=0, **settings)
     expected = [
         sum(corrected(z, y, **settings) for z, y in zip(zs, ys) if y >= 0)
@@ -350,11 +350,11 @@ def test_after_the_warm_up_probable_negatives_are_taken_for_positives(settings):
     scores = CORRECTED_SCORES.clone().requires_grad_()
     assert torch.autograd.gradcheck(lambda s: loss(s, CORRECTED_LABELS), scores)
     loss(scores, CORRECTED_LABELS).sum().backward()
-    # It raises the score of the label that was missed.
+    # The gradient raises the score of the missed label.
     assert scores.grad[0, 0] < 0 < scores.grad[0, 2]
 
 
-def test_the_correction_begins_once_training_has_seen_as_many_items_as_there_are():
+def test_the_correction_begins_after_the_warm_up_counted_in_items():
     settings = {"label_counts": [3, 2, 1], "num_items": 5, "warm_up_epochs": 2}
     name = "self_paced_correction"
     loss, again = (MultiLabelLoss.by_name(name)(**settings) for _ in range(2))
@@ -362,19 +362,19 @@ def test_the_correction_begins_once_training_has_seen_as_many_items_as_there_are
     after = focal(3.0, 1) + focal(0.45 - 1, 1) + focal(-2.0, 0)
     labels = torch.cat([CORRECTED_LABELS, torch.full((2, 3), -1)])
     scores = torch.cat([CORRECTED_SCORES, torch.zeros(2, 3)])
-    # Two items of the four count; masked ones, those without a known label and evaluation do not.
+    # Two of the four items count. Masked items, items without a known label, and evaluation do not.
     for _ in range(5):
         assert loss.train()(scores, labels)[0].item() == pytest.approx(before)
         loss(scores[:1], labels[:1], torch.zeros(1).bool())
         loss.eval()(scores, labels)
     again.load_state_dict(loss.state_dict())
     for each in (loss, again):
-        # Evaluation is not corrected.
+        # There is no correction in evaluation.
         assert each.eval()(scores, labels)[0].item() == pytest.approx(before)
         assert each.train()(scores, labels)[0].item() == pytest.approx(after)
 
 
-def test_with_one_label_an_item_distribution_balancing_weighs_all_positives_the_same():
+def test_with_one_label_per_item_distribution_balancing_weighs_all_positives_equally():
     only_positives = 2 * torch.eye(3, dtype=torch.long) - 1
     losses = make(MultiLabelLoss, "rebalanced_focal")(torch.zeros(3, 3), only_positives)
     assert losses.tolist() == pytest.approx([float(losses[0])] * 3)
@@ -387,7 +387,7 @@ def test_positive_weights_are_given_by_label():
 
 
 @pytest.mark.parametrize(("rule", "power"), [("balanced", 1), ("inverse_sqrt", 0.5)])
-def test_positive_weights_follow_from_counts_by_rule_and_are_saved(rule, power):
+def test_positive_weights_by_rule_follow_the_counts_and_are_saved(rule, power):
     loss, again = (from_config(MultiLabelLoss, "ABC", weight_rule=rule) for _ in range(2))
     with pytest.raises(RuntimeError, match="the training labels have not been counted"):
         loss(torch.zeros(1, 3), torch.ones(1, 3))
@@ -409,7 +409,7 @@ def test_positive_weights_follow_from_counts_by_rule_and_are_saved(rule, power):
         ([[[True, False, False], [False] * 3]], 2, "at least one tag; row 0 allows"),
     ],
 )
-def test_tags_that_do_not_fit_are_refused(gold_tags, num_tokens, message):
+def test_invalid_tags_are_refused(gold_tags, num_tokens, message):
     mask = mask_of([num_tokens])
     with pytest.raises(ValueError, match=message):
         make(TokenLoss, "focal")(torch.zeros(1, 2, 3), torch.tensor(gold_tags), mask)
@@ -423,7 +423,7 @@ def test_scores_of_too_many_tags_are_refused(name):
 
 
 @pytest.mark.parametrize("shapes", [[(2, 3), (2, 4), (2,)], [(2, 3), (2, 3), (2, 3)]])
-def test_shapes_that_do_not_fit_are_refused(shapes):
+def test_mismatched_shapes_are_refused(shapes):
     scores, gold_labels, mask = (torch.ones(shape) for shape in shapes)
     with pytest.raises(ValueError, match="`scores` and `gold_labels` must have one shape"):
         make(MultiLabelLoss, "focal")(scores, gold_labels, mask.bool())

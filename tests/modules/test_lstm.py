@@ -41,7 +41,7 @@ def batch():
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("lengths", [[4], [1, 1], [6, 2, 5, 6, 1, 3, 4]])
 @pytest.mark.parametrize("hidden_size", [3, 8])
-def test_states_and_gradients_are_those_of_pytorch(num_threads, dtype, lengths, hidden_size):
+def test_states_and_gradients_equal_pytorchs(num_threads, dtype, lengths, hidden_size):
     both, directions = lstms(7, hidden_size, dtype)
     mask = mask_of(lengths)
     inputs = torch.randn(*mask.shape, 7, dtype=dtype, requires_grad=True)
@@ -75,7 +75,7 @@ def test_mixed_precision_changes_nothing(num_threads):
     torch.testing.assert_close(gradients(states, [inputs]), gradients(expected, [inputs]))
 
 
-def test_recurrent_dropout_leaves_weights_between_states_out(num_threads):
+def test_recurrent_dropout_drops_weights_between_states(num_threads):
     _, directions = lstms(7, 16)
     mask = mask_of([5, 0, 3])
     inputs = torch.randn(*mask.shape, 7, dtype=torch.float64, requires_grad=True)
@@ -84,7 +84,7 @@ def test_recurrent_dropout_leaves_weights_between_states_out(num_threads):
     states = bidirectional_lstm(*directions, inputs, mask, recurrent_dropout=0.25)
     found = gradients(states, leaves)
     torch.manual_seed(1)
-    # Weights that stay are scaled up, and the others get no gradient.
+    # Kept weights are scaled up; dropped ones get no gradient.
     factors = [torch.nn.functional.dropout(torch.ones_like(leaf), 0.25) for leaf in leaves[1:]]
     for leaf, factor in zip(leaves[1:], factors):
         assert 0.2 < (factor == 0).double().mean() < 0.3
@@ -97,7 +97,7 @@ def test_recurrent_dropout_leaves_weights_between_states_out(num_threads):
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-def test_a_gpu_gives_the_same():
+def test_a_gpu_gives_the_same_result():
     _, directions = lstms(7, 4)
     inputs, mask = batch()
     expected = bidirectional_lstm(*directions, inputs, mask)
@@ -118,7 +118,7 @@ def test_frozen_inputs_and_weights_get_no_gradient(num_threads):
     assert all(weights.grad is None for weights in to_left.parameters())
 
 
-def test_backward_pass_side_by_side_can_be_repeated_but_not_differentiated(monkeypatch):
+def test_the_parallel_backward_pass_can_be_repeated_but_not_differentiated(monkeypatch):
     monkeypatch.setattr("tagger.modules.lstm._leaves_threads_idle", lambda _: True)
     _, directions = lstms(3, 2)
     inputs = torch.randn(2, 4, 3, dtype=torch.float64, requires_grad=True)
@@ -133,7 +133,7 @@ def test_backward_pass_side_by_side_can_be_repeated_but_not_differentiated(monke
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (2, 0)])
-def test_batches_of_no_size(shape):
+def test_empty_batches_are_supported(shape):
     _, directions = lstms(3, 2)
     inputs = torch.randn(*shape, 3, dtype=torch.float64, requires_grad=True)
     states = bidirectional_lstm(*directions, inputs, torch.ones(shape, dtype=torch.bool))
@@ -163,9 +163,9 @@ def test_works_in_a_forked_process(num_threads, in_forked_process):
         return bidirectional_lstm(*directions, inputs, mask).tolist()
 
     expected = states()
-    # After a backward pass PyTorch's autograd engine has threads, which no fork has.
+    # After a backward pass PyTorch's autograd engine has threads, which a forked process lacks.
     bidirectional_lstm(*directions, inputs, mask).sum().backward()
-    # Again and again, since threads that hinder each other seldom do.
+    # Repeated, because thread conflicts are rare.
     for _ in range(20):
         assert in_forked_process(states) == expected
 
@@ -190,7 +190,7 @@ def lstm_of(*sizes, **options):
         ({"inputs": torch.zeros(4, 3), "mask": mask_of([3])}, r"`inputs` must be \(B, T, D\)"),
     ],
 )
-def test_what_does_not_fit_is_refused(change, message):
+def test_mismatched_arguments_are_refused(change, message):
     names = ("to_right", "to_left", "inputs", "mask")
     given = dict(zip(names, (lstm_of(3, 2), lstm_of(3, 2), torch.zeros(2, 4, 3), mask_of([4, 3]))))
     with pytest.raises(ValueError, match=message):
@@ -199,7 +199,7 @@ def test_what_does_not_fit_is_refused(change, message):
 
 @torch.no_grad()
 @pytest.mark.parametrize(("size", "hidden"), [(50, 50), (100, 100), (30, 25)])
-def test_companions_change_nothing_bit_for_bit(size, hidden):
+def test_other_rows_of_the_batch_do_not_change_a_single_bit(size, hidden):
     to_right, to_left = (torch.nn.LSTM(size, hidden, batch_first=True) for _ in range(2))
     lengths = torch.tensor([9, 1, 4, 30, 17, 2])
     inputs, mask = torch.randn(6, 30, size), torch.arange(30) < lengths.unsqueeze(1)
@@ -265,12 +265,12 @@ def lstm():
 
 
 def levels(rows):
-    """Rows rounded to 255 levels, by NumPy."""
+    """Rounds rows to 255 levels with NumPy."""
     scales = np.abs(rows).max(-1, keepdims=True) / 127
     return np.rint(rows / scales) * scales
 
 
-def test_the_states_are_those_of_rounded_numbers(lstm):
+def test_integer_states_equal_those_of_rounded_numbers(lstm):
     inputs = 3 * torch.randn(3, 7, 48)
     of_inputs, of_states = (
         levels(each.numpy().astype(float)) for each in (lstm.weight_ih_l0, lstm.weight_hh_l0)
@@ -289,7 +289,7 @@ def test_the_states_are_those_of_rounded_numbers(lstm):
         admits, keeps, shows = (1 / (1 + np.exp(-each)) for each in (admits, keeps, shows))
         cells = keeps * cells + admits * np.tanh(new)
         states = shows * np.tanh(cells)
-        # A state between two levels may be rounded to either.
+        # A state halfway between two levels may be rounded to either.
         np.testing.assert_allclose(got[:, token], states, atol=2e-3)
         states = got[:, token].double().numpy()
     exact = lstm(inputs)[0]
@@ -305,7 +305,7 @@ def test_a_sequence_does_not_depend_on_the_others(lstm):
         )
 
 
-def test_what_is_no_number_stays_so(lstm):
+def test_nan_stays_nan(lstm):
     inputs = torch.randn(2, 7, 48)
     inputs[1, 3] = torch.nan
     states = int8_states(lstm, inputs)
@@ -316,7 +316,7 @@ def test_what_is_no_number_stays_so(lstm):
 
 @pytest.mark.parametrize("precision", ["float32", "auto"])
 @pytest.mark.parametrize("mode", ["prediction", "gradients", "training"])
-def test_an_encoder_takes_integers_on_demand_to_predict(precision, mode, monkeypatch):
+def test_an_encoder_predicts_with_integers_on_demand(precision, mode, monkeypatch):
     monkeypatch.setattr(bilstm, "has_int8_matrices", lambda: True)
     torch.manual_seed(0)
     exact, encoder = BiLstmEncoder(7, 4, 2), BiLstmEncoder(7, 4, 2, precision=precision)

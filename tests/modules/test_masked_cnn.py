@@ -31,7 +31,7 @@ def batch(lengths=(7, 5, 2, 1, 0), size=7):
 
 
 @pytest.mark.parametrize("options", OPTIONS)
-def test_outputs_and_gradients_are_those_of_allennlps_cnn(options):
+def test_outputs_and_gradients_equal_those_of_allennlps_cnn(options):
     tokens, mask = batch()
     results = []
     for encoder in encoders(**options):
@@ -50,7 +50,7 @@ def test_without_a_mask_all_tokens_count():
     torch.testing.assert_close(ours(tokens, None), theirs(tokens, None))
 
 
-def test_words_that_are_all_shorter_than_a_filter_are_zero():
+def test_words_shorter_than_every_filter_give_zero():
     tokens, mask = batch(lengths=(2, 0))
     ours, _ = encoders(ngram_filter_sizes=(3,))
     output = ours(tokens, mask)
@@ -69,13 +69,13 @@ def test_padding_changes_nothing():
     torch.testing.assert_close(*results)
 
 
-def test_words_shorter_than_a_filter_stay_zero_in_mixed_precision():
+def test_words_shorter_than_a_filter_give_zero_in_mixed_precision():
     tokens, mask = batch()
     ours, theirs = encoders(ngram_filter_sizes=(3,))
     exact = ours(tokens, mask)
     with torch.autocast("cpu", torch.bfloat16):
         mixed = ours(tokens, mask)
-        # The reason for this class; where AllenNLP's comes out right, it is no longer needed.
+        # The reason for this class. Once AllenNLP's gives the right result, ours is not needed.
         assert theirs(tokens, mask).abs().max() > 1e30
     torch.testing.assert_close(mixed.float(), exact, atol=0.05, rtol=0.05)
     assert (mixed[2:] == 0).all()

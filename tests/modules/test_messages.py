@@ -1,4 +1,4 @@
-"""What constructors refuse, and what they say. `tests/common/test_ranges.py` has further numbers."""
+"""Invalid constructor arguments and their messages. `tests/common/test_ranges.py` tests ranges."""
 
 from math import inf, nan
 
@@ -29,7 +29,7 @@ BALANCED = WeightRule.by_name("balanced")()
 
 
 def given(built, **defaults):
-    """A class or a function with default arguments."""
+    """Binds default arguments to a class or a function."""
     return lambda **arguments: built(**{**defaults, **arguments})
 
 
@@ -50,7 +50,7 @@ def bce(**arguments):
 
 
 def recalibrated(tag_encoding="BIO", **recalibration):
-    """With numbers by label."""
+    """Builds a head with recalibration by label."""
     return CrfHead(VOCAB, tag_encoding=tag_encoding, recalibration=recalibration)
 
 
@@ -66,7 +66,7 @@ softmax_head = given(SoftmaxHead, vocab=VOCAB, tag_encoding="BIO")
 bilstm = given(BiLstmEncoder, input_size=7, hidden_size=4)
 effective_number = WeightRule.by_name("effective_number")
 
-#: By what is built, the arguments and a pattern of the message.
+#: By class or function, the arguments and a pattern of the message.
 REFUSED = {
     weights: [
         ({"label_weights": {"PRE": 2.0}}, r"names `PRE`, .*\(PER, LOC\).*; did you mean `PER`\?"),
@@ -246,6 +246,6 @@ REFUSED = {
     ("build", "arguments", "message"),
     [(build, *row) for build, rows in REFUSED.items() for row in rows],
 )
-def test_what_does_not_fit_is_refused(build, arguments, message):
+def test_invalid_arguments_are_refused(build, arguments, message):
     with pytest.raises(ConfigurationError, match=message):
         build(**arguments)

@@ -1,6 +1,6 @@
-"""What holds of every weighting, and then of some.
+"""Properties of every weighting, then of single ones.
 
-That they equal enumeration, the fuzzer tests, `tests/linear_chain/test_fuzz.py`. `--problems 3000` tries
+The fuzzer, `tests/linear_chain/test_fuzz.py`, compares them with enumeration. `--problems 3000` tries
 twenty times as many problems.
 """
 
@@ -24,7 +24,7 @@ from tests.linear_chain.fuzzed_functions import random_weights
 from tests.modules.losses import learnt_share
 from tests.spans.tagged import vocabulary_of
 
-#: The names of all weightings, and none.
+#: The names of all weightings, and `none`.
 WEIGHTINGS = ["none", *sorted(TagWeighting.list_available())]
 
 
@@ -33,7 +33,7 @@ def close(actual, expected, tolerance=1e-9):
 
 
 class WeightedProblem(NamedTuple):
-    """A batch and the CRF that takes it, all float64; mostly with holes in the mask."""
+    """A batch and its CRF, all in float64 and mostly with holes in the mask."""
 
     crf: ConditionalRandomField
     emissions: torch.Tensor
@@ -41,11 +41,11 @@ class WeightedProblem(NamedTuple):
     mask: torch.Tensor
 
     def loss(self, emissions=None):
-        """The log-likelihood of the batch, a scalar; by default with its own emissions."""
+        """The log-likelihood of the batch, a scalar. `emissions` replace those of the batch."""
         return self.crf(self.emissions if emissions is None else emissions, self.tags, self.mask)
 
     def outcome(self):
-        """The loss, its gradients, the marginals, and the best paths."""
+        """Returns the loss, its gradients, the marginals and the best paths."""
         emissions = self.emissions.detach().requires_grad_()
         loss = self.loss(emissions)
         inputs = [emissions, self.crf.transitions]
@@ -56,7 +56,7 @@ class WeightedProblem(NamedTuple):
         return [loss.detach(), *gradients, marginals, paths]
 
     def to(self, dtype):
-        """The same in another type; the CRF is changed in place."""
+        """Returns the problem in another dtype. Converts the CRF in place."""
         return self._replace(crf=self.crf.to(dtype), emissions=self.emissions.to(dtype))
 
 
@@ -79,14 +79,14 @@ def weighted_problem(weighting, seed):
     if kind == "sets":
         others = torch.rand(size, generator=generator) < 0.4
         tags = others | torch.nn.functional.one_hot(tags, num_tags).bool()
-    # Eighths below 4, which every half type holds
+    # Eighths below 4, which every half type can represent.
     eighths = (torch.randn(size, generator=generator, dtype=torch.float64) * 8).round()
     mask = torch.rand(batch_size, num_tokens, generator=generator) < 0.7
     return WeightedProblem(crf, eighths.clamp(-31, 31) / 8, tags, mask)
 
 
 def check_gradients(problem):
-    """Gradients agree with finite differences, first and second ones."""
+    """First and second gradients agree with finite differences."""
     inputs = problem.emissions.clone().requires_grad_()
     assert torch.autograd.gradcheck(problem.loss, inputs)
     if inputs.numel() <= 12:
@@ -94,7 +94,7 @@ def check_gradients(problem):
 
 
 def check_torch_func(problem):
-    """`grad`, `jvp`, `vmap` and gradients for each row agree with ordinary calls."""
+    """`grad`, `jvp`, `vmap` and per-row gradients agree with ordinary calls."""
     emissions, direction = problem.emissions, torch.ones_like(problem.emissions).cumsum(1)
     inputs = emissions.clone().requires_grad_()
     (gradient,) = torch.autograd.grad(problem.loss(inputs), inputs)
@@ -116,19 +116,19 @@ def check_torch_func(problem):
 
 
 def check_half_types(problem):
-    """In half types the numbers are those of the same scores in float32."""
+    """Half types give the numbers of the same scores in float32."""
     for dtype in (torch.bfloat16, torch.float16):
         half = problem.to(dtype)
         actual = half.outcome()
         expected = half.to(torch.float32).outcome()
         assert [each.dtype for each in actual[:2]] == [torch.float32, dtype]
         for ours, theirs in zip(actual, expected):
-            # Gradients have the type of the scores.
+            # Gradients have the dtype of the scores.
             close(ours.float(), theirs.float(), 1e-2 if ours.dtype == dtype else 1e-5)
 
 
 def check_autocast(problem):
-    """Autocast changes nothing: its types are those of matrix products."""
+    """Autocast changes nothing, because there are no matrix products."""
     problem = problem.to(torch.float32)
     expected = problem.outcome()
     with torch.autocast("cpu", torch.bfloat16):
@@ -137,7 +137,7 @@ def check_autocast(problem):
 
 
 def check_threads(problem):
-    """Callers in threads get what one caller gets."""
+    """Concurrent callers get the same results as a single one."""
     expected = problem.outcome()
     with ThreadPoolExecutor(4) as pool:
         for outcome in pool.map(lambda _: problem.outcome(), range(8)):
@@ -146,7 +146,7 @@ def check_threads(problem):
 
 
 def check_padding(problem):
-    """Neither garbage nor NaN in the padding changes anything, or reaches a gradient."""
+    """Neither garbage nor NaN in the padding changes the results or the gradients."""
     crf, emissions, tags, mask = problem
     is_padding = ~mask if tags.dim() == 2 else ~mask.unsqueeze(2)
     for garbage in (1e6, torch.nan):
@@ -161,7 +161,7 @@ def path_of(problem):
 
 
 def check_unknown_tags(problem):
-    """Unknown tags everywhere teach nothing."""
+    """With all tags unknown, there is no gradient."""
     unknown = problem._replace(tags=torch.full_like(path_of(problem), -1))
     loss, gradient, *_ = unknown.outcome()
     close(loss, torch.zeros_like(loss))
@@ -169,7 +169,7 @@ def check_unknown_tags(problem):
 
 
 def check_sets(problem):
-    """A known tag is a set of one, and an unknown tag the set of all."""
+    """A known tag equals a set of one, and an unknown tag the set of all."""
     path = path_of(problem)
     sets = torch.nn.functional.one_hot(path.clamp(min=0), problem.crf.num_tags).bool()
     sets |= (path == -1).unsqueeze(2)
@@ -177,12 +177,12 @@ def check_sets(problem):
 
 
 def check_float_tags(problem):
-    """Tags of another type are refused, and the remedy named."""
+    """Float tags are refused with a remedy."""
     with pytest.raises(TypeError, match=r"`gold_tags` must hold integers, .* with `.long\(\)`"):
         problem._replace(tags=path_of(problem).float()).loss()
 
 
-#: What must hold of each problem, by name.
+#: By name, the checks of each problem.
 CHECKS = {
     "gradients": check_gradients,
     "torch.func": check_torch_func,
@@ -196,11 +196,11 @@ CHECKS = {
 }
 
 
-# Of `torch.func.jvp`.
+# `torch.func.jvp` warns about this.
 @pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
 @pytest.mark.parametrize("weighting", WEIGHTINGS)
 @pytest.mark.parametrize("check", CHECKS)
-def test_it_holds(check, weighting, pytestconfig):
+def test_every_weighting_passes_every_check(check, weighting, pytestconfig):
     for seed in range(pytestconfig.getoption("problems") // 75):
         CHECKS[check](weighted_problem(weighting, seed))
 
@@ -217,7 +217,7 @@ def test_a_forked_process_computes_the_same(in_forked_process):
 
 
 @pytest.mark.parametrize("weighting", WEIGHTINGS)
-def test_scores_at_the_end_of_float32_give_no_nan(weighting):
+def test_scores_at_the_limits_of_float32_give_no_nan(weighting):
     crf = weighted_problem(weighting, 0).crf.float()
     num_tags = crf.num_tags
     for largest in (1e38, 3e38):
@@ -262,7 +262,7 @@ def test_unit_weights_give_the_plain_log_likelihood(name, chains):
     torch.testing.assert_close(objective(name, chains, [1.0, 1.0, 1.0]), log_likelihood(*chains))
 
 
-def test_marginal_takes_a_gamma_without_weights(chains):
+def test_marginal_accepts_a_gamma_without_weights(chains):
     alone = TagWeighting.from_params(Params({"type": "marginal", "gamma": 2.0}))
     crf = ConditionalRandomField(3, weighting=alone).double()
     actual = crf.weighting.objective(*chains)
@@ -284,7 +284,7 @@ def test_a_certain_token_has_no_marginal_loss_and_no_nan(gamma):
 COST = [[0.0, 0.3, 1.0], [2.0, 0.0, 0.5], [0.7, 0.1, 0.0]]
 
 
-def test_softmax_margin_takes_a_cost_without_weights():
+def test_softmax_margin_accepts_a_cost_without_weights():
     alone = TagWeighting.by_name("softmax_margin")(cost=COST)
     assert alone.tag_weights.tolist() == [1, 1, 1]
     torch.testing.assert_close(alone.cost, torch.tensor(COST))
@@ -295,14 +295,14 @@ def test_softmax_margin_costs_by_kind_of_error(vocab):
         {"type": "softmax_margin", "missing": {"PER": 2}, "inventing": 0.5, "confusing": 1}
     )
     cost = TagWeighting.from_params(params, vocab=vocab).cost.tolist()
-    # O, B-PER, I-PER, B-LOC, I-LOC
+    # O, B-PER, I-PER, B-LOC, I-LOC.
     assert cost[0] == [0, 0.5, 0.5, 0.5, 0.5]
     assert cost[1] == [2, 0, 0, 1, 1]
     assert cost[2] == [2, 0, 0, 1, 1]
     assert cost[3] == [0, 1, 1, 0, 0]
 
 
-def test_a_set_weighs_the_mean_of_its_tags(chains):
+def test_a_set_has_the_mean_weight_of_its_tags(chains):
     sets = torch.tensor([[[True, True, False], [False, False, True], [True, True, True]]])
     expected = torch.tensor([[1.25, 3.0, 5.5 / 3]], dtype=torch.float64)
     mask = torch.ones(1, 3, dtype=torch.bool)
@@ -327,11 +327,11 @@ def test_a_heavier_tag_becomes_more_probable(name):
     assert light < unit < heavy
     assert unit == pytest.approx(1 / 3, rel=1e-4)
     if name != "softmax_margin":
-        # as if the tag occurred four times as often
+        # As if the tag occurred four times as often.
         assert heavy == pytest.approx(12 / 18, rel=1e-4)
 
 
-def test_lannoy_is_blind_to_a_constant_in_the_start_or_end_scores(chains):
+def test_lannoy_ignores_constants_added_to_start_or_end_scores(chains):
     scores, *others = chains
     moved = scores._replace(start=scores.start + 3, end=scores.end - 5)
     torch.testing.assert_close(objective("lannoy", (moved, *others)), objective("lannoy", chains))
@@ -366,7 +366,7 @@ def test_decoding_uses_plain_scores_unless_asked_otherwise(name):
     assert weighting(name).decoding_scores(scores) is scores
     scaled = weighting(name, weighted_decoding=True).decoding_scores(scores)
     torch.testing.assert_close(scaled.emissions, scores.emissions * torch.tensor(WEIGHTS))
-    # Of a transition, the tag moved to has the weight.
+    # A transition has the weight of the tag moved to.
     factor = torch.tensor(WEIGHTS) if name == "emission_transition" else 1
     torch.testing.assert_close(scaled.transitions, scores.transitions * factor)
 
@@ -384,7 +384,7 @@ def test_a_rule_weights_the_tags_of_every_strategy(name, vocab, caplog):
     assert ("no upper bound" in caplog.text) == (name == "lannoy")
 
 
-def test_arguments_of_all_levels_can_be_named_in_a_config(vocab):
+def test_a_config_can_set_arguments_of_all_base_classes(vocab):
     own = {"transition_weight": "from", "weighted_decoding": True, "label_weights": {"PER": 2.0}}
     params = Params({"type": "emission_transition", **own})
     strategy = TagWeighting.from_params(params, vocab=vocab, label_namespace="labels")

@@ -18,14 +18,14 @@ def vocabulary():
 
 
 def indexed(texts):
-    """The ids of the texts' words, 0 in the padding and 1 for a word that the vocabulary lacks."""
+    """The word ids of texts, with 0 in the padding and 1 for unknown words."""
     vocab = vocabulary()
     rows = [torch.tensor([vocab.get_token_index(word) for word in text.split()]) for text in texts]
     return {"words": {"tokens": torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)}}
 
 
 def tf_idf(text, texts):
-    """The features of the known words of a text, in plain Python, by word."""
+    """The features of a text's known words by word, in plain Python."""
     spread = Counter(word for each in texts for word in set(each.split()))
     features = {
         word: (1 + math.log(number)) * math.log((len(texts) + 1) / (spread[word] + 1))
@@ -45,7 +45,7 @@ def test_features_are_tf_idf_of_known_words():
         for word, value in tf_idf(text, TEXTS).items():
             expected[row, index[word]] = value
     torch.testing.assert_close(features, expected)
-    # A text without a known word has none, and no NaN.
+    # A text without known words has no features, and no NaN.
     assert not features[3].any()
 
 
@@ -66,14 +66,14 @@ def test_scores_are_linear_in_the_features_and_start_at_zero():
     assert terms.weights.grad[terms_index()["wheat"]].all()
 
 
-def test_texts_are_counted_in_training_steps_alone_and_the_counts_are_saved():
+def test_texts_are_counted_only_in_training_and_the_counts_are_saved():
     terms, again = TermScores(vocabulary()), TermScores(vocabulary())
     for text in TEXTS:
         terms(indexed([text]))
     terms.eval()
     whole = terms.features(indexed(TEXTS)["words"]["tokens"])
     for row, text in enumerate(TEXTS):
-        # Neither evaluation nor the padding of a batch counts.
+        # Evaluation and padding do not count.
         alone = terms.features(indexed([text])["words"]["tokens"])
         torch.testing.assert_close(alone[0], whole[row])
     assert terms.num_texts == len(TEXTS)

@@ -1,4 +1,4 @@
-"""The replacement for pytorch-crf: its interface, and the same numbers as our other class."""
+"""The replacement for pytorch-crf has its interface and the numbers of our other class."""
 
 import re
 

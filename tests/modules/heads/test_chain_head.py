@@ -1,4 +1,4 @@
-"""What CRF and softmax share: decoding, and the probabilities of tags and of entities."""
+"""What the CRF and softmax heads share: decoding, and the probabilities of tags and entities."""
 
 import itertools
 from collections import Counter
@@ -43,7 +43,7 @@ def kind(request):
 
 @pytest.fixture
 def build(kind, vocab):
-    """Makes a head with given settings; each has the same scores."""
+    """Creates heads with given settings and always the same scores."""
 
     def build(**settings):
         torch.manual_seed(1)
@@ -57,7 +57,7 @@ def scores_of(head, emissions):
 
 
 def chains(head, emissions):
-    """The rows that have tokens, and their paths."""
+    """The rows with tokens, and all their paths."""
     scores = scores_of(head, emissions)
     return {row: AllPaths(scores, row, range(size)) for row, size in enumerate(LENGTHS) if size}
 
@@ -74,7 +74,7 @@ def is_legal(path):
     return all(step in LEGAL for step in itertools.pairwise([len(TAGS), *path, len(TAGS) + 1]))
 
 
-def test_the_best_path_and_the_marginals_are_those_of_paths_that_may_be_predicted(
+def test_the_best_path_and_the_marginals_consider_only_paths_that_may_be_predicted(
     kind, build, emissions
 ):
     head, mask = build(), mask_of(LENGTHS)
@@ -91,7 +91,7 @@ def test_the_best_path_and_the_marginals_are_those_of_paths_that_may_be_predicte
 
 
 def span_probabilities(chain):
-    """The probability of each span, by all paths; only those that are spelt legally count."""
+    """The probability of each legally encoded span, summed over all paths."""
     found = Counter()
     for path, probability in zip(chain.paths, chain.probabilities().tolist()):
         for first, tag in enumerate(path):
@@ -103,22 +103,22 @@ def span_probabilities(chain):
     return found
 
 
-def test_entities_have_the_probability_of_all_paths_that_hold_them(build, emissions):
-    # Which the bias, though it makes entities, does not touch.
+def test_an_entitys_probability_sums_over_all_paths_with_it(build, emissions):
+    # The bias adds entities but must not change probabilities.
     head = build(decode_bias={"X": 2.0})
     predictions = head.predict(emissions.double(), mask_of(LENGTHS))
     num_entities = 0
     for row, chain in chains(head, emissions).items():
         spans, expected = span_probabilities(chain), torch.full((4,), -1.0).double()
         for label, bounds in spans_of(predictions["predicted_tags"][row, : LENGTHS[row]].tolist()):
-            # Spelt legally, whatever comes before and behind.
+            # The span is legal whatever its neighbours are.
             expected[bounds[0]] = spans[label, bounds]
             num_entities += 1
         torch.testing.assert_close(predictions["entity_probabilities"][row], expected)
     assert num_entities >= 3
 
 
-def test_entities_of_a_long_chain_occur_in_samples_as_often_as_their_probability_says(vocab):
+def test_in_samples_of_a_long_chain_entities_are_as_frequent_as_their_probability(vocab):
     head = CrfHead(vocab, tag_encoding="BIO")
     emissions, mask = torch.randn(1, 60, len(TAGS)), torch.ones(1, 60, dtype=torch.bool)
     predictions = head.predict(emissions, mask)
@@ -130,11 +130,11 @@ def test_entities_of_a_long_chain_occur_in_samples_as_often_as_their_probability
     for span in spans:
         share = sum(span in each for each in sampled) / len(sampled)
         probability = float(predictions["entity_probabilities"][0, span[1][0]])
-        # four standard deviations
+        # Four standard deviations.
         assert share == pytest.approx(probability, abs=4 * 0.5 / 4_000**0.5)
 
 
-def test_a_larger_bias_finds_ever_more_of_a_label_and_changes_no_probability(build, emissions):
+def test_a_larger_bias_finds_more_of_a_label_and_changes_no_probability(build, emissions):
     mask = mask_of(LENGTHS)
     plain = build()
     numbers, every = [], set()
@@ -158,21 +158,21 @@ def test_the_bias_counts_once_for_each_entity(vocab):
     head = CrfHead(vocabulary_of(bioul), tag_encoding="BIOUL", decode_bias={"X": 1.0})
     assert head.decoder.bias.tolist() == [0, 1, 0, 0, 1]
     assert "decoder.bias" not in head.state_dict()
-    # Nor are constraints saved.
+    # Constraints are not saved either.
     assert not SoftmaxHead(vocab, tag_encoding="BIO", constrain_decoding=True).state_dict()
 
 
-def test_spans_without_a_label_go_by_an_underscore():
+def test_spans_without_a_label_are_named_by_an_underscore():
     vocab = vocabulary_of(["O", "B", "I"])
     settings = {"decode_bias": {"_": 20.0}, "entity_thresholds": {"_": 0.5}}
     head = SoftmaxHead(vocab, tag_encoding="BIO", constrain_decoding=True, **settings)
     emissions = torch.tensor([[[0.0, 3.0, 0.0], [0.0, -3.0, 0.0]]])
-    # By the bias each token is an entity, the second too improbable.
+    # With the bias, each token becomes an entity; the second one is too improbable.
     assert head.best_tags(emissions, mask_of([2])).tolist() == [[1, 1]]
     assert head.decode(emissions, mask_of([2]))[0, 1] == 0
 
 
-def test_plain_labels_are_biased_themselves():
+def test_plain_labels_are_biased_directly():
     vocab = vocabulary_of(["NOUN", "VERB"])
     head = SoftmaxHead(vocab, decode_bias={"VERB": 1.0})
     emissions, mask = torch.tensor([[[0.5, 0.0], [1.5, 0.0]]]), mask_of([2])
@@ -180,7 +180,7 @@ def test_plain_labels_are_biased_themselves():
     assert list(head.predict(emissions, mask)) == ["predicted_tags"]
 
 
-def test_thresholds_drop_the_entities_below_them_and_no_others(build, emissions):
+def test_thresholds_drop_exactly_the_entities_below_them(build, emissions):
     mask = mask_of(LENGTHS)
     emissions = torch.cat([emissions, torch.randn(16, 4, len(TAGS)) * 2]).double()
     mask = torch.cat([mask, torch.ones(16, 4, dtype=torch.bool)])
@@ -203,24 +203,24 @@ def test_thresholds_drop_the_entities_below_them_and_no_others(build, emissions)
     assert num_kept > 2
 
 
-def test_minimum_risk_has_the_most_tags_expected_to_be_right(build):
+def test_minimum_risk_maximises_the_expected_number_of_correct_tags(build):
     emissions, mask = torch.randn(20, 4, len(TAGS)), torch.ones(20, 4, dtype=torch.bool)
     head = build(decoding="minimum_risk")
     tags = head.decode(emissions, mask)
     scores = scores_of(head, emissions)
     for row, path in enumerate(tags.tolist()):
         chain = AllPaths(scores, row, range(4))
-        # (P, P): in how many tokens two paths agree
+        # (P, P): the number of tokens in which two paths agree.
         num_right = (chain.tags.unsqueeze(0) == chain.tags.unsqueeze(1)).double().sum(2)
         expected = num_right @ chain.path_scores.softmax(0)
         possible = torch.where(chain.path_scores > -torch.inf, expected, -1.0)
         assert path == chain.tags[int(possible.argmax())].tolist()
-    # Tags that are decided one by one are those of the least risk as they are.
+    # Independent tags already have the least risk.
     is_chain = not isinstance(head, SoftmaxHead) or head.constrain_decoding
     assert torch.equal(tags, build().decode(emissions, mask)) != is_chain
 
 
-def test_what_lies_in_the_padding_changes_nothing(build, emissions):
+def test_the_padding_changes_nothing(build, emissions):
     mask = mask_of(LENGTHS)
     dirty = torch.where(mask.unsqueeze(2), emissions, torch.tensor(torch.nan))
     for settings in ({"decoding": "minimum_risk"}, {"entity_thresholds": {"X": 0.3}}):
@@ -230,9 +230,7 @@ def test_what_lies_in_the_padding_changes_nothing(build, emissions):
             torch.testing.assert_close(actual[name], values)
 
 
-def test_losses_marginals_and_best_tags_take_masks_with_holes_but_predictions_do_not(
-    build, emissions
-):
+def test_masks_with_holes_are_accepted_except_in_predictions(build, emissions):
     head = build()
     mask = torch.tensor([[False, True, False, True], *[[True] * 4] * 3])
     gold_tags = torch.ones(4, 4, dtype=torch.int64)
@@ -249,7 +247,7 @@ def test_losses_marginals_and_best_tags_take_masks_with_holes_but_predictions_do
         head.predict(emissions, mask)
 
 
-def test_marginals_are_put_out_on_request(build, emissions):
+def test_marginals_are_output_on_request(build, emissions):
     head = build()
     head.give(Extras(probabilities=True))
     output = head.predict(emissions, mask_of(LENGTHS))
@@ -264,8 +262,8 @@ def test_marginals_are_put_out_on_request(build, emissions):
 
 
 @pytest.mark.parametrize("tag_encoding", ["BIO", "IOB1"])
-def test_entities_are_the_spans_that_tags_spell(tag_encoding):
-    """Also of illegal sequences, and in IOB1, in which entities have no probabilities."""
+def test_entities_are_the_spans_encoded_by_the_tags(tag_encoding):
+    """Includes illegal sequences, and IOB1, in which entities have no probabilities."""
     tags = ["O", "B-X", "I-X", "I-Y", "B"]
     vocab = vocabulary_of(tags)
     head = SoftmaxHead(vocab, "labels", tag_encoding, constrain_decoding=False)
@@ -278,11 +276,11 @@ def test_entities_are_the_spans_that_tags_spell(tag_encoding):
 
 @pytest.mark.parametrize("encoding", ["BIO", "IOB1", "BIOUL", "BMES"])
 @pytest.mark.parametrize("labels", [("X",), ("X", "Y")])
-def test_leaks_are_those_of_all_paths(encoding, kind, labels):
+def test_leaks_equal_the_sum_over_all_paths(encoding, kind, labels):
     tags = tag_set(encoding, ("X", "Y"))
     lengths = [3, 1, 0, 4] if encoding in ("BIO", "IOB1") else [3, 1, 0, 2]
     torch.manual_seed(len(kind))
-    # A bias, which changes what is predicted and no probability.
+    # The bias changes predictions but not probabilities.
     bias = {} if encoding == "IOB1" else {"decode_bias": {"X": 1.0}}
     head = HEADS[kind](vocabulary_of(tags), tag_encoding=encoding, **bias).double()
     head.give(Extras(leak_labels=labels))
@@ -311,7 +309,7 @@ def test_leaks_are_those_of_all_paths(encoding, kind, labels):
     assert num_missed > 0.01
 
 
-def test_leaks_depend_on_what_is_dropped(build, emissions):
+def test_leaks_depend_on_dropped_entities(build, emissions):
     head = build(entity_thresholds={"X": 1.0})
     head.give(Extras(leak_labels=("X",)))
     mask = mask_of(LENGTHS)
@@ -322,14 +320,14 @@ def test_leaks_depend_on_what_is_dropped(build, emissions):
     of_x = found["entity_probabilities"].clamp(min=0) * (found["predicted_tags"] == 1)
     assert of_x.sum() > 0.5
     if isinstance(head, CrfHead):
-        # Where sequences are illegal, an entity has further spellings.
+        # If illegal sequences are allowed, an entity has further encodings.
         difference = dropped["expected_missed"] - found["expected_missed"]
         assert (difference >= of_x - 1e-9).all()
     assert (dropped["log_none_missed"] <= found["log_none_missed"] + 1e-12).all()
 
 
 @pytest.mark.parametrize("least", [0.02, 0.3])
-def test_candidates_are_all_entities_that_are_probable_enough(build, emissions, least):
+def test_candidates_are_all_entities_above_the_probability(build, emissions, least):
     head = build()
     head.give(Extras(candidates=least))
     mask = mask_of(LENGTHS)

@@ -1,4 +1,4 @@
-"""What the CRF's head learns of a teacher, and how it corrects probabilities."""
+"""Distillation and recalibration in the CRF head."""
 
 import pytest
 import torch
@@ -25,7 +25,7 @@ def make(vocab, **settings):
     return CrfHead(vocab, tag_encoding="BIO", **settings).double()
 
 
-def test_the_loss_mixes_gold_tags_with_the_teacher_which_is_alone_where_none_is_known(vocab):
+def test_the_loss_mixes_gold_tags_and_teacher_and_uses_only_the_teacher_without_gold_tags(vocab):
     head = make(vocab, distillation_weight=0.25)
     student, teacher = random_chains(3, 4, 3), chain_marginals(random_chains(3, 4, 3, seed=1), MASK)
     actual = head.distillation_loss(student.emissions, GOLD, MASK, teacher)
@@ -44,12 +44,12 @@ def test_the_loss_mixes_gold_tags_with_the_teacher_which_is_alone_where_none_is_
     torch.testing.assert_close(by_sets, expected)
 
 
-def test_only_a_distillation_weight_needs_a_teacher(vocab):
+def test_a_teacher_is_needed_only_with_a_distillation_weight(vocab):
     assert not make(vocab).needs_teacher
     assert make(vocab, distillation_weight=0.0).needs_teacher
 
 
-def test_mistakes_are_named(vocab):
+def test_user_errors_are_named(vocab):
     chains = random_chains(3, 4, 3)
     teacher = chain_marginals(chains, MASK)
     with pytest.raises(ConfigurationError, match="`distillation_weight` needs instances with soft"):
@@ -66,7 +66,7 @@ SPANS = ["O", "B-X", "I-X", "B-Y", "I-Y"]
 COEFFICIENTS = {"X": [0.5, 0.3, -1.0]}
 
 
-def test_the_order_of_probabilities_stays_up_to_the_last_that_float32_tells_apart():
+def test_recalibration_keeps_the_order_up_to_the_resolution_of_float32():
     correct = Recalibration(["X", "Y"], COEFFICIENTS)
     near_one = 1 - 2.0 ** -torch.arange(2.0, 25)
     probabilities = torch.cat([torch.logspace(-7, -0.5, 50), near_one, torch.ones(1)]).double()
@@ -74,12 +74,12 @@ def test_the_order_of_probabilities_stays_up_to_the_last_that_float32_tells_apar
     corrected = correct(probabilities, labels)
     assert (corrected.diff()[:-1] > 0).all()
     assert 0 < corrected[0] < corrected[-1] < 1
-    # By hand: 0.5 log 0.9 - 0.3 log 0.1 - 1
+    # Computed by hand: 0.5 log 0.9 - 0.3 log 0.1 - 1.
     one = correct(torch.tensor([0.9, 0.9]), torch.tensor([0, 1]))
     assert one.tolist() == pytest.approx([1 / (1 + 2.718281828 ** (0.36190)), 0.9], abs=1e-4)
 
 
-def test_only_reported_probabilities_change_and_thresholds_decide_by_the_others():
+def test_recalibration_changes_only_reported_probabilities_not_thresholds():
     emissions, mask = torch.randn(8, 6, 5) * 2, torch.ones(8, 6, dtype=torch.bool)
     plain, corrected = (
         make(vocabulary_of(SPANS), entity_thresholds={"X": 0.4}, recalibration=numbers).float()

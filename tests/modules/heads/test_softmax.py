@@ -25,7 +25,7 @@ def emissions():
     return torch.randn(4, 4, len(TAGS)) * 2
 
 
-def test_a_sequences_loss_is_the_sum_over_its_known_tokens(vocab, emissions):
+def test_the_loss_of_a_sequence_is_the_sum_over_its_known_tokens(vocab, emissions):
     tags, mask = random_tags(4, 4, 5), mask_of(LENGTHS)
     tags[0, 2] = -1
     log_probabilities = emissions.log_softmax(2)
@@ -37,7 +37,7 @@ def test_a_sequences_loss_is_the_sum_over_its_known_tokens(vocab, emissions):
     torch.testing.assert_close(actual, torch.tensor(expected, dtype=torch.float32))
 
 
-def test_a_config_hands_the_vocabulary_on_to_the_loss(vocab):
+def test_a_config_passes_the_vocabulary_to_the_loss(vocab):
     loss = {"type": "focal", "label_weights": {"PER": 2}}
     head = TaggingHead.from_params(
         Params({"type": "softmax", "loss": loss}),
@@ -50,7 +50,7 @@ def test_a_config_hands_the_vocabulary_on_to_the_loss(vocab):
 
 
 @pytest.mark.slow
-def test_a_tagger_with_this_head_trains_and_predicts_the_same_when_loaded(tmp_path, at_root):
+def test_a_tagger_with_this_head_trains_and_predicts_the_same_after_loading(tmp_path, at_root):
     head = {"type": "softmax", "loss": {"type": "logit_adjusted"}, "constrain_decoding": True}
     params = Params.from_file(
         CONFIGS / "toy_bilstm_crf.jsonnet", {"model.head": head, "trainer.num_epochs": 3}

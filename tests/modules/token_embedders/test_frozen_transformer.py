@@ -1,4 +1,4 @@
-"""Words are embedded by a transformer that is neither trained nor saved."""
+"""The embedder with a transformer that is neither trained nor saved."""
 
 import copy
 import logging
@@ -35,7 +35,7 @@ def embedder(folder, tmp_path):
 
 
 def random_embedder(folder, tmp_path, **arguments):
-    """An embedder with a mix that is not even."""
+    """An embedder with unequal mixing weights."""
     embedder = FrozenTransformerEmbedder(
         folder, max_pieces=60, overlap=10, cache_folder=str(tmp_path / "cache"), **arguments
     )
@@ -47,7 +47,7 @@ def random_embedder(folder, tmp_path, **arguments):
 
 
 def batch_of(folder, texts, max_pieces=60):
-    """The tensors of a batch, and its passages."""
+    """The tensors of a batch and its passages."""
     indexer = FrozenTransformerIndexer(folder, max_pieces=max_pieces)
     batch = Batch([Instance({"tokens": TextField(text, {"t": indexer})}) for text in texts])
     batch.index_instances(Vocabulary())
@@ -66,7 +66,7 @@ def sentences():
 @torch.no_grad()
 def predicted(embedder, folder, texts, **options):
     if embedder.training:
-        # Which forgets what was embedded before.
+        # Forgets the features computed before.
         embedder.eval()
     return embedder(**batch_of(folder, texts, **options)[0])
 
@@ -91,9 +91,9 @@ def test_sentences_have_the_features_of_their_document(embedder, folder):
         start += len(words)
 
 
-def test_sentences_that_begin_inside_a_passage_may_end_in_another(embedder, folder):
+def test_sentences_may_extend_over_two_passages(embedder, folder):
     embedder.eval()
-    # The passages end after the second and the fourth sentence.
+    # The passages end after the second and fourth sentences.
     _, passages = batch_of(folder, DOCUMENT)
     limit = max(len(a.pieces) + len(b.pieces) for a, b in (passages[:2], passages[2:]))
     texts = [DocumentTokens(DOCUMENT, 0, 4), DocumentTokens(DOCUMENT, 1, 4)]
@@ -105,24 +105,24 @@ def test_sentences_that_begin_inside_a_passage_may_end_in_another(embedder, fold
     torch.testing.assert_close(part[:-start], whole[start:], atol=1e-5, rtol=1e-5)
 
 
-def test_sentences_alone_have_others(embedder, folder):
+def test_single_sentences_have_other_features(embedder, folder):
     together = predicted(embedder, folder, sentences())
     alone = predicted(embedder, folder, DOCUMENT)
     assert (together[0, :3] - alone[0, :3]).abs().max() > 1e-3
 
 
-def test_short_passages_are_those_of_the_indexer(embedder, folder):
+def test_short_passages_equal_those_of_the_indexer(embedder, folder):
     (whole,) = predicted(embedder, folder, [DocumentTokens(DOCUMENT, 0, 4)], max_pieces=1)
     alone = predicted(embedder, folder, DOCUMENT)
     joined = torch.cat([part[: len(words)] for words, part in zip(WORDS, alone)])
     torch.testing.assert_close(whole, joined, atol=1e-5, rtol=1e-5)
 
 
-# Kept in half precision.
+# Features are stored in half precision.
 @pytest.mark.parametrize(
     ("options", "close"), [({}, 5e-3), ({"combination": "concatenate", "projection_dim": 5}, 2e-2)]
 )
-def test_training_reads_what_was_prepared(options, close, folder, tmp_path, monkeypatch):
+def test_training_reads_the_prepared_features(options, close, folder, tmp_path, monkeypatch):
     embedder = random_embedder(folder, tmp_path, **options)
     tensors, passages = batch_of(folder, sentences())
     mask = tensors["mask"]
@@ -139,7 +139,7 @@ def test_training_reads_what_was_prepared(options, close, folder, tmp_path, monk
             torch.testing.assert_close(each(**tensors)[mask], before, atol=close, rtol=close)
 
 
-def test_texts_that_were_not_prepared_are_embedded_beside_others(embedder, folder):
+def test_unprepared_texts_are_embedded_together_with_prepared_ones(embedder, folder):
     tensors, _ = batch_of(folder, sentences())
     wanted = embedder.eval()(**tensors)[tensors["mask"]]
     other, passages = batch_of(folder, DOCUMENT[:2])
@@ -158,7 +158,7 @@ def test_prediction_writes_nothing(embedder, folder, tmp_path):
     assert written(tmp_path)
 
 
-def test_without_room_nothing_is_kept(folder, tmp_path):
+def test_with_a_cache_size_of_0_nothing_is_stored(folder, tmp_path):
     embedder = random_embedder(folder, tmp_path, max_cache_gb=0)
     tensors, passages = batch_of(folder, sentences())
     embedder.prepare(passages)
@@ -174,7 +174,7 @@ def test_training_without_the_callback_warns_once(embedder, folder, caplog):
     assert caplog.text.count("add 'frozen_features'") == 1
 
 
-def test_the_mix_is_learnt_and_the_transformer_is_not(folder, tmp_path):
+def test_the_mixing_weights_are_trained_and_the_transformer_is_not(folder, tmp_path):
     embedder = random_embedder(folder, tmp_path, projection_dim=5)
     assert embedder.get_output_dim() == 5
     names = {"layer_scores", "scale", "projection.weight", "projection.bias"}
@@ -184,13 +184,13 @@ def test_the_mix_is_learnt_and_the_transformer_is_not(folder, tmp_path):
     assert all(each.grad.abs().sum() > 0 for each in embedder.parameters())
 
 
-def test_concatenated_layers_are_normalised_one_by_one(folder, tmp_path):
+def test_concatenated_layers_are_normalised_separately(folder, tmp_path):
     embedder = random_embedder(folder, tmp_path, combination="concatenate", layers=[2, 0])
     tensors, passages = batch_of(folder, [DocumentTokens(DOCUMENT, 0, 4)])
     with torch.no_grad():
         (document,) = embedder.eval()(**tensors)
     ((_, states),) = embedder._features.compute(passages, torch.device("cpu"))
-    # (W, H, D)
+    # (W, H, D).
     variances, means = torch.var_mean(states, -1, unbiased=False, keepdim=True)
     expected = (states - means) / (variances + 1e-5).sqrt()
     torch.testing.assert_close(document, expected.flatten(1), atol=1e-5, rtol=1e-5)
@@ -198,12 +198,12 @@ def test_concatenated_layers_are_normalised_one_by_one(folder, tmp_path):
     assert not list(embedder.parameters())
 
 
-def test_other_combinations_are_refused(folder):
+def test_unknown_combinations_are_refused(folder):
     with pytest.raises(ConfigurationError, match="`combination` must be one of mix, concatenate"):
         FrozenTransformerEmbedder(folder, combination="sum")
 
 
-def test_a_changed_mix_changes_what_was_embedded_before(embedder, folder):
+def test_changed_mixing_weights_take_effect_on_cached_features(embedder, folder):
     tensors, _ = batch_of(folder, sentences())
     embedder.eval()
     with torch.no_grad():
@@ -212,7 +212,7 @@ def test_a_changed_mix_changes_what_was_embedded_before(embedder, folder):
         torch.testing.assert_close(embedder(**tensors), 2 * before)
 
 
-def test_passages_of_other_batches_are_not_computed_again(embedder, folder, monkeypatch):
+def test_passages_of_earlier_batches_are_not_recomputed(embedder, folder, monkeypatch):
     computed = []
     compute = embedder._features.compute
 

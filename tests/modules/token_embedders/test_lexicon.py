@@ -24,7 +24,7 @@ def folder(tmp_path):
 
 
 def marked(embedder, *texts):
-    """The places in each list, as text: one string for each text and list."""
+    """The positions in terms, one string for each text and list."""
     indexer, vocab = WordFormsIndexer(), Vocabulary()
     width = max(len(text.split()) for text in texts)
     batch = []
@@ -52,7 +52,7 @@ def marked(embedder, *texts):
         ("King", ".", "S"),
     ],
 )
-def test_the_longest_term_that_covers_a_token_counts(folder, text, places, names):
+def test_the_longest_term_covering_a_token_counts(folder, text, places, names):
     assert marked(Lexicon(["places", "names"], str(folder)), text) == [[places, names]]
 
 
@@ -61,18 +61,18 @@ def test_in_lowercase_terms_are_found_in_any_case(folder):
     assert marked(embedder, "NEW york") == [["BE", ".S"]]
 
 
-def test_padding_is_no_part_of_a_term(folder):
+def test_padding_is_not_part_of_a_term(folder):
     embedder = Lexicon(["places", "names"], str(folder))
     assert marked(embedder, "New", "in New York City") == [[".", "."], [".BIE", "..S."]]
 
 
-def test_of_equally_long_terms_the_first_counts(tmp_path):
+def test_among_equally_long_terms_the_first_counts(tmp_path):
     (tmp_path / "a.txt").write_text("x y\ny z\n")
     (tmp_path / "b.txt").write_text("other\n")
     assert marked(Lexicon(["a", "b"], str(tmp_path)), "x y z") == [["BEE", "..."]]
 
 
-def test_a_model_without_the_lists_takes_those_of_its_archive(folder):
+def test_without_the_lists_a_model_uses_those_of_its_archive(folder):
     saved = Lexicon(["places", "names"], str(folder))
     loaded = Lexicon(["places", "names"])
     assert loaded.get_output_dim() == saved.get_output_dim() == 8
@@ -81,7 +81,7 @@ def test_a_model_without_the_lists_takes_those_of_its_archive(folder):
     assert marked(loaded, "Ada King of Ulm") == [["...S", "BE.."]]
 
 
-def test_terms_that_are_too_long_are_left_out_with_a_warning(folder, caplog):
+def test_too_long_terms_are_left_out_with_a_warning(folder, caplog):
     with caplog.at_level(logging.WARNING):
         embedder = Lexicon(["places", "names"], str(folder), max_length=2)
     assert "places.txt: left out 1 terms of more than 2 words" in caplog.text
@@ -98,7 +98,7 @@ def test_terms_that_are_too_long_are_left_out_with_a_warning(folder, caplog):
         (["a"], b"Ada\nJos\xe9\n", ValueError, r"a.txt:2: expected UTF-8, got byte 0xe9"),
     ],
 )
-def test_lists_that_cannot_be_read_are_refused(names, content, error, message, tmp_path):
+def test_unreadable_lists_are_refused(names, content, error, message, tmp_path):
     (tmp_path / "a.txt").write_bytes(content)
     with pytest.raises(error, match=message):
         Lexicon(names, str(tmp_path))

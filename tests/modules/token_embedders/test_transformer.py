@@ -37,7 +37,7 @@ def batch_of(texts, indexer):
 
 @pytest.mark.parametrize("save", SAVES)
 @pytest.mark.parametrize("pooling", ["mean", "first", "last"])
-def test_a_words_vector_is_made_of_its_pieces(save, pooling, folders):
+def test_a_words_vector_is_pooled_from_its_pieces(save, pooling, folders):
     indexer = TransformerIndexer(folders[save])
     embedder = TransformerEmbedder(folders[save], pooling=pooling).eval()
     words = ["the", "cat", "hat", "q", "mat"]
@@ -50,7 +50,7 @@ def test_a_words_vector_is_made_of_its_pieces(save, pooling, folders):
         torch.testing.assert_close(vector, expected)
 
 
-def test_short_texts_are_embedded_as_by_allennlp(folders):
+def test_short_texts_are_embedded_like_in_allennlp(folders):
     name = folders[save_bert]
     theirs = PretrainedTransformerMismatchedEmbedder(name).eval()
     texts = [TEXTS[0], TEXTS[2], TEXTS[3]]
@@ -62,7 +62,7 @@ def test_short_texts_are_embedded_as_by_allennlp(folders):
 
 @pytest.mark.parametrize("save", SAVES)
 @torch.inference_mode()
-def test_companions_change_nothing_bit_for_bit(save, folders):
+def test_other_texts_of_the_batch_do_not_change_a_single_bit(save, folders):
     indexer = TransformerIndexer(folders[save], **SMALL)
     embedder = TransformerEmbedder(folders[save]).eval()
     texts = [random_words(length % 40 + 1, seed=length) for length in range(80)]
@@ -81,7 +81,7 @@ def test_a_text_of_10000_words_is_embedded_to_its_end(folders):
     vectors = embedder(**batch_of([words], indexer))[0]
     assert vectors.shape == (10_000, 8)
     assert (vectors != 0).any(1).all()
-    # The end of the text is read as if its last window stood alone.
+    # The end of the text is embedded as if its last window stood alone.
     last = [*range(10_000 - 10, 10_000)]
     pieces = [piece for word in indexer.word_pieces(words) for piece in word][-60:]
     states = embedder.transformer_model(input_ids=torch.tensor([[2, *pieces, 3]]))
@@ -98,7 +98,7 @@ def without_dropout(embedder):
 
 
 def gradients(embedder, texts, indexer):
-    """Embeds in training, and gives the vectors and the gradient of each parameter that has one."""
+    """Embeds texts in training. Returns the vectors and the gradients of the trained parameters."""
     embedder.zero_grad()
     vectors = embedder(**batch_of(texts, indexer))
     weights = torch.arange(vectors.numel(), dtype=torch.float).view_as(vectors).sin()
@@ -108,28 +108,28 @@ def gradients(embedder, texts, indexer):
 
 
 @pytest.mark.parametrize("save", SAVES)
-def test_upper_layers_learn_over_kept_states_of_lower_ones(save, folders):
+def test_upper_layers_are_trained_on_stored_states_of_lower_ones(save, folders):
     indexer = TransformerIndexer(folders[save], **SMALL)
     whole = without_dropout(TransformerEmbedder(folders[save])).train()
     upper = without_dropout(TransformerEmbedder(folders[save], num_frozen_layers=2)).train()
     expected, all_gradients = gradients(whole, TEXTS, indexer)
     own = {name for name in all_gradients if "layer.2." in name}
     assert own == {name for name, each in upper.named_parameters() if each.requires_grad}
-    # The first time states are computed, and then they are found.
+    # States are computed the first time and found the second time.
     for _ in range(2):
         vectors, upper_gradients = gradients(upper, TEXTS, indexer)
         assert upper_gradients.keys() == own
-        # States are kept in half precision.
+        # States are stored in half precision.
         torch.testing.assert_close(vectors, expected, atol=0.02, rtol=0.02)
         for name in own:
-            # That of the keys' biases is 0.
+            # The gradient of the keys' biases is 0.
             tolerance = 1e-5 + 0.03 * all_gradients[name].abs().max().item()
             torch.testing.assert_close(
                 upper_gradients[name], all_gradients[name], atol=tolerance, rtol=0
             )
 
 
-def test_lower_layers_run_once_for_each_text(folders, indexer):
+def test_lower_layers_run_once_per_text(folders, indexer):
     embedder = TransformerEmbedder(folders[save_bert], num_frozen_layers=2).train()
     rows = []
     layers = embedder.transformer_model.encoder.layer
@@ -141,14 +141,14 @@ def test_lower_layers_run_once_for_each_text(folders, indexer):
     embedder(**batch_of(TEXTS, indexer))
     lengths = batch_of(TEXTS, indexer)["window_lengths"]
     assert sum(rows) == (lengths > 0).sum() < sum(upper)
-    # Development data too, but what a saved tagger reads is not kept.
+    # Development data is kept too, but not the inputs of a saved tagger.
     embedder.eval()
     with torch.no_grad():
         embedder(**batch_of(TEXTS, indexer))
     assert sum(rows) == (lengths > 0).sum()
 
 
-def test_a_saved_tagger_keeps_nothing_and_gives_the_same_as_in_training(folders, indexer):
+def test_a_saved_tagger_stores_nothing_and_gives_the_same_as_in_training(folders, indexer):
     trained, saved = (
         TransformerEmbedder(folders[save_bert], num_frozen_layers=2) for _ in range(2)
     )
@@ -162,7 +162,7 @@ def test_a_saved_tagger_keeps_nothing_and_gives_the_same_as_in_training(folders,
     assert len(saved._cache) == 0
 
 
-def test_frozen_layers_drop_nothing(folders, indexer):
+def test_frozen_layers_have_no_dropout(folders, indexer):
     kept = []
     for _ in range(2):
         embedder = TransformerEmbedder(folders[save_bert], num_frozen_layers=2).train()
@@ -187,7 +187,7 @@ def test_a_full_memory_changes_nothing_but_time(folders, indexer, caplog):
 
 
 @pytest.mark.parametrize("num_frozen_layers", [0, 2])
-def test_checkpoints_of_gradients_change_no_gradient(num_frozen_layers, folders, indexer):
+def test_gradient_checkpointing_changes_no_gradient(num_frozen_layers, folders, indexer):
     results = []
     for checkpointing in (False, True):
         embedder = without_dropout(
@@ -201,7 +201,7 @@ def test_checkpoints_of_gradients_change_no_gradient(num_frozen_layers, folders,
         last = embedder.transformer_model.encoder.layer[2].attention
         last.register_forward_hook(lambda *_, own=calls: own.append(1))
         results.append(gradients(embedder, TEXTS, indexer))
-        # Once more in the backward pass.
+        # Checkpointing adds one call in the backward pass.
         assert len(calls) == 1 + checkpointing
     torch.testing.assert_close(results[0], results[1])
 
@@ -219,7 +219,7 @@ def test_training_may_be_in_bfloat16_and_prediction_is_in_float32(folders, index
     assert torch.equal(full.eval()(**batch), half.eval()(**batch))
 
 
-def test_vectors_drop_features_in_training_alone(folders, indexer):
+def test_features_of_vectors_are_dropped_only_in_training(folders, indexer):
     embedder = TransformerEmbedder(folders[save_bert], dropout=0.5)
     batch = batch_of([random_words(10)], indexer)
     assert 0.2 < (embedder.train()(**batch) == 0).float().mean() < 0.8
@@ -235,12 +235,12 @@ def test_vectors_drop_features_in_training_alone(folders, indexer):
         ({"num_frozen_layers": -1}, "got -1"),
     ],
 )
-def test_impossible_settings_are_refused(options, message, folders):
+def test_invalid_settings_are_refused(options, message, folders):
     with pytest.raises(ConfigurationError, match=message):
         TransformerEmbedder(folders[save_bert], **options)
 
 
-def test_layers_that_share_their_weights_cannot_be_frozen(folders, tmp_path):
+def test_layers_with_shared_weights_cannot_be_frozen(folders, tmp_path):
     save_bert(tmp_path)
     sizes = {"hidden_size": 8, "intermediate_size": 8, "num_attention_heads": 2}
     AlbertModel(AlbertConfig(embedding_size=8, vocab_size=90, **sizes)).save_pretrained(tmp_path)
@@ -249,7 +249,7 @@ def test_layers_that_share_their_weights_cannot_be_frozen(folders, tmp_path):
 
 
 @pytest.mark.parametrize(("save", "longest"), [(save_bert, 64), (save_roberta, 62)])
-def test_windows_that_are_too_long_for_the_transformer_are_refused(save, longest, folders):
+def test_windows_too_long_for_the_transformer_are_refused(save, longest, folders):
     embedder = TransformerEmbedder(folders[save]).eval()
     for max_pieces in (longest - 2, longest - 1):
         indexer = TransformerIndexer(folders[save], max_pieces=max_pieces, overlap=6)

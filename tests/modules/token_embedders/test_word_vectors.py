@@ -33,7 +33,7 @@ def embedded(embedder, vocab, *words):
     return embedder(**tensors)[0]
 
 
-def test_words_of_the_vocabulary_start_from_their_vectors(embedder, vocab):
+def test_words_of_the_vocabulary_are_initialised_with_their_vectors(embedder, vocab):
     assert embedded(embedder, vocab, "the").tolist() == [[1, 2, 3]]
     weight = embedder.trained.weight
     assert weight.shape == (5, 3)
@@ -48,13 +48,13 @@ def test_any_other_word_of_the_file_keeps_its_vector(embedder, vocab):
 
 
 def test_each_vector_is_kept_once(embedder, vocab):
-    # Of five words one, `the`, is in the vocabulary.
+    # One of the five words, `the`, is in the vocabulary.
     assert embedder.table.rows.shape == (4, 3)
     assert embedder.table.find(torch.tensor([word_hash("the")])).tolist() == [-1]
     assert (embedder.table.hashes.diff() > 0).all()
 
 
-def test_digits_become_zeros_before_a_word_is_unknown(embedder, vocab):
+def test_a_word_is_looked_up_with_zeros_for_digits_before_it_is_unknown(embedder, vocab):
     number, known, unknown = embedded(embedder, vocab, "42", "77", "nowhere")
     assert number.tolist() == [1.5, 0, 0]
     assert torch.equal(known, embedder.trained.weight[vocab.get_token_index("77")])
@@ -67,7 +67,7 @@ def test_only_vectors_of_the_vocabulary_get_gradients(embedder, vocab):
     assert trained == [1, vocab.get_token_index("the")]
 
 
-def test_a_model_without_the_file_takes_the_vectors_of_its_archive(file, vocab):
+def test_without_the_file_a_model_uses_the_vectors_of_its_archive(file, vocab):
     saved, loaded = WordVectors(3, vocab, file), WordVectors(3, vocab)
     loaded.load_state_dict(saved.state_dict())
     words = ("the", "Oslo", "42", "nowhere")
@@ -75,13 +75,13 @@ def test_a_model_without_the_file_takes_the_vectors_of_its_archive(file, vocab):
     assert loaded.table.rows.dtype == torch.float16
 
 
-def test_without_a_file_all_vectors_are_those_of_the_vocabulary(vocab):
+def test_without_a_file_only_the_vocabulary_has_vectors(vocab):
     embedder = WordVectors(3, vocab)
     vectors = embedded(embedder, vocab, "kept", "Oslo")
     assert torch.equal(vectors, embedder.trained.weight[[vocab.get_token_index("kept"), 1]])
 
 
-def test_word_dropout_takes_words_for_unknown_in_training_alone(file, vocab):
+def test_word_dropout_makes_words_unknown_only_in_training(file, vocab):
     embedder = WordVectors(3, vocab, file, word_dropout=0.5)
     words = ["the", "Oslo"] * 200
     is_unknown = (embedded(embedder, vocab, *words) == embedder.trained.weight[1]).all(dim=1)
@@ -117,7 +117,7 @@ def test_the_first_line_of_word2vec_is_skipped(tmp_path):
         ("a 1 2 1e6\n", "vectors.txt:1: expected finite numbers below 65,504"),
     ],
 )
-def test_a_file_of_other_lines_is_refused_with_their_place(text, message, tmp_path, vocab):
+def test_malformed_lines_are_refused_with_their_place(text, message, tmp_path, vocab):
     path = tmp_path / "vectors.txt"
     path.write_text(text)
     with pytest.raises(ConfigurationError, match=message):
