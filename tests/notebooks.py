@@ -12,10 +12,10 @@ from tests.conftest import ROOT
 
 
 def run(name, folder, leave_out=()):
-    """Runs the notebook of a tutorial in a folder.
+    """Runs a tutorial's notebook in a folder.
 
-    Cells in which any of `leave_out` occurs are not run. Returns its cells, each with the output that
-    the page shows of it, which for text is what it shows of the last command's.
+    Cells that contain any of `leave_out` are skipped. Returns the cells, each with the output that the
+    page shows for it. For text, that is the output shown for the last command.
     """
     made = notebook(TUTORIALS / f"{name}.md", folder, folder)
     made.cells = [cell for cell in made.cells if not any(each in cell.source for each in leave_out)]

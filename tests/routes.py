@@ -1,4 +1,4 @@
-"""One tagger asked by all routes; they must answer alike."""
+"""Checks that all routes to a tagger give the same answers."""
 
 import json
 
@@ -9,12 +9,12 @@ import tagger
 from tagger.commands.command_line import make_predictor
 from tagger.commands.predict_file import predict_file
 
-#: The runtime of ONNX sums in another order than PyTorch.
+#: ONNX Runtime sums in another order than PyTorch.
 ONNX_TOLERANCE = 1e-4
 
 
 def answers_of_predict_file(archive, lines, folder, window):
-    """The lines that `predict-file` writes, in a fresh model, which remembers nothing."""
+    """The output lines of `predict-file` with a newly loaded model, which has no cached features."""
     texts, output = folder / "texts.txt", folder / f"window-{window}.jsonl"
     texts.write_text("".join(f"{line}\n" for line in lines))
     predictor = make_predictor(load_archive(archive), {"plain": True})
@@ -23,7 +23,7 @@ def answers_of_predict_file(archive, lines, folder, window):
 
 
 def plain(tagged):
-    """A `TaggedText`, or a prediction, as what is compared."""
+    """Reduces a `TaggedText` or a prediction to the compared fields."""
     if isinstance(tagged, dict):
         probabilities = [each["probability"] for each in tagged["entities"]]
         return tagged["tokens"], tagged["tags"], probabilities
@@ -31,7 +31,7 @@ def plain(tagged):
 
 
 def check_python_and_windows(archive, lines, folder, windows):
-    """`predict-file` with any window, and `tagger.load` with any batch, give the same bits."""
+    """`predict-file` with any window and `tagger.load` with any batch agree bit for bit."""
     model = tagger.load(archive)
     wanted = [plain(model.tag(line)) for line in lines]
     assert [plain(tagged) for tagged in model.tag(lines)] == wanted
@@ -50,7 +50,7 @@ def check_spacy(archive, lines):
     nlp.add_pipe("allennlp_tagger", config={"model": str(archive)})
     for doc, tagged in zip(nlp.pipe(lines), tagger.load(archive).tag(lines), strict=True):
         group = doc.spans["allennlp_tagger"]
-        # Of a tagger with other tokens, they are widened to spaCy's.
+        # If the tagger has other tokens, entities are widened to spaCy's tokens.
         places = [(entity.start, entity.end) for entity in tagged.entities]
         whole = [doc.char_span(*each, alignment_mode="expand") for each in places]
         assert [(span.label_, span.start, span.end) for span in group] == [

@@ -1,4 +1,4 @@
-"""Values of the templates' settings, inside and outside of their ranges, from their declarations."""
+"""Values inside and outside the ranges of template settings, derived from their declarations."""
 
 import json
 from functools import cache
@@ -8,13 +8,13 @@ from allennlp.common.params import parse_overrides
 
 from tests.configs import TRANSFORMER
 
-#: By template, the settings that every config must give.
+#: By template, the required settings.
 REQUIRED = {
     "template": {"source_encoding": "BIO"},
     "transformer": {"source_encoding": "BIO", "transformer": TRANSFORMER},
 }
 FILES = {"train_data_path": "data/toy/train.txt", "validation_data_path": "data/toy/dev.txt"}
-#: By the kind of a setting, values of other types than its own.
+#: By the type of a setting, values of other types.
 STRANGE = {
     "number": ["7", True, [], {}],
     "whole": ["7", True, [], {}],
@@ -24,12 +24,12 @@ STRANGE = {
     "list": ["a", 7, True, {}],
     "part": ["", 7, True, []],
 }
-#: Little, compared with the width of any range.
+#: A small step compared with the width of any range.
 STEP = 1e-6
 
 
 def jsonnet_of(template, settings):
-    """The text of a config with these settings, besides those that every config must give."""
+    """The text of a config with these settings and the required ones."""
     given = {**REQUIRED[template], **settings}
     hidden = ", ".join(f"{name}:: {json.dumps(value)}" for name, value in given.items())
     files = ", ".join(f"{name}: {json.dumps(value)}" for name, value in FILES.items())
@@ -37,23 +37,23 @@ def jsonnet_of(template, settings):
 
 
 def config_of(template, settings):
-    """The config with these settings."""
+    """The config with these settings and the required ones."""
     return Params(parse_overrides(jsonnet_of(template, settings)))
 
 
 @cache
 def declarations(template):
-    """The declarations of all settings of a template, by name."""
+    """The declarations of a template's settings, by name."""
     return parse_overrides(f"({jsonnet_of(template, {})}).settings")
 
 
 def all_settings():
-    """Pairs of a template and one of its settings."""
+    """All pairs of a template and one of its settings."""
     return [(template, name) for template in REQUIRED for name in declarations(template)]
 
 
 def values_outside(declared):
-    """Values that a setting does not have."""
+    """Values outside the range of a setting."""
     values = list(STRANGE[declared["kind"]])
     if not declared.get("nullable"):
         values.append(None)
@@ -69,13 +69,13 @@ def values_outside(declared):
         if declared.get(limit) is not None
         for value in (declared[limit] + beyond, declared[limit] + 1e9 * beyond)
     ]
-    # Without an upper limit any number will do.
+    # Without an upper limit, all large numbers are valid.
     is_bounded = any(declared.get(limit) is not None for limit in ("most", "below"))
     return [*values, 1e30] if is_bounded else values
 
 
 def values_at_borders(declared):
-    """The first and the last values that a setting has; of texts, those that there are."""
+    """The lowest and highest values of a setting. For text settings, all choices."""
     values = [None] if declared.get("nullable") else []
     values += {"boolean": [False, True], "one_of": declared.get("choices")}.get(
         declared["kind"]

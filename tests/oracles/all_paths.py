@@ -1,6 +1,6 @@
-"""All paths of one sequence as a table of their scores, float64, of which every answer is a reduction.
+"""A table of the scores of all paths of one sequence, float64. Every answer is a reduction of it.
 
-The answers are differentiable. Nothing is shared with the code under test.
+The answers are differentiable. No code is shared with the code under test.
 """
 
 import functools
@@ -18,8 +18,8 @@ class AllPaths:
 
     Args:
         scores: A batch of chains.
-        row: Which sequence of the batch.
-        tokens: Its real tokens, in order; the others are absent.
+        row: The row of the sequence in the batch.
+        tokens: Its real tokens in order. The others are absent.
     """
 
     def __init__(self, scores, row, tokens):
@@ -48,7 +48,7 @@ class AllPaths:
         return [tuple(path) for path in self.tags.tolist()]
 
     def step_scores(self, path):
-        """What each token adds to the score of a path, (N,)."""
+        """The contribution of each token to the score of a path, (N,)."""
         steps = []
         for t, k in enumerate(path):
             step = self.emissions[t, k] + (self.transitions[path[t - 1], k] if t else self.start[k])
@@ -56,7 +56,7 @@ class AllPaths:
         return torch.stack(steps) if steps else self.emissions.new_zeros(0)
 
     def log_mass(self, allowed=None):
-        """The log-sum of all paths that `allowed`, (N, K) bool, allows; `None` for log Z."""
+        """The log-sum of all paths allowed by `allowed`, (N, K) bool. `None` gives log Z."""
         return log_sum(self._within(self.path_scores, self.num_tokens, allowed))
 
     def log_probability(self, allowed):
@@ -64,7 +64,7 @@ class AllPaths:
         return log_ratio(self.log_mass(allowed), self.log_mass())
 
     def step_log_normalizers(self, allowed=None):
-        """log z_t of the chain that `allowed` restricts, (N,)."""
+        """log z_t of the chain restricted to `allowed`, (N,)."""
         log_sums = [
             log_sum(self._within(prefixes, length, allowed))
             for length, prefixes in enumerate(self.prefix_scores)
@@ -94,13 +94,13 @@ class AllPaths:
         return torch.einsum("p,pti,ptj->tij", self.probabilities(), before, after)
 
     def forward_scores(self):
-        """The log-sum of all prefixes that end in each tag, (N, K)."""
+        """The log-sum of all prefixes ending in each tag, (N, K)."""
         return self._rows([log_sum(x.view(-1, self.num_tags), 0) for x in self.prefix_scores[1:]])
 
     def backward_scores(self):
-        """The log-sum of all suffixes that follow each tag, (N, K)."""
+        """The log-sum of all suffixes following each tag, (N, K)."""
         rows = []
-        # (K, suffixes): what may follow each tag
+        # (K, suffixes): the possible continuations of each tag.
         suffixes = self.end.unsqueeze(1)
         for t in reversed(range(self.num_tokens)):
             rows.insert(0, log_sum(suffixes))
@@ -125,7 +125,7 @@ class AllPaths:
         return torch.arange(self.num_tags).repeat(self.num_tags ** (length - 1))
 
     def _within(self, scores, length, allowed):
-        """The scores of prefixes, -inf for those with another than an allowed tag."""
+        """The scores of prefixes, with -inf for those with a tag that is not allowed."""
         if allowed is None or length == 0:
             return scores
         prefixes = self.tags[:: self.num_tags ** (self.num_tokens - length), :length]
@@ -146,7 +146,7 @@ class AllPaths:
 
 @functools.lru_cache(maxsize=256)
 def _sequences(num_tokens, num_tags):
-    """All sequences of tags in lexical order, (P, N) int64; not to be written to."""
+    """All sequences of tags in lexical order, (P, N) int64. Callers must not change the tensor."""
     index = torch.arange(num_tags**num_tokens)
     places = [num_tags ** (num_tokens - 1 - t) for t in range(num_tokens)]
     columns = [index // place % num_tags for place in places]
@@ -154,13 +154,13 @@ def _sequences(num_tokens, num_tags):
 
 
 def log_sum(scores, dim=-1):
-    """The log-sum-exp over `dim`, -inf without a gradient where all are."""
+    """The log-sum-exp over `dim`, -inf without a gradient where all scores are -inf."""
     is_possible = (scores.detach() != -INF).any(dim)
     sums = torch.where(is_possible.unsqueeze(dim), scores, torch.zeros_like(scores)).logsumexp(dim)
     return torch.where(is_possible, sums, torch.full_like(sums, -INF))
 
 
 def log_ratio(part, whole):
-    """The difference of two logarithms, -inf without a gradient where one is."""
+    """The difference of two logarithms, -inf without a gradient where one of them is -inf."""
     is_possible = (part != -INF) & (whole != -INF)
     return torch.where(is_possible, part - whole, torch.full_like(part, -INF))

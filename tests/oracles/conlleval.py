@@ -1,8 +1,8 @@
-"""conlleval's counting of chunks, after the rules of the CoNLL shared tasks, one token at a time.
+"""Counts chunks as conlleval does, by the rules of the CoNLL shared tasks, one token at a time.
 
-For BIO and IOB1 tags. The rules: a chunk ends where the next tag is `O` or `B-`, or has another type;
-a chunk starts at `B-`, and at an `I-` after `O` or after another type. A guessed chunk is correct if it
-starts and ends where a gold chunk of its type does.
+For BIO and IOB1 tags. A chunk ends where the next tag is `O` or `B-` or has another type. It starts at
+`B-`, and at an `I-` after `O` or after another type. A guessed chunk is correct if a gold chunk of the
+same type has the same start and end.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ class ChunkCounts(NamedTuple):
 def count_chunks(
     gold_sentences: Sequence[List[str]], guessed_sentences: Sequence[List[str]]
 ) -> ChunkCounts:
-    """Counts as conlleval does, both columns at once, an empty line after each sentence."""
+    """Counts both columns in one pass, as conlleval does, with an empty line after each sentence."""
     counts = ChunkCounts(Counter(), Counter(), Counter())
     previous_gold = previous_guess = ("O", "")
     in_correct = False

@@ -1,4 +1,4 @@
-"""Counts which label is taken for which, one span at a time."""
+"""Counts confusions of labels, one span at a time."""
 
 from collections import Counter
 
@@ -6,9 +6,9 @@ from tagger.spans import tags_to_spans
 
 
 def count_confusions(gold, predicted, encoding):
-    """Counter of (gold label or error, predicted label or error); tags are lists of sentences.
+    """Returns a Counter of (gold label or error, predicted label or error) over lists of sentences.
 
-    A span that holds an unknown gold tag, `?`, or lies beside one does not count, but still overlaps.
+    A span with or next to an unknown gold tag, `?`, does not count, but can still overlap others.
     """
     counts = Counter()
     for gold_tags, predicted_tags in zip(gold, predicted):

@@ -15,13 +15,13 @@ def instances(archive, at_root):
 
 
 def numbers_and_rest(prediction):
-    """The probabilities of entities, and a prediction without them."""
+    """Returns the probabilities of the entities, and the prediction without them."""
     entities = prediction["entities"]
     return [entity.pop("probability") for entity in entities], prediction
 
 
 @pytest.mark.parametrize("batch_tokens", [1, 40, 100_000])
-def test_many_at_once_are_predicted_as_each_by_itself(archive, instances, batch_tokens):
+def test_batches_give_the_predictions_of_single_instances(archive, instances, batch_tokens):
     predictor = Predictor.from_archive(archive, extra_args={"batch_tokens": batch_tokens})
     together = predictor.predict_batch_instance(instances)
     for instance, prediction in zip(instances, together, strict=True):
@@ -34,7 +34,7 @@ def test_many_at_once_are_predicted_as_each_by_itself(archive, instances, batch_
 
 @pytest.fixture
 def masks(archive, monkeypatch):
-    """Those of the batches that the model is given."""
+    """Collects the masks of the batches passed to the model."""
     seen, predict = [], archive.model.head.predict
     monkeypatch.setattr(
         archive.model.head, "predict", lambda *given: seen.append(given[1]) or predict(*given)
@@ -42,27 +42,27 @@ def masks(archive, monkeypatch):
     return seen
 
 
-def test_batches_are_of_like_length_and_no_larger_than_asked(
+def test_batches_have_similar_lengths_and_at_most_the_requested_size(
     archive, instances, masks, monkeypatch
 ):
     predictor = Predictor.from_archive(archive, extra_args={"batch_tokens": 60})
     predictor.predict_batch_instance(instances)
     assert all(mask.numel() <= 60 for mask in masks)
-    # They are predicted side by side, in any order.
+    # Batches are predicted in parallel, in any order.
     lengths = sorted((mask.sum(1).tolist() for mask in masks), reverse=True)
     assert sum(lengths, []) == sorted((len(i["tokens"]) for i in instances), reverse=True)
     masks.clear()
     predictor.predict_batch_json([{"tokens": ["Ada", "left"]}] * 70)
     assert sorted(tuple(mask.shape) for mask in masks) == [(10, 2), (30, 2), (30, 2)]
     masks.clear()
-    # Texts of more pieces than tokens make no larger batches.
+    # Texts with more word pieces than tokens do not lead to larger batches.
     monkeypatch.setattr(TextField, "__len__", lambda text: 1)
     predictor.predict_batch_instance(instances)
     assert len(masks) > 1
     assert all(mask.numel() <= 60 for mask in masks)
 
 
-def test_gold_tags_are_not_looked_at_and_inputs_may_be_none(archive, instances, monkeypatch):
+def test_gold_tags_are_ignored_and_there_may_be_no_inputs(archive, instances, monkeypatch):
     monkeypatch.setattr(archive.model.head, "sequence_loss", None)
     monkeypatch.setattr(archive.model.head, "measure", None)
     Predictor.from_archive(archive).predict_batch_instance(instances)
@@ -81,9 +81,7 @@ def test_the_command_writes_predictions_in_the_order_of_the_file(
     assert [json.loads(line)["text"] for line in output.read_text().splitlines()] == texts
 
 
-def test_speed_is_logged_now_and_then_and_in_the_end_if_it_says_something(
-    archive, instances, caplog
-):
+def test_speed_is_logged_at_intervals_and_at_the_end_of_long_runs(archive, instances, caplog):
     caplog.set_level(logging.INFO)
     predictor = Predictor.from_archive(archive)
     predictor.predict_batch_instance(instances)

@@ -23,7 +23,7 @@ def places(prediction):
     ]
 
 
-def test_sentences_make_a_document_whose_offsets_are_those_of_the_whole(predictor):
+def test_sentences_form_a_document_with_offsets_into_the_whole(predictor):
     prediction = predictor.predict_json({"sentences": SENTENCES})
     assert prediction["text"] == "Lima :\nin Lima  rained"
     assert prediction["tokens"] == ["Lima", ":", "in", "Lima", "rained"]
@@ -57,7 +57,7 @@ def test_long_documents_are_tagged_in_pieces(predictor):
     assert len(prediction["tags"]) == 15
 
 
-def test_a_tagger_of_sentences_tags_those_of_a_document_by_themselves(archive):
+def test_a_sentence_tagger_tags_the_sentences_of_a_document_separately(archive):
     predictor = Predictor.from_archive(archive)
     first, second = "Maria Lindqvist left.", ["Lisbon", "rained"]
     document = predictor.predict_json({"sentences": [first, second]})
@@ -78,7 +78,7 @@ def test_a_document_leaks_if_a_sentence_does(archive):
     assert missed > 0
 
 
-def test_sentences_alone_are_answered_with_one_warning(predictor, caplog):
+def test_single_sentences_are_tagged_with_one_warning(predictor, caplog):
     predictor.predict_json({"sentences": SENTENCES})
     assert "alone" not in caplog.text
     for _ in range(2):
@@ -88,7 +88,7 @@ def test_sentences_alone_are_answered_with_one_warning(predictor, caplog):
     assert '{"document": "..."}' in caplog.text
 
 
-def test_a_document_without_a_token_has_no_tags(predictor):
+def test_a_document_without_tokens_has_no_tags(predictor):
     for inputs in ({"sentences": []}, {"sentences": [" "]}, {"document": "\n"}):
         prediction = predictor.predict_json(inputs)
         found = [prediction[name] for name in ("tokens", "tags", "entities", "sentences")]

@@ -1,4 +1,4 @@
-"""A sentence gets one answer by every way to a tagger; `tests/system` tries every kind of tagger."""
+"""A sentence gets the same answer by every route; `tests/system` tries every kind of tagger."""
 
 import json
 
@@ -21,7 +21,7 @@ def test_windows_and_batches_change_nothing(kind, at_root, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [*TOKENIZERS, "tuned"])
-def test_every_way_takes_the_archives_settings(kind, allennlp, at_root, tmp_path):
+def test_every_route_uses_the_archives_settings(kind, allennlp, at_root, tmp_path):
     archive, lines = train(kind, tmp_path), sentences(40)
     wanted = check_python_and_windows(archive, lines, tmp_path, (7,))
     (tmp_path / "in.txt").write_text("".join(f"{line}\n" for line in lines))

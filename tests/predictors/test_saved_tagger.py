@@ -1,4 +1,4 @@
-"""A trained tagger in Python."""
+"""Using a trained tagger from Python."""
 
 import pickle
 
@@ -31,7 +31,7 @@ def predictor(trained):
 
 @pytest.fixture(scope="module")
 def several_labels(tmp_path_factory):
-    """A tagger of tokens that may have several labels."""
+    """A tagger for tokens with several labels."""
     folder = tmp_path_factory.mktemp("several_labels")
     for name in ("train.txt", "dev.txt"):
         write_corpus(folder / name, LEXICON)
@@ -71,7 +71,7 @@ def test_a_long_text_is_tagged_sentence_by_sentence(trained, tmp_path):
     places = [each[:-1] for each in tagged.entities]
     assert [each[:-1] for each in exported.entities] == places
     assert exported.leak_probability == pytest.approx(tagged.leak_probability, abs=ONNX_TOLERANCE)
-    # Its tokens, as a list, are one sentence.
+    # A list of its tokens counts as one sentence.
     assert len(model.tag(tokens=tagged.tokens).tags) == len(tagged.tags)
 
 
@@ -90,7 +90,7 @@ def test_it_finds_what_the_predictor_finds(model, predictor):
 
 
 def assert_alike(given, expected):
-    """Compares two results but for rounding: the sums of a row depend on its batch."""
+    """Compares two results up to rounding, because the sums of a row depend on its batch."""
     assert given._replace(entities=[]) == expected._replace(entities=[])
     ours, theirs = given.entities, expected.entities
     assert [each[:-1] for each in ours] == [each[:-1] for each in theirs]
@@ -120,7 +120,7 @@ def test_texts_tokens_and_streams_are_tagged_alike(model):
     assert [each.text for each in model.tag([split, model.split(" ")])] == [TEXT, " "]
 
 
-def test_biases_are_those_of_all_labels(model):
+def test_biases_list_all_labels(model):
     assert model.labels == ["EVENT", "LOC", "ORG", "PER"]
     assert model.biases == {"EVENT": 0, "LOC": 0, "ORG": 0, "PER": 0}
     both = model.with_bias(LOC=1.5).with_bias(PER=-1)
@@ -140,18 +140,18 @@ def test_probabilities_leaks_and_candidates_come_on_request(model, predictor, tr
     found, nothing = model.tag([TEXT, " "], **wishes)
     missing = biased.tag(TEXT, **wishes)
     assert (nothing.leak_probability, nothing.expected_missed, nothing.candidates) == (0, 0, [])
-    # What is not found at all is missed with all that the model expects.
+    # With nothing predicted, all expected entities are missed.
     assert found.leak_probability < missing.leak_probability
     entities = [each for each in found.entities if each.label in ("PER", "LOC")]
     difference = missing.expected_missed - found.expected_missed
     assert difference == pytest.approx(sum(each.probability for each in entities), abs=1e-5)
     assert missing.expected_missed > 1
-    # Candidates are those of the model, whatever is predicted.
+    # Candidates do not depend on the prediction.
     assert len(found.candidates) > len(found.entities)
     assert [each[:-1] for each in found.candidates] == [each[:-1] for each in missing.candidates]
     assert {each[:-1] for each in found.entities} <= {each[:-1] for each in found.candidates}
     assert all(each.text == TEXT[each.start : each.end] for each in found.candidates)
-    # A tagger keeps giving what it gave before.
+    # The original tagger is unchanged.
     assert model.tag(TEXT) == result
     assert model.tag(TEXT, leak_labels=["ORG"]).candidates == []
     asked = tagger.load(trained).predictor
@@ -211,7 +211,7 @@ def test_tokens_may_have_several_labels(several_labels):
         (lambda model: model.with_thresholds(PER=3), "from 0 to 1"),
     ],
 )
-def test_what_makes_no_sense_is_refused(call, message, model):
+def test_invalid_calls_are_refused(call, message, model):
     with pytest.raises(TypeError if "list" in message else ConfigurationError, match=message):
         call(model)
 
@@ -224,7 +224,7 @@ def test_only_archives_of_sequence_taggers_are_loaded(trained, tmp_path, monkeyp
         tagger.load(trained / "model.tar.gz")
 
 
-def test_notebooks_show_the_text_as_it_is_with_its_entities_marked(model, several_labels):
+def test_notebooks_show_the_unchanged_text_with_entities_marked(model, several_labels):
     result = model.tag("<Maria & Co> left  Oslo")
     entity = tagger.Entity("PER", "Maria", 1, 6, 1, 1, 0.875)
     shown = result._replace(entities=[entity])._repr_html_()

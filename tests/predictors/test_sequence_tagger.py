@@ -17,7 +17,7 @@ def predictor(archive):
 
 
 @pytest.mark.parametrize("format", ["{}\n", '{{"sentence": "{}"}}'])
-def test_raw_text_is_tokenized_and_tokens_know_their_places(predictor, format):
+def test_raw_text_is_tokenized_and_tokens_have_offsets(predictor, format):
     line = format.format("  Ada  Lovelace met Mr. Babbage,   in London.")
     prediction = predictor.predict_json(predictor.load_line(line))
     assert prediction["tokens"][:6] == ["Ada", "Lovelace", "met", "Mr.", "Babbage", ","]
@@ -25,7 +25,7 @@ def test_raw_text_is_tokenized_and_tokens_know_their_places(predictor, format):
     assert json.loads(predictor.dump_line(prediction)) == prediction
 
 
-def test_leaks_have_the_same_bits_alone_and_among_others(archive):
+def test_leaks_of_a_sentence_are_bitwise_the_same_in_any_batch(archive):
     labels = ["PER", "LOC", "ORG"]
     predictor = Predictor.from_archive(archive, extra_args={"leak_labels": labels, "plain": True})
     words = ["Ada", "met", "Bo", "in", "Lisbon", "with", "Carl", "of", "Acme", "near", "the"]
@@ -41,7 +41,7 @@ def test_leaks_have_the_same_bits_alone_and_among_others(archive):
 
 @pytest.fixture
 def fixed_tags(archive, monkeypatch):
-    """Makes the model predict the given tags, whose entities then have some probability."""
+    """Makes the model predict the given tags and some probability for their entities."""
 
     def fix(*rows):
         tags = torch.tensor([[archive.model.tags.index(tag) for tag in row] for row in rows])
@@ -56,7 +56,7 @@ def without_probabilities(prediction):
     return entities
 
 
-def test_entities_carry_label_text_and_places_in_the_text_or_the_join_of_tokens(
+def test_entities_have_label_text_and_offsets_in_the_text_or_the_joined_tokens(
     predictor, fixed_tags
 ):
     fixed_tags(["B-PER", "L-PER", "O", "O", "U-LOC"])
@@ -84,7 +84,7 @@ def test_instances_of_the_dataset_reader_are_tagged(predictor, at_root):
     predictions = predictor.predict_batch_instance(instances)
     alone = predictor.predict_instance(instances[0])
     for entity in [*predictions[0]["entities"], *alone["entities"]]:
-        # The sums of a row depend on its batch in the last digit.
+        # The last digit of a sum depends on the batch.
         entity["probability"] = pytest.approx(entity["probability"])
     assert predictions[0] == alone
     for instance, prediction in zip(instances, predictions):
@@ -92,7 +92,7 @@ def test_instances_of_the_dataset_reader_are_tagged(predictor, at_root):
         assert len(prediction["tags"]) == len(prediction["tokens"])
 
 
-def test_entities_have_probabilities_and_tokens_those_of_all_tags_on_request(archive):
+def test_entities_have_probabilities_and_tokens_have_tag_marginals_on_request(archive):
     text = "Maria Lindqvist met Paulo Ferraz in Lisbon."
     plain = Predictor.from_archive(archive).predict(text)
     assert "probabilities" not in plain
@@ -105,7 +105,7 @@ def test_entities_have_probabilities_and_tokens_those_of_all_tags_on_request(arc
     of_tokens = prediction["probabilities"]
     assert [sum(of_tags.values()) for of_tags in of_tokens] == pytest.approx([1] * 8, abs=1e-5)
     for entity in prediction["entities"]:
-        # An entity is at most as probable as any of its tags.
+        # An entity is at most as probable as each of its tags.
         for token in range(entity["first"], entity["last"] + 1):
             of_its_tag = of_tokens[token][prediction["tags"][token]]
             assert entity["probability"] <= of_its_tag + 1e-5
@@ -136,7 +136,7 @@ def test_plain_labels_have_no_entities(predictor, archive):
         ({"document": ["Lima"]}, "`document` must be a text"),
     ],
 )
-def test_inputs_that_make_no_sentence_are_refused(predictor, inputs, message):
+def test_invalid_inputs_are_refused(predictor, inputs, message):
     with pytest.raises(ValueError, match=message):
         predictor.predict_json(inputs)
 
@@ -150,9 +150,7 @@ def test_inputs_that_make_no_sentence_are_refused(predictor, inputs, message):
         ('{"sentence": "a", "sentence": "b"}', "an object has `sentence` twice; keep one of them"),
     ],
 )
-def test_a_line_that_is_almost_an_object_is_refused_unless_all_lines_are_text(
-    archive, line, message
-):
+def test_a_malformed_json_line_is_refused_unless_all_lines_are_text(archive, line, message):
     with pytest.raises(ValueError, match=message):
         Predictor.from_archive(archive).load_line(line)
     plain = Predictor.from_archive(archive, extra_args={"plain": True})
@@ -169,11 +167,11 @@ def test_a_line_that_is_almost_an_object_is_refused_unless_all_lines_are_text(
         *((line, line) for line in ("1996", "null", "[" * 100_000)),
     ],
 )
-def test_a_line_is_an_object_or_the_text_without_its_end(predictor, line, text):
+def test_a_line_is_a_json_object_or_text_without_its_line_end(predictor, line, text):
     assert predictor.load_line(line) == {"sentence": text}
 
 
-def test_a_byte_order_mark_is_part_of_the_text_and_of_no_token(predictor):
+def test_a_byte_order_mark_belongs_to_the_text_but_to_no_token(predictor):
     inputs = [predictor.load_line("\ufeffAda left.\n"), {"document": "\ufeffAda left."}]
     for prediction in predictor.predict_batch_json(inputs):
         assert prediction["text"] == "\ufeffAda left."
@@ -188,7 +186,7 @@ def test_a_byte_order_mark_is_part_of_the_text_and_of_no_token(predictor):
 @pytest.mark.parametrize(
     "inputs", [{"sentence": ""}, {"sentence": " \t"}, {"tokens": []}, {"sentence": "\ufeff"}]
 )
-def test_a_text_without_a_token_has_no_tags(predictor, inputs):
+def test_a_text_without_tokens_has_no_tags(predictor, inputs):
     with_tokens = {"tokens": ["Ada"], "sentence": None}
     nothing, something = predictor.predict_batch_json([inputs, with_tokens])
     text = inputs.get("sentence", "")
@@ -213,7 +211,7 @@ def test_arguments_out_of_range_are_refused(archive, arguments, message):
         SequenceTaggerPredictor(archive.model, archive.validation_dataset_reader, **arguments)
 
 
-def test_a_run_of_characters_may_be_longer_on_demand_or_where_there_are_no_such_rules(archive):
+def test_the_limit_on_runs_of_characters_can_be_raised_and_depends_on_the_tokenizer(archive):
     predictor = Predictor.from_archive(archive, extra_args={"run_characters": 1000})
     assert len(predictor.predict("a" * 1000)["tokens"]) == 1
     with pytest.raises(ValueError, match="1001 characters .* at most 1000"):

@@ -1,4 +1,4 @@
-"""What a tagger is told of text must be what it does on text."""
+"""Evaluation on raw text measures what the tagger does on raw text."""
 
 from unittest.mock import Mock
 
@@ -20,7 +20,7 @@ def instances(archive, at_root):
     return list(archive.validation_dataset_reader.read(FILE))
 
 
-def test_where_text_is_split_as_the_tokens_were_the_figures_are_those_of_tokens(archive, instances):
+def test_if_text_is_split_like_the_tokens_the_metrics_equal_those_of_tokens(archive, instances):
     archive.model.eval()
     archive.model.get_metrics(reset=True)
     archive.model.forward_on_instances(instances)
@@ -30,7 +30,7 @@ def test_where_text_is_split_as_the_tokens_were_the_figures_are_those_of_tokens(
         assert of_text[name] == pytest.approx(of_tokens[name], abs=1e-6)
 
 
-def test_the_entities_of_a_document_are_compared_at_their_places_in_the_whole(trained_on_documents):
+def test_the_entities_of_a_document_are_compared_by_document_offsets(trained_on_documents):
     archive = load_archive(trained_on_documents / "model.tar.gz")
     file = trained_on_documents.parent / "documents.txt"
     model = SavedTagger.of(archive, "documents")
@@ -39,7 +39,7 @@ def test_the_entities_of_a_document_are_compared_at_their_places_in_the_whole(tr
     assert of_text["f1-measure-overall"] == 1
 
 
-def test_a_tokenizer_that_does_not_fit_costs_f1(trained, instances):
+def test_a_mismatched_tokenizer_lowers_f1(trained, instances):
     glued, fitting = (
         SavedTagger.of(load_archive(trained / "model.tar.gz", overrides=overrides), "toy")
         for overrides in (BLANKS, "")
@@ -50,7 +50,7 @@ def test_a_tokenizer_that_does_not_fit_costs_f1(trained, instances):
     assert f1s[0] < f1s[1] - 0.05
 
 
-def test_every_route_splits_as_the_archive_says(trained):
+def test_every_route_uses_the_archives_tokenizer(trained):
     archive = load_archive(trained / "model.tar.gz", overrides=BLANKS)
     model = SavedTagger.of(archive, "toy")
     assert model.tag("in  Lisbon, today.").tokens == ["in", "Lisbon,", "today."]
@@ -60,14 +60,14 @@ def test_every_route_splits_as_the_archive_says(trained):
     assert tagger.load(trained / "model.tar.gz").tag("in Lisbon.").tokens == ["in", "Lisbon", "."]
 
 
-def test_tags_that_spell_no_entities_are_refused(archive, instances):
+def test_plain_labels_are_refused(archive, instances):
     archive.model.tag_encoding = None
     with pytest.raises(ConfigurationError, match="spell no entities"):
         evaluate_joined_tokens(SavedTagger.of(archive, "toy"), instances)
 
 
 def finder(*places):
-    """A tagger that finds the same entities in each text."""
+    """A tagger that finds the same entities in every text."""
     entities = [Entity(label, "", start, end, 0, 0, 1.0) for label, start, end in places]
     tag = Mock(
         side_effect=lambda texts: [TaggedText(each, [], [], [], entities, []) for each in texts]
@@ -76,7 +76,7 @@ def finder(*places):
 
 
 def test_entities_and_characters_are_compared_by_label():
-    # Ada Byron met Lisbon and Oslo.
+    # The text is `Ada Byron met Lisbon and Oslo.`
     places = {("PER", 0, 9), ("LOC", 14, 20), ("LOC", 25, 29)}
     found = finder(("PER", 4, 9), ("LOC", 14, 20), ("PER", 25, 29))
     metrics = evaluate_texts(found, [GoldText(["Ada Byron met Lisbon and Oslo."], places)] * 3)

@@ -1,4 +1,4 @@
-"""The benchmarks run, at the smallest size. What they time is not tested: no machine is quiet enough."""
+"""The benchmarks run at the smallest size. Timings are not tested; no machine is quiet enough."""
 
 import subprocess
 import sys

@@ -14,7 +14,7 @@ DOCUMENTS = [
 
 @pytest.fixture
 def changed(tmp_path):
-    """Gives what a change writes, in blocks of lines."""
+    """Returns the output of a change as blocks of lines."""
     (tmp_path / "documents.jsonl").write_text("\n".join(map(json.dumps, DOCUMENTS)))
 
     def run(change, share, *options):
@@ -34,7 +34,7 @@ def tags(blocks):
     return [line.split()[-1] for block in blocks for line in block]
 
 
-def test_tokens_of_both_classes_are_hidden_and_the_same_whatever_the_mark(changed):
+def test_tokens_inside_and_outside_of_entities_are_hidden_independently_of_the_mark(changed):
     full = tags(changed("hide-tokens", 0))
     assert full == ["O" if tag == "O" else "ENTITY" for tag in tags(BEFORE)]
     unknown = tags(changed("hide-tokens", 0.3))
@@ -45,18 +45,18 @@ def test_tokens_of_both_classes_are_hidden_and_the_same_whatever_the_mark(change
     assert as_negative == ["O" if tag == "?" else tag for tag in unknown]
 
 
-def test_whole_entities_are_missed_and_words_stay(changed):
+def test_whole_entities_are_removed_and_words_stay(changed):
     assert {*tags(changed("miss-entities", 1))} == {"O"}
     after = changed("miss-entities", 0.5)
     pairs = [(old.split(), new.split()) for old, new in zip(sum(BEFORE, []), sum(after, []))]
     assert all(old[0] == new[0] and new[1] in (old[1], "O") for old, new in pairs)
     begins = [[tag for tag in tags(each) if tag[0] == "B"] for each in (after, BEFORE)]
     assert len(begins[0]) / len(begins[1]) == pytest.approx(0.5, abs=0.15)
-    # No entity is missed in part.
+    # No entity is removed in part.
     assert not any(new[1] == "O" != old[1] for old, new in pairs if old[1][0] == "I" == new[1][0])
 
 
-def test_a_share_of_a_labels_sentences_is_kept_and_all_others(changed):
+def test_a_share_of_a_labels_sentences_and_all_others_are_kept(changed):
     holding = [each for each in BEFORE if any("-PER" in line for line in each)]
     after = changed("thin-label", 0.2, "--label", "PER")
     kept = [each for each in after if each in holding]
@@ -64,7 +64,7 @@ def test_a_share_of_a_labels_sentences_is_kept_and_all_others(changed):
     assert after == [each for each in BEFORE if each not in holding or each in kept]
 
 
-def test_labels_of_documents_are_hidden_but_not_all_of_one(changed):
+def test_labels_of_documents_are_hidden_but_never_all_of_a_document(changed):
     def pairs(blocks):
         documents = [json.loads(line) for line in sum(blocks, [])]
         assert [{**a, "labels": 0} for a in documents] == [{**a, "labels": 0} for a in DOCUMENTS]
@@ -93,7 +93,7 @@ def test_the_same_seed_changes_the_same(change, changed):
         (f"hide-tokens {TOY} bad.jsonl --share 1", "is there already"),
     ],
 )
-def test_what_cannot_be_done_is_said(arguments, message, tmp_path, monkeypatch):
+def test_impossible_changes_are_refused(arguments, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bad.jsonl").write_text('{"labels": "A"}')
     with pytest.raises(SystemExit, match=message):

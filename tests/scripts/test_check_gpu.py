@@ -1,4 +1,4 @@
-"""The check of a GPU, on a CPU and at the smallest sizes: every part runs, and the report is right."""
+"""The GPU check, run on a CPU at the smallest sizes: every part runs and the report is right."""
 
 import json
 
@@ -17,7 +17,7 @@ QUICK = ["--device", "cpu", "--sizes", "tiny", "--output"]
 
 @pytest.fixture
 def data(tmp_path, monkeypatch):
-    """Tiny corpora and a tiny transformer, where the configs look for them."""
+    """Tiny corpora and a tiny transformer in the places that the configs name."""
     monkeypatch.chdir(tmp_path)
     for folder in ("conll2003", "reuters", "all-MiniLM-L6-v2", "glove"):
         (tmp_path / "data" / folder).mkdir(parents=True)
@@ -50,7 +50,7 @@ def in_this_process(options, number):
     return found
 
 
-def test_what_is_missing_is_skipped_with_a_reason(tmp_path, monkeypatch):
+def test_parts_with_missing_data_are_skipped_with_a_reason(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("tagger", "training", "precision", "finetuning", "reuters", "prediction"):
         kept = check_gpu.run_part(name, TINY)
@@ -58,7 +58,7 @@ def test_what_is_missing_is_skipped_with_a_reason(tmp_path, monkeypatch):
         assert "is missing: run " in kept["reason"]
 
 
-def test_parts_that_are_done_are_not_run_again(tmp_path, monkeypatch, capsys):
+def test_finished_parts_are_not_run_again(tmp_path, monkeypatch, capsys):
     runs = []
 
     def run(name, folder, arguments, limit):
@@ -76,7 +76,7 @@ def test_parts_that_are_done_are_not_run_again(tmp_path, monkeypatch, capsys):
     check_gpu.main(["crf-small", "--again", *QUICK, str(tmp_path)])
     assert runs[6:] == ["crf-small"]
     check_gpu.main(["crf-small", "--device", "cpu", "--output", str(tmp_path)])
-    assert runs[7:] == ["crf-small"]  # other sizes have no results yet
+    assert runs[7:] == ["crf-small"]  # Other sizes have no results yet.
     halves = [part for half in check_gpu.HALVES.values() for part in half]
     assert len({*halves}) == len(halves)
     assert {*halves} < {*PARTS}
@@ -85,7 +85,7 @@ def test_parts_that_are_done_are_not_run_again(tmp_path, monkeypatch, capsys):
     assert "## memory: failed\n\n```\nwhy" in (tmp_path / "report.md").read_text()
 
 
-def test_a_part_that_is_stopped_or_crashes_says_so(tmp_path, monkeypatch):
+def test_a_part_that_is_stopped_or_crashes_is_reported(tmp_path, monkeypatch):
     program = tmp_path / "program"
     monkeypatch.setattr(check_gpu.sys, "executable", str(program))
     for script, reason in (("sleep 60 & wait", "stopped after 0"), ("exit 3", "ended with code 3")):
@@ -113,7 +113,7 @@ def test_without_cuda_the_command_says_what_to_do(monkeypatch, tmp_path):
         check_gpu.main(["nonsense", *QUICK, str(tmp_path)])
 
 
-def test_goals_are_judged():
+def test_results_are_compared_with_goals():
     def row(candidate, seconds):
         tasks = ("loss+gradient", "viterbi", "decoding")
         return {"candidate": candidate, **{task: {"median": seconds} for task in tasks}}

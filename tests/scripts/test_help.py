@@ -1,4 +1,4 @@
-"""Every script says what it does and takes."""
+"""Every script has a help text."""
 
 import runpy
 

@@ -1,4 +1,4 @@
-"""The installation, with a Python that says what it is called with."""
+"""The install script, run with a fake Python that records its arguments."""
 
 import os
 import pty
@@ -43,7 +43,7 @@ def project(tmp_path):
 
 @pytest.fixture
 def install(project):
-    """Runs the script; gives its status, standard output and standard error, and what was called."""
+    """Runs the script. Returns its status, standard output, standard error, and the calls."""
 
     def install(*arguments, stderr=subprocess.PIPE, **environment):
         (project / "calls").write_text("")
@@ -60,7 +60,7 @@ def install(project):
     return install
 
 
-def test_installation_says_what_it_does_and_not_what_pip_does(install):
+def test_the_installation_reports_its_steps_and_hides_pips_output(install):
     status, output, errors, calls = install()
     assert (status, len(output), calls) == (0, 1, ["venv", *LEAN])
     assert "making .venv with Python 3.11.7 and torch" in errors[0]
@@ -75,14 +75,14 @@ def test_installation_says_what_it_does_and_not_what_pip_does(install):
     assert errors == calls == []
 
 
-def test_what_is_installed_is_kept(install, project):
-    # The Python of the environment stays, whatever others there are.
+def test_an_existing_installation_is_kept(install, project):
+    # The environment keeps its Python, whatever others there are.
     install(PYTHON=str(project / "python3.12.1"))
     assert install(PYTHON="")[3] == []
-    # The tools of contributors are added in place, and stay when somebody installs without them.
+    # The contributors' tools are added in place and stay after an installation without them.
     assert install("--dev", PYTHON="")[3] == DEV
     assert install(PYTHON="")[3] == install("--dev", PYTHON="")[3] == []
-    # Changed requirements are installed in place, too, and so is another torch, which stays.
+    # Changed requirements are installed in place too, and so is another torch, which stays.
     with open(project / "constraints.txt", "a") as constraints:
         constraints.write("# changed\n")
     status, _, errors, calls = install(PYTHON="")
@@ -91,7 +91,7 @@ def test_what_is_installed_is_kept(install, project):
     assert install(PYTHON="", TORCH="2.12.0")[3] == DEV
     assert "torch==2.12.0\n" in (project / ".venv/constraints.txt").read_text()
     assert "(Python 3.12.1, torch 2.12.0)" in install(PYTHON="")[1][0]
-    # Only another Python that is asked for replaces it.
+    # Only a request for another Python replaces the environment.
     assert install()[3] == ["venv", *LEAN]
 
 
@@ -115,7 +115,7 @@ def test_a_terminal_shows_the_last_line_of_pip(install):
     status, *_ = install(stderr=stderr)
     os.close(stderr)
     shown = ""
-    # Of a terminal that nobody writes to any more the rest is read, piece by piece, then an error.
+    # Once the process has closed the terminal, the rest is read piece by piece until an error.
     with suppress(OSError):
         while piece := os.read(terminal, 10_000):
             shown += piece.decode()
@@ -127,7 +127,7 @@ def test_a_terminal_shows_the_last_line_of_pip(install):
 
 
 @pytest.mark.parametrize("package", ["lexicons", "allennlp==2.10.1", "allennlp-models"])
-def test_a_failure_is_shown_in_full_and_not_taken_for_done(install, package):
+def test_a_failure_is_shown_in_full_and_not_mistaken_for_success(install, package):
     status, output, errors, _ = install("--dev", FAILS=package)
     assert (status, output) == (1, [])
     assert errors[-4].startswith("Collecting")

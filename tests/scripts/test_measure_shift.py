@@ -7,7 +7,7 @@ TOY = ROOT / "data/toy"
 
 
 @pytest.mark.slow
-def test_all_tables_are_printed_and_come_from_the_file_the_second_time(
+def test_all_tables_are_printed_and_read_from_the_file_the_second_time(
     trained, tmp_path, capsys, monkeypatch
 ):
     renamed, output = tmp_path / "renamed.txt", tmp_path / "shift.jsonl"

@@ -35,7 +35,7 @@ def files(tmp_path, monkeypatch):
     ]
 
 
-def test_machines_over_words_and_features_are_measured(files, capsys):
+def test_svms_on_words_and_features_are_measured(files, capsys):
     pytest.importorskip("sklearn", reason="needs scikit-learn")
     measure_svm.main(files)
     header, titles, *rows = capsys.readouterr().out.splitlines()
@@ -44,7 +44,7 @@ def test_machines_over_words_and_features_are_measured(files, capsys):
     figures = {row[:24].strip(): [float(number) for number in row[24:].split()] for row in rows}
     assert list(figures) == ["TF-IDF", "frozen features", "both"]
     for micro, macro, *_ in figures.values():
-        # All but the label that no training document has.
+        # All labels except the one that no training document has.
         assert micro == pytest.approx(100 * 10 / 11, abs=0.1)
         assert macro == pytest.approx(100 * 2 / 3, abs=0.1)
 

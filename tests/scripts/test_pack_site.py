@@ -1,4 +1,4 @@
-"""What a machine without a network needs is packed into two archives."""
+"""Everything that an offline machine needs is packed into two archives."""
 
 import json
 import shutil
@@ -16,13 +16,13 @@ from tests.configs import save_small_transformer
 from tests.conftest import ROOT
 
 
-def test_the_packages_are_those_that_another_machine_lacks(tmp_path):
+def test_the_packages_are_those_missing_on_another_machine(tmp_path):
     needed = pack_site.requirements_of(pack_site.NEEDED)
     expected = pack_site.requirements_of(pack_site.EXPECTED)
     assert {"allennlp", "spacy", "cached-path", "torch", "numpy"} <= set(needed)
     assert {"torch", "numpy", "pytest"} <= set(expected)
     assert "spacy" not in expected
-    # Extras of ours, and pins of AllenNLP that nothing imports.
+    # Our extras, and pinned requirements of AllenNLP that nothing imports.
     assert not {"ray", "onnxruntime", "fastapi", "wandb"} & set(needed)
     have = tmp_path / "have.txt"
     have.write_text("# comment\n-e .\nTorch==2.13.0\nspaCy @ file:///x\ntyping_extensions>=4 ; x\n")
@@ -54,7 +54,7 @@ def test_wheels_become_one_folder_without_unused_files(tmp_path):
         pack_site.unpack(wheels, site)
 
 
-def test_a_transformer_travels_in_half_precision_and_computes_in_single(tmp_path):
+def test_a_transformer_is_packed_in_half_and_computes_in_single_precision(tmp_path):
     (tmp_path / "tiny").mkdir()
     save_small_transformer(tmp_path / "tiny", size=4)
     pack_site.halve(tmp_path / "tiny", tmp_path / "half/tiny")
@@ -68,7 +68,7 @@ def test_a_transformer_travels_in_half_precision_and_computes_in_single(tmp_path
     assert json.loads((tmp_path / "tiny/config.json").read_text()).get("dtype") != "float16"
 
 
-def test_of_word_vectors_those_of_the_corpora_travel(tmp_path):
+def test_only_the_word_vectors_of_the_corpora_are_packed(tmp_path):
     for name, text in {
         "corpus/train": "Anna O\n",
         "glove/glove.txt": "anna 0.5\nbert 0.1\n",
@@ -81,7 +81,7 @@ def test_of_word_vectors_those_of_the_corpora_travel(tmp_path):
         assert archive.extractfile("./corpus/train").read() == b"Anna O\n"
 
 
-def test_the_check_unpacks_what_was_packed_and_starts_with_it(tmp_path):
+def test_the_check_unpacks_the_archives_and_starts(tmp_path):
     root = tmp_path / "checkout"
     (root / "scripts").mkdir(parents=True)
     shutil.copy(ROOT / "scripts/check_gpu.sh", root / "scripts")

@@ -1,4 +1,4 @@
-"""The page of the package on an index has no link that leads nowhere."""
+"""The package page on an index has no dead links."""
 
 import re
 import runpy

@@ -1,4 +1,4 @@
-"""The scripts that put corpora in place: what they write, and what they refuse."""
+"""The output and the errors of the scripts that prepare corpora."""
 
 import hashlib
 import io
@@ -27,7 +27,7 @@ def texts_of(folder):
 
 @pytest.fixture
 def conll(tmp_path, monkeypatch):
-    """A copy of a corpus of one sentence a file, which takes the place of CoNLL-2003."""
+    """A corpus with one sentence per file that takes the place of CoNLL-2003."""
     source, target = tmp_path / "source", tmp_path / "data/conll2003"
     source.mkdir()
     for name in FILES:
@@ -42,7 +42,7 @@ def conll(tmp_path, monkeypatch):
     return source, target, prepare
 
 
-def test_a_right_copy_of_conll2003_is_put_in_place_once(conll, capsys):
+def test_a_valid_copy_of_conll2003_is_put_in_place_once(conll, capsys):
     source, target, prepare = conll
     (source / "eng.train").rename(source / "train.txt")  # another usual name
     assert prepare() == dict.fromkeys(FILES, TEXT)
@@ -116,7 +116,7 @@ def test_lexicons_hold_well_known_names(tmp_path, monkeypatch):
 
 @pytest.fixture
 def reuters(tmp_path, monkeypatch):
-    """A small corpus, which takes the place of Reuters-21578."""
+    """A small corpus that takes the place of Reuters-21578."""
     source, target = tmp_path / "source", tmp_path / "reuters"
     source.mkdir()
     for part, count in (("train", 40), ("test", 3)):
@@ -157,7 +157,7 @@ def addresses(tmp_path, monkeypatch):
     return archive, target, prepare
 
 
-def test_every_address_is_written_once_as_the_reader_expects_it(addresses, capsys, monkeypatch):
+def test_every_address_is_written_once_in_the_format_of_the_reader(addresses, capsys, monkeypatch):
     archive, target, prepare = addresses
     files = prepare()
     assert set(files) == {"train.txt", "dev.txt", "test.txt"}
@@ -175,7 +175,7 @@ def test_every_address_is_written_once_as_the_reader_expects_it(addresses, capsy
     counts = [line.split()[-1] for line in capsys.readouterr().out.splitlines()[3:6]]
     assert counts == ["3", "7", "6"]
     assert prepare() == files
-    # What is there is not fetched again.
+    # Existing files are not fetched again.
     digests = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in files.items()}
     monkeypatch.setattr(prepare_us_addresses, "FILE_SHA256", digests)
     archive.unlink()
@@ -185,7 +185,7 @@ def test_every_address_is_written_once_as_the_reader_expects_it(addresses, capsy
         prepare()
 
 
-def test_spellings_of_an_address_share_a_split_and_all_splits_are_used():
+def test_variants_of_an_address_share_a_split_and_all_splits_are_used():
     spellings = [("", "Oak St."), (",", "OAK ST")]
     splits = prepare_us_addresses.split_addresses(
         [
@@ -199,7 +199,7 @@ def test_spellings_of_an_address_share_a_split_and_all_splits_are_used():
     assert [round(len(part) / 300, 1) for part in numbers] == [0.7, 0.1, 0.2]
 
 
-def test_without_the_right_archive_the_way_out_is_named(addresses, monkeypatch, capfd):
+def test_without_the_right_archive_the_remedy_is_named(addresses, monkeypatch, capfd):
     archive, target, prepare = addresses
     for name in ("PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS"):
         monkeypatch.delenv(name, raising=False)

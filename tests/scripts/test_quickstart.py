@@ -1,4 +1,4 @@
-"""The quick start, with stand-ins for what it runs: they say what they are called with."""
+"""The quick start, run with stand-ins that record their arguments."""
 
 import os
 import shutil
@@ -50,7 +50,7 @@ CHECKPOINT = ("config.json", "training_state_e6_b0.th", "model.tar.gz")
 
 @pytest.fixture
 def run_folder(tmp_path):
-    """The folder of a run, in a project of stand-ins around the script."""
+    """The folder of a run in a project with the script and stand-ins."""
     for folder in ("scripts", ".venv/bin", "runs/us_addresses"):
         (tmp_path / folder).mkdir(parents=True)
     shutil.copy(ROOT / "scripts/quickstart.sh", tmp_path / "scripts")
@@ -67,7 +67,7 @@ def run_folder(tmp_path):
 
 @pytest.fixture
 def start(tmp_path, run_folder):
-    """Runs the script; gives what it called and printed."""
+    """Runs the script. Returns its calls and its output."""
 
     def start(*arguments, succeeds=True, **environment):
         (tmp_path / "calls").write_text("")
@@ -89,9 +89,9 @@ def test_a_trained_model_is_neither_trained_nor_evaluated_again(start):
     calls, printed = start()
     assert calls == ["train --force", "evaluate", "tag"]
     assert "of the trained model" in printed
-    # How to go on comes last, once.
+    # The next steps are printed last, and once.
     assert printed.replace("a warning\n", "").endswith("command ==\nsource .venv/bin/activate\n")
-    # The first and the last epoch, and warnings.
+    # The first and the last epoch, and warnings, are shown.
     _, first, last, title, *_, warning = printed.splitlines()
     assert (first, last) == tuple(f"epoch {n} of 3: training loss 0.{n}" for n in (1, 3))
     assert title == "== Metrics on the text of the test addresses =="
@@ -132,7 +132,9 @@ def test_a_trained_model_is_neither_trained_nor_evaluated_again(start):
         ),
     ],
 )
-def test_what_was_broken_off_goes_on(files, failure, tried, said, next_calls, start, run_folder):
+def test_an_interrupted_quick_start_continues(
+    files, failure, tried, said, next_calls, start, run_folder
+):
     for name in files:
         (run_folder / name).write_text("interrupted")
     if failure:

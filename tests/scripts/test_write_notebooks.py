@@ -25,7 +25,7 @@ def test_each_tutorial_becomes_a_notebook(tmp_path):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_a_notebook_runs_with_allennlps_progress_bars(tmp_path):
-    """AllenNLP takes other bars in a notebook. `tests/system` runs what is left out here."""
+    """AllenNLP uses other progress bars in notebooks. `tests/system` runs the cells skipped here."""
     cells = run("from_allennlp", tmp_path, leave_out=("allennlp train",))
     last = [cell for cell, _ in cells if cell.cell_type == "code"][-1]
     assert last.source.startswith("from tagger.modules import")

@@ -1,4 +1,4 @@
-"""Tag sequences of each encoding: all of them, and those that are legal."""
+"""All tag sequences of each encoding, and the legal ones."""
 
 from itertools import pairwise, product
 
@@ -16,7 +16,7 @@ def all_sequences(encoding, max_length=4, **kwargs):
 
 
 def is_legal(tags, encoding):
-    """Says by `allowed_transitions` whether `tags` are legal."""
+    """Whether `tags` are legal by `allowed_transitions`."""
     names = dict(enumerate(tag_set(encoding)))
     indices = {tag: index for index, tag in names.items()}
     path = [len(names), *(indices[tag] for tag in tags), len(names) + 1]

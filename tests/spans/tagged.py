@@ -1,4 +1,4 @@
-"""Random tag sequences for tests, as strings and as tensors."""
+"""Random tag sequences, as strings and as tensors."""
 
 import random
 from typing import List, Tuple
@@ -26,7 +26,7 @@ def vocabulary_of(tags: List[str]) -> Vocabulary:
 def random_sentences(
     tags: List[str], num_sentences: int, seed: int
 ) -> Tuple[List[List[str]], List[List[str]]]:
-    """Gold and predicted tags, legal or not, that agree on about two thirds of the tokens."""
+    """Gold and predicted tags, legal or not, that agree in about two thirds of the tokens."""
     rng = random.Random(seed)
     gold = [
         rng.choices(tags, weights=[len(tags)] + [2] * (len(tags) - 1), k=rng.randrange(12))
@@ -39,7 +39,7 @@ def random_sentences(
 
 
 def to_batch(sentences: List[List[str]], tags: List[str], padding: int = 0) -> torch.Tensor:
-    """(B, T) int64 indices; `?` is -1."""
+    """Returns indices, (B, T) int64. `?` becomes -1."""
     indices = {tag: index for index, tag in enumerate(tags)} | {"?": -1}
     num_tokens = max(map(len, sentences), default=0)
     return torch.tensor(
@@ -52,6 +52,6 @@ def to_batch(sentences: List[List[str]], tags: List[str], padding: int = 0) -> t
 
 
 def to_mask(sentences: List[List[str]]) -> torch.Tensor:
-    """(B, T) bool, right-padded."""
+    """Returns the mask, (B, T) bool, right-padded."""
     lengths = torch.tensor([len(sentence) for sentence in sentences], dtype=torch.long)
     return torch.arange(max(map(len, sentences), default=0)) < lengths[:, None]

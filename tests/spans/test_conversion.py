@@ -26,7 +26,7 @@ def test_legal_tags_and_spans_map_one_to_one(encoding):
 
 
 @pytest.mark.parametrize("encoding", PREFIXED)
-def test_spans_of_any_sequence_are_those_of_seqeval_after_renaming(encoding):
+def test_spans_of_any_sequence_equal_seqevals_after_renaming(encoding):
     renamed = {"BIOUL": {"L": "E", "U": "S"}, "BMES": {"M": "I"}}.get(encoding, {})
     for tags in all_sequences(encoding, max_length=5 if encoding in ("BIO", "IOB1") else 4):
         iobes = [renamed.get(tag[0], tag[0]) + tag[1:] for tag in tags]
@@ -64,7 +64,7 @@ WITHIN_2 = "expected a start and an inclusive end within 2 tokens"
         (lambda: tags_of_a_person((1, 0), "BIO"), WITHIN_2),
     ],
 )
-def test_encodings_and_spans_that_do_not_fit_are_refused(call, message):
+def test_unknown_encodings_and_invalid_spans_are_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
 
@@ -78,13 +78,13 @@ def tags_of_a_person(reach, encoding):
 
 
 def has_neighbours(spans):
-    """Whether a span follows another of its label."""
+    """Whether a span directly follows another with the same label."""
     return any(a == b and end + 1 == start for (a, (_, end)), (b, (start, _)) in pairwise(spans))
 
 
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 def test_conversion_keeps_the_spans_and_gives_legal_tags(source, target):
-    # Of two labels, or longer.
+    # Short sequences of two labels, and longer ones of one label.
     for tags in chain(all_sequences(source, max_length=3), all_sequences(source, labels=["PER"])):
         spans = tags_to_spans(tags, source)
         if target == "IO" and has_neighbours(spans):
@@ -97,7 +97,7 @@ def test_conversion_keeps_the_spans_and_gives_legal_tags(source, target):
 
 
 @pytest.mark.parametrize("encoding", ["BIO", "BIOUL", "BMES", "IOBES"])
-def test_tags_of_a_span_are_those_of_the_legal_sequences_that_hold_it(encoding):
+def test_tags_of_a_span_equal_those_of_the_legal_sequences_with_it(encoding):
     names = tag_set(encoding)
     for tags in all_sequences(encoding):
         if not is_legal(tags, encoding):

@@ -8,7 +8,7 @@ from tests.conftest import ROOT
 
 
 @pytest.mark.parametrize("tag", ["", "-", "B-", "-PER", "PER", "NN", "X-PER", "o"])
-def test_split_tag_refuses_what_is_no_tag(tag):
+def test_split_tag_refuses_invalid_tags(tag):
     with pytest.raises(ValueError, match="expected `O`, or a prefix of BIO, IOB1, BIOUL, BMES"):
         split_tag(tag)
 
@@ -29,7 +29,7 @@ def test_the_encoding_is_inferred_from_the_prefixes(prefixes, encoding):
 
 
 def test_spans_need_neither_torch_nor_allennlp():
-    # Importing `tagger` itself imports both, so an empty module takes its place.
+    # An empty module replaces `tagger`, because importing it imports both.
     code = f"""
 import sys, types
 sys.modules["tagger"] = types.ModuleType("tagger")

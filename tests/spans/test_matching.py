@@ -1,4 +1,4 @@
-"""Right spans, partial matches and common positions are those that other programs count."""
+"""Correct spans, partial matches and common positions, compared with other programs."""
 
 from collections import Counter
 
@@ -17,12 +17,12 @@ from tests.spans.tagged import random_sentences, tag_set, to_batch, to_mask
 
 LABELS = ("LOC", "ORG", "PER")
 TAGS = tag_set("BIO", LABELS)
-#: The schemes' names in nervaluate.
+#: Names of the schemes in nervaluate.
 THEIRS = {"type": "ent_type"}
 
 
 def matches_of(gold, predicted):
-    """The matches of sentences of at least one token."""
+    """The matches of sentences with at least one token."""
     sides = (to_batch(rows, TAGS).numpy() for rows in (predicted, gold))
     mask = to_mask(gold).numpy()
     flat = [lay_end_to_end(tags, mask, len(TAGS)) for tags in sides]
@@ -33,14 +33,14 @@ def rows_of(spans):
     return list(zip(*(column.tolist() for column in spans)))
 
 
-def test_right_spans_have_label_start_and_end_of_a_gold_one():
+def test_correct_spans_have_the_label_start_and_end_of_a_gold_span():
     matches = matches_of(*random_sentences(TAGS, 200, seed=1))
     expected = [span in rows_of(matches.gold) for span in rows_of(matches.predicted)]
     assert matches.is_right().tolist() == expected
     assert 50 < sum(expected) < len(expected) - 50
 
 
-def test_counts_are_those_of_nervaluate():
+def test_counts_equal_nervaluates():
     nervaluate = pytest.importorskip("nervaluate", reason="needs Python 3.11")
     sides = random_sentences(TAGS, 600, seed=0)
     theirs = nervaluate.Evaluator(*sides, tags=list(LABELS), loader="list").evaluate()
@@ -57,7 +57,7 @@ def test_counts_are_those_of_nervaluate():
     assert all(totals[outcome] > 50 for outcome in OUTCOMES)
 
 
-def test_positions_in_common_are_counted_by_label():
+def test_common_positions_are_counted_by_label():
     sides = random_sentences(TAGS, 100, seed=2)
     gold, predicted = (
         {
@@ -76,7 +76,7 @@ def test_positions_in_common_are_counted_by_label():
     assert counts.tolist() == [[each[label] for label in (*LABELS, "")] for each in expected]
 
 
-def test_without_spans_there_is_nothing():
+def test_without_spans_there_are_no_matches():
     none, one = matches_of([["O"] * 4], [["B-ORG", "I-ORG", "I-ORG", "O"]])[:2]
     assert not count_partial_matches(none, none, 2).any()
     assert not count_positions(none, none, 2).any()

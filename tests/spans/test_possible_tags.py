@@ -24,7 +24,7 @@ def is_readable(tags, encoding):
 
 
 def readings_by_sentence(source, target, labels, num_tokens):
-    """By sentence with unknown tags, the tags of each token in all its readings, converted."""
+    """By sentence with unknown tags, the converted tags that each token has in any reading."""
     readings = {}
     for tags in filter(
         lambda tags: is_readable(tags, source), product(tag_set(source, labels), repeat=num_tokens)
@@ -42,9 +42,7 @@ def readings_by_sentence(source, target, labels, num_tokens):
 @pytest.mark.parametrize(
     ("labels", "num_tokens"), [(["PER", "LOC", "ORG"], 2), (["PER", "LOC"], 3), (["PER"], 4)]
 )
-def test_a_tag_is_possible_if_some_reading_of_the_sentence_has_it(
-    source, target, labels, num_tokens
-):
+def test_a_tag_is_possible_if_a_reading_of_the_sentence_has_it(source, target, labels, num_tokens):
     names = tag_set(target, labels)
     for sentence, expected in readings_by_sentence(source, target, labels, num_tokens).items():
         found = possible_tags(sentence, source, target, "?")
@@ -79,7 +77,7 @@ def test_a_long_sentence_and_tags_without_labels_may_be_unknown():
         ("I-LOC ?", "`I-LOC` at position 0 is no legal BIOUL tag at the start"),
     ],
 )  # fmt: skip
-def test_a_sentence_that_no_unknown_tags_make_legal_is_refused(tags, message):
+def test_a_sentence_without_a_legal_reading_is_refused(tags, message):
     if message is None:
         assert possible_tags(tags.split(), "BIOUL", "BIO", "?")
         return

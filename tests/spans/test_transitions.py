@@ -46,12 +46,12 @@ def test_an_unknown_tag_is_legal_anywhere():
 
 
 @pytest.mark.parametrize("encoding", PREFIXED)
-def test_allowed_transitions_are_those_of_allennlp(encoding):
+def test_allowed_transitions_equal_allennlps(encoding):
     tags = tag_set(encoding, labels=("PER", "LOC", "GPE-X"))
-    if encoding == "BMES":  # AllenNLP's BMES knows no `O`.
+    if encoding == "BMES":  # AllenNLP's BMES has no `O`.
         tags.remove("O")
     allowed = allowed_transitions(encoding, dict(enumerate(tags)))
-    if encoding == "IOBES":  # AllenNLP knows it as BIOUL, which has other letters.
+    if encoding == "IOBES":  # AllenNLP has it as BIOUL, with other letters.
         encoding, letters = "BIOUL", {"E": "L", "S": "U"}
         tags = [letters.get(tag[0], tag[0]) + tag[1:] for tag in tags]
     assert allowed == conditional_random_field.allowed_transitions(encoding, dict(enumerate(tags)))

@@ -1,1 +1,1 @@
-"""Attacks and endurance tests of whole commands; too long for the default run."""
+"""Attacks and endurance tests of whole commands, too slow for the default run."""

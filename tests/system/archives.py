@@ -1,7 +1,7 @@
-"""Makes hostile archives out of a good one: by what they hold, by their config, and by chance.
+"""Makes hostile archives from a good one by changing its members, its config, or random bytes.
 
-Each tries to write a file, to read one, to run code, to reach the network, or to take all memory. What
-changes the members takes the archive and its folder, and what changes the config takes that as a dict.
+Each tries to write or read a file, run code, reach the network, or exhaust the memory. Functions that
+change members take the archive and its folder; functions that change the config take it as a dict.
 """
 
 import functools
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tagger_compat.tar_files import new_archive
 
-#: What hostile code would leave behind.
+#: The file that hostile code would leave behind.
 TRACE = "trace-of-an-attack"
 
 
@@ -25,7 +25,7 @@ class _Zeros(io.RawIOBase):
 
 
 def add(name, content="attack", kind=tarfile.REGTYPE, link="", size=None, **settings):
-    """Adds a member; `{folder}` in its name and link is the folder of the archive."""
+    """Adds a member. `{folder}` in its name and link stands for the archive's folder."""
 
     def change(archive, folder):
         member = tarfile.TarInfo(name.format(folder=folder))
@@ -49,7 +49,7 @@ def _all(*changes):
 
 
 def _chain_of_links():
-    """Links whose real path is too long for the system, so that nobody sees where the last leads."""
+    """Links with a real path too long for the system to resolve, which hides the last target."""
     path, name = "", "d" * 247
     for step in "abcdefghijklmnop":
         yield add(f"{path}{name}", kind=tarfile.DIRTYPE)
@@ -61,13 +61,13 @@ def _chain_of_links():
     yield add(f"door/{TRACE}")
 
 
-#: A member of ten bytes that says that it has many more, as GNU tar does.
+#: A sparse member of ten bytes that claims to have many more, in GNU tar's format.
 _SPARSE = {
     "GNU.sparse.size": str(10 * 2**30),
     "GNU.sparse.numblocks": "1",
     "GNU.sparse.map": "0,10",
 }
-#: Attacks by what an archive holds besides the model.
+#: Attacks with additional archive members.
 MEMBERS = {
     "a name with ..": add(f"../{TRACE}"),
     "a name with .. behind a folder": add(f"vocabulary/../../{TRACE}"),
@@ -86,7 +86,7 @@ MEMBERS = {
     "many empty members": _all(*(add(f"empty/{number}", "") for number in range(1100))),
     "a sparse member": add("sparse", "0123456789", **_SPARSE),
 }
-#: Attacks by size, which take seconds to write.
+#: Attacks with large sizes, which take seconds to write.
 SIZES = {
     "zeros that take little space": add("zeros", size=300 * 2**20),
     "a header that is too long": add(
@@ -96,7 +96,7 @@ SIZES = {
 
 
 def changed(*path, **values):
-    """Sets fields of an object in the config, which a path of keys leads to."""
+    """Sets fields of the config object at a path of keys."""
 
     def change(config):
         config = json.loads(json.dumps(config))
@@ -107,12 +107,12 @@ def changed(*path, **values):
 
 
 def replaced(key, **value):
-    """Sets an object of the config."""
+    """Replaces an object of the config."""
     return lambda config: json.dumps({**config, key: value})
 
 
 def embedded_by(**embedder):
-    """Names an embedder in a list, where AllenNLP leaves the names of pretrained files as they are."""
+    """Puts an embedder into a list, where AllenNLP does not rewrite the names of pretrained files."""
 
     def change(config):
         member = {**config["model"], "text_field_embedder": {"token_embedders": {"t": embedder}}}
@@ -136,7 +136,7 @@ def _indexed_by(**indexer):
 _OTHER = {"_pretrained": {"archive_file": "good.tar.gz", "module_path": "encoder"}}
 _SPACY = {"type": "spacy", "language": "en_core_web_nothing"}
 _EMBEDDING = {"type": "embedding", "vocab_namespace": "tokens", "embedding_dim": 2}
-#: Attacks by the config. `hostile_module.py` and `secret.txt` lie in the current folder.
+#: Attacks through the config. `hostile_module.py` and `secret.txt` are in the current folder.
 CONFIGS = {
     "a function of a library": replaced("model", type="os.system", command=f"touch {TRACE}"),
     "a module of the current folder": _type("hostile_module.Model"),
@@ -181,9 +181,9 @@ CONFIGS = {
 
 _MODULES = ("hostile_module", "hostile-module", "1hostile", "hóstile", "hostile module")
 _LEAVES_A_TRACE = f"open({TRACE!r}, 'w').close()\n"
-#: What AllenNLP says of a type that it does not know, and we of one in an archive.
+#: AllenNLP's message for an unknown type, and ours for one in an archive.
 NOT_REGISTERED = "registered name|acceptable choices"
-#: Names of modules in the current folder, and of libraries, spelt in all ways; and what is no name.
+#: Names of local modules and of libraries in all spellings, and strings that are not names.
 TYPES = st.one_of(
     st.sampled_from([None, 5, 0.5, True, [], ["os.system"], {}, {"type": "os.system"}]),
     st.text(max_size=30),
@@ -197,7 +197,7 @@ TYPES = st.one_of(
 
 
 def place_bait(folder):
-    """Writes what the attacks by the config want to run and to read."""
+    """Writes the files that the config attacks try to run and read."""
     modules = [f"{name}.py" for name in (*_MODULES, "hostile_folder/module")]
     transformer = transformer_with_code(is_known=False)
     bait = {
@@ -211,15 +211,15 @@ def place_bait(folder):
 
 
 def write_archive(good, hostile, member=None, config=None, contents=None, with_new_checksums=True):
-    """Writes an archive that differs from a good one in one thing.
+    """Writes an archive that differs from a good one in one way.
 
     Args:
         good: The good archive.
-        hostile: Where to write.
+        hostile: The path to write.
         member: Adds members.
-        config: Gives the text of `config.json`, from the good one's.
-        contents: Gives the content of each file, from its name and its content; None leaves it out.
-        with_new_checksums: Whether `meta.json` fits the files, as an attacker would make it.
+        config: Maps the good config to the new text of `config.json`.
+        contents: Maps the name and content of each file to its new content. None leaves it out.
+        with_new_checksums: Whether `meta.json` matches the files, as an attacker would ensure.
     """
     open_new = new_archive if with_new_checksums else functools.partial(tarfile.open, mode="w:gz")
     with tarfile.open(good) as old, open_new(hostile) as new:
@@ -240,13 +240,13 @@ def write_archive(good, hostile, member=None, config=None, contents=None, with_n
 
 
 def of_file(name, change):
-    """Changes the content of one file: for `write_archive`, which passes each."""
+    """Makes a `contents` argument of `write_archive` that changes one file."""
     return lambda each, content: change(content) if each == name else content
 
 
 @contextmanager
 def listening():
-    """Counts connections to the port that it gives first."""
+    """Yields a port and counts the connections to it."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(0.05)
         counts = [server.getsockname()[1], 0]
@@ -260,10 +260,10 @@ def listening():
 
 
 def transformer_with_code(is_known):
-    """The files of a transformer that comes with a module of its own, which leaves a trace.
+    """The files of a transformer that comes with custom code, which leaves a trace.
 
     Args:
-        is_known: Whether transformers knows its config, but not its model.
+        is_known: Whether transformers knows the config class; it never knows the model.
     """
     config = {
         "model_type": "encoder-decoder" if is_known else "hostile",
@@ -282,17 +282,17 @@ def transformer_with_code(is_known):
 
 
 def carried(folder, is_known):
-    """Adds such a transformer to an archive, in a folder such as `fine_tuned/name`."""
+    """Adds a transformer with custom code to an archive, in a folder such as `fine_tuned/name`."""
     files = transformer_with_code(is_known)
     return _all(*(add(f"{folder}/{name}", text) for name, text in files.items()))
 
 
 def uses_carried(indexer):
-    """Lets an archive use the transformer `name` that it carries."""
+    """Makes an archive use its transformer `name`."""
     return _indexed_by(type=indexer, model_name="name")
 
 
 def embeds_carried(embedder):
-    """As `uses_carried`, for the model alone."""
+    """Like `uses_carried`, for the model alone."""
     embedders = {"tokens": {"type": embedder, "model_name": "name"}}
     return changed("model", text_field_embedder={"token_embedders": embedders})

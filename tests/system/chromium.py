@@ -1,4 +1,4 @@
-"""Chromium with a new profile, for the tests of pages: without one they are skipped."""
+"""Chromium with a new profile. Tests of pages are skipped without it."""
 
 import importlib.util
 import shutil
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-#: Without a screen, and without a word to any other machine.
+#: Without a screen and without connections to other machines.
 FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-sync", "--disable-background-networking", "--disable-component-update"),
@@ -17,7 +17,7 @@ FLAGS = (
 
 
 def needs(*programs):
-    """Marks what needs some programs, and selenium where it drives Chromium."""
+    """Skips tests without these programs, and without selenium for tests that drive Chromium."""
     missing = [name for name in programs if shutil.which(name) is None]
     if "chromedriver" in programs and importlib.util.find_spec("selenium") is None:
         missing.append("selenium")
@@ -42,7 +42,7 @@ def chromium(size=(1440, 900), scheme="light"):
             options.add_argument(flag)
         service = webdriver.ChromeService(shutil.which("chromedriver"))
         with webdriver.Chrome(options, service) as browser:
-            # A window cannot be as narrow as a phone.
+            # Chromium's windows cannot be as narrow as a phone.
             metrics = {"width": size[0], "height": size[1], "deviceScaleFactor": 1}
             metrics["mobile"] = size[0] < 600
             browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
@@ -53,7 +53,7 @@ def chromium(size=(1440, 900), scheme="light"):
 
 
 def loaded_from_elsewhere(browser, own):
-    """The addresses of what a page has loaded that do not begin as its own."""
+    """The URLs that a page has loaded from other addresses than its own."""
     script = "return performance.getEntriesByType('resource').map(({ name }) => name)"
     return [name for name in browser.execute_script(script) if not name.startswith(own)]
 

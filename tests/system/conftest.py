@@ -1,4 +1,4 @@
-"""Fixtures of the system tests."""
+"""Fixtures for the system tests."""
 
 import os
 from pathlib import Path
@@ -8,6 +8,6 @@ import pytest
 
 @pytest.fixture(scope="session")
 def archive_file(request):
-    """The toy tagger, or the one that `TAGGER_ARCHIVE` names."""
+    """The archive named by `TAGGER_ARCHIVE`, by default the toy tagger."""
     given = os.environ.get("TAGGER_ARCHIVE")
     return Path(given) if given else request.getfixturevalue("trained") / "model.tar.gz"

@@ -1,6 +1,6 @@
-"""Generates archives that ask for much memory or time, or for what is not theirs: kinds with parameters.
+"""Generates archives that need much memory or time, or reach for other files, from parametrised kinds.
 
-A kind takes a random generator and the members of good archives, and returns the bytes of an archive.
+A kind is a function of a random generator and the members of good archives that returns an archive.
 """
 
 import functools
@@ -17,7 +17,7 @@ from collections import OrderedDict
 
 import torch
 
-#: Kinds of archives by their names.
+#: The kinds of archives by name.
 KINDS = {}
 _BIG = [10**5, 10**6, 10**7, 10**9, 2**31 - 1, 2**31, 2**40, 2**63, 10**30]
 _NO_NUMBERS = [1e9, 1e308, float("inf"), float("nan"), 0, -1, True, None, "1" * 5000]
@@ -36,13 +36,13 @@ def read_members(path):
 
 
 def packed(members, before=b"", after=b"", level=6):
-    """Returns the archive of some files, with checksums as an attacker makes them.
+    """Packs files into an archive with valid checksums, as an attacker would.
 
     Args:
-        members: The files; the content of `meta.json` is kept if it is given under `meta!`.
-        before: Raw blocks before the members.
-        after: Raw blocks after them.
-        level: The level of compression.
+        members: The files. `meta!` gives the content of `meta.json` as it is.
+        before: Raw blocks to put before the members.
+        after: Raw blocks to put after the members.
+        level: The compression level.
     """
     files = {name: each for name, each in members.items() if name not in ("meta!", "meta.json")}
     checksums = {name: hashlib.sha256(each).hexdigest() for name, each in files.items()}
@@ -70,7 +70,7 @@ def header(name, kind, content=b"", size=None, link=""):
 
 
 def _with_json(members, end, change):
-    """Changes the JSON file of this name, or else the one whose name ends so."""
+    """Changes the JSON file with this name, or else with a name that ends like this."""
     name = end if end in members else next(each for each in members if each.endswith(end))
     value = json.loads(members[name])
     change(value)
@@ -172,7 +172,7 @@ def bytes_that_are_no_archive(draw, good):
 
 
 def _with_more(members, text):
-    """Adds a field of this text to the config."""
+    """Adds a field with this text to the config."""
     config = members["config.json"].decode().rstrip()[:-1] + f', "more": {text}}}'
     return packed({**members, "config.json": config.encode()})
 
@@ -314,7 +314,7 @@ def a_vocabulary(draw, good):
 
 
 class Reduced:
-    """What is pickled as the call of a function."""
+    """Is pickled as a function call."""
 
     def __init__(self, function, *arguments):
         self._value = function, arguments
@@ -324,12 +324,12 @@ class Reduced:
 
 
 def pickled_tensor(names, size, stride, offset, stored):
-    """A pickle of tensors with these names, all in one storage that is said to have `stored` numbers."""
+    """Pickles tensors with these names in one storage that claims to have `stored` numbers."""
     storage, out = object(), io.BytesIO()
 
     class Pickler(pickle.Pickler):
         def persistent_id(self, value):
-            # The numbers of the storage are those of a file.
+            # The numbers of the storage are in a separate file.
             return ("storage", torch.FloatStorage, "0", "cpu", stored) if value is storage else None
 
     rebuild, empty = torch._utils._rebuild_tensor_v2, OrderedDict()
@@ -339,7 +339,7 @@ def pickled_tensor(names, size, stride, offset, stored):
 
 
 def _with_weights(draw, good, description, records=None):
-    """Replaces the weights by a description of tensors, in the older format or in the newer."""
+    """Replaces the weights by a description of tensors, in the old or the new format."""
     if draw.random() < 0.3:
         start = (0x1950A86A20F9469CFC6C, 1001, {"little_endian": True})
         parts = [*(pickle.dumps(each, 2) for each in start), description, pickle.dumps([], 2)]
@@ -351,7 +351,7 @@ def _with_weights(draw, good, description, records=None):
         for name, content in {**files, **(records or {"data/0": bytes(16)})}.items():
             archive.writestr(f"archive/{name}", content)
     content = out.getvalue()
-    if records and draw.random() < 0.3:  # Its directory lies elsewhere.
+    if records and draw.random() < 0.3:  # Put its directory elsewhere.
         end = 0, 0, 65535, 65535, draw.choice([0, 2**31]), draw.choice([0, 7]), 0
         content = content[:-22] + struct.pack("<4s4H2IH", b"PK\5\6", *end)
     return packed({**good["toy"], "weights.th": content})
@@ -392,7 +392,7 @@ def a_pickle_of_opcodes(draw, good):
 
 @_kind
 def tensors_that_lie(draw, good):
-    """Says other things of the storages and the tensors than there are."""
+    """Makes false claims about storages and tensors."""
     number = draw.choice([1, 4, 10**6, 10**9, 2**40, 2**62])
     sizes = [(4,), (number,), (number, number), (-1,), (1,) * 100, (0, number), (2**31,) * 4]
     size = draw.choice(sizes)
@@ -411,7 +411,7 @@ def a_zip_of_many_members(draw, good):
 
 @_kind
 def other_weights(draw, good):
-    """Weights of other names, shapes and values, and thousands of them."""
+    """Weights with other names, shapes and values, up to thousands of them."""
     weights = torch.load(io.BytesIO(good["toy"]["weights.th"]), weights_only=True)
     change = draw.choice(
         [

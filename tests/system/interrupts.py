@@ -1,8 +1,8 @@
-"""Breaks training and `predict-file` off at a moment, repeats them, and says what differs.
+"""Interrupts training and `predict-file` at a chosen moment, repeats them, and reports differences.
 
-A recovered run must end with the metrics of the unbroken one, but for times and memory, and with the
-same archive, byte by byte; a repeated `predict-file` must write the same bytes. Every file that was
-there before must be as it was.
+A recovered run must end with the same archive as an uninterrupted one, byte for byte, and with the same
+metrics apart from times and memory. A repeated `predict-file` must write the same bytes. All other files
+must be unchanged.
 """
 
 import json
@@ -18,12 +18,12 @@ from tests.allennlp_command import RunningCommand, digests, run_command
 from tests.conftest import ROOT
 from tests.system.archives import of_file
 
-#: Of the toy config.
+#: The number of epochs of the toy config.
 NUM_EPOCHS = 25
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
-#: The exit status after each of them.
+#: The exit status after each signal.
 STATUS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -signal.SIGKILL}
-#: What depends on time and on the machine.
+#: Parts of the names of metrics that depend on the time and the machine.
 _VARYING = ("duration", "memory", "_speed")
 
 
@@ -31,9 +31,9 @@ class Moment(NamedTuple):
     """When a signal is sent.
 
     Attributes:
-        title: What has just happened then.
-        has_come: Whether it has, by the folder that the command writes.
-        delay: How many seconds later the signal is sent.
+        title: What has just happened.
+        has_come: Tells from the command's output folder whether it has happened.
+        delay: How many seconds to wait before sending the signal.
     """
 
     title: str
@@ -46,24 +46,24 @@ def _swapped(content):
     return b"".join(line + b"\n" for line in (*others, other, one))
 
 
-#: Swaps the last two tags of a vocabulary: for `write_archive`.
+#: Swaps the last two tags of a vocabulary, for `write_archive`.
 with_swapped_labels = of_file("vocabulary/labels.txt", _swapped)
 
 
 def without_checksums_and_with_swapped_labels(name, content):
-    """The same, of an archive that AllenNLP itself has written."""
+    """The same for an archive written by AllenNLP itself."""
     if name == "meta.json":
         return json.dumps({"version": json.loads(content)["version"]}).encode()
     return with_swapped_labels(name, content)
 
 
 def _when(title, pattern, delay=0.0):
-    """When a file whose name fits a pattern appears in the folder."""
+    """The moment at which a file with a name like `pattern` appears in the folder."""
     return Moment(title, lambda path: any(path.glob(pattern)), delay)
 
 
 def moments_of_training(num_epochs):
-    """The moments of training at which a mistake would do most."""
+    """The moments of training at which a mistake would do the most damage."""
     return [
         _when("at the first checkpoint", "training_state_e1_b0.th*"),
         _when("while a checkpoint is written", "*.th.*.unfinished"),
@@ -85,7 +85,7 @@ def random_moments_of_training(number, num_epochs):
 
 
 def moments_of_prediction(number, num_windows):
-    """Yields random moments of `predict-file`, by the number of windows that it has written."""
+    """Yields random moments of `predict-file` by the number of windows written."""
     draw = random.Random(0)
     for _ in range(number):
         windows, delay = draw.randrange(num_windows), draw.uniform(0, 0.05)
@@ -98,7 +98,7 @@ def moments_of_prediction(number, num_windows):
 
 
 def break_off(arguments, folder, path, moment, number):
-    """Starts a command and sends it a signal at a moment; a command that ends before gets none."""
+    """Starts a command and sends it a signal at a moment, unless it ends before."""
     command = RunningCommand(arguments, folder)
     while not command.has_ended():
         if moment.has_come(path):
@@ -110,13 +110,13 @@ def break_off(arguments, folder, path, moment, number):
 
 
 def _metrics(run):
-    """The metrics of a run that do not vary."""
+    """The metrics of a run that must be reproducible."""
     metrics = json.loads((run / "metrics.json").read_text())
     return {k: v for k, v in metrics.items() if not any(word in k for word in _VARYING)}
 
 
 def _differences(run, unbroken):
-    """Says in what the results of two runs differ."""
+    """Describes the differences between the results of two runs."""
     metrics, expected = _metrics(run), _metrics(unbroken)
     names = [n for n in metrics.keys() | expected.keys() if metrics.get(n) != expected.get(n)]
     found = [f"metrics differ: {', '.join(sorted(names))}"] if names else []
@@ -134,16 +134,16 @@ def _changes(folder, before):
 
 
 def break_training(train, folder, moment, number):
-    """Breaks off a training run and recovers it.
+    """Interrupts a training run and recovers it.
 
     Args:
         train: The command, without the name of the run.
-        folder: Where it runs. The folder `unbroken` in it is that of an unbroken run.
+        folder: The working directory. Its folder `unbroken` holds an uninterrupted run.
         moment: When to send the signal.
         number: The signal.
 
     Returns:
-        The exit status of the broken run, and what is wrong with the recovered one.
+        The exit status of the interrupted run and the problems of the recovered one.
     """
     run, before = folder / "run", digests(folder)
     broken = break_off([*train, "-s", "run"], folder, run, moment, number)
@@ -159,12 +159,12 @@ def break_training(train, folder, moment, number):
 
 
 def break_prediction(predict, folder, moment, number):
-    """The same for `predict-file`; `unbroken.jsonl` is the output of an unbroken run."""
+    """The same for `predict-file`. `unbroken.jsonl` is the output of an uninterrupted run."""
     output, before = folder / "out.jsonl", digests(folder)
     command = [*predict, "-o", output.name]
     broken = break_off(command, folder, folder, moment, number)
     problems = []
-    # An output that is there must be whole: the signal came when the process was about to end.
+    # If there is an output, it must be complete: the signal came just before the end.
     if not output.exists():
         outcome = run_command(command, folder)
         if outcome.status:
@@ -177,7 +177,7 @@ def break_prediction(predict, folder, moment, number):
 
 
 def copy_toy(folder):
-    """Copies what a training run of the toy config reads."""
+    """Copies the inputs of a run of the toy config."""
     for part in ("training_config", "data/toy"):
         shutil.copytree(ROOT / part, folder / part)
 

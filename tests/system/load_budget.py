@@ -1,4 +1,4 @@
-"""Loads archives, each in a process of its own that has loaded nothing else, and says what they took.
+"""Loads each archive in a fresh process and reports the time and memory it took.
 
 python -m tests.system.load_budget FOLDER    # prints a line of JSON for each archive
 """
@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-#: What an archive of less than a megabyte may take.
+#: The budget of an archive of less than a megabyte.
 MAX_SECONDS, MAX_MEGABYTES = 10, 1000
 
 
@@ -24,7 +24,7 @@ def _load(path):
     from allennlp.common.checks import ConfigurationError
     from allennlp.models.archival import load_archive
 
-    # The peak from now on.
+    # Measure the peak from now on.
     Path("/proc/self/clear_refs").write_text("5")
     before, start = _peak(), time.process_time()
     try:
@@ -59,7 +59,7 @@ def _measure(path):
 
 
 def main():
-    """Imports what archives need, and measures those of a folder."""
+    """Imports the libraries that archives need, then measures the archives of a folder."""
     from allennlp.models.archival import load_archive
 
     import tagger  # noqa: F401

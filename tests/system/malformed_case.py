@@ -1,4 +1,4 @@
-"""What a case of malformed inputs is, what writes its files, and what is wrong with the answer."""
+"""Cases of malformed inputs: their files and the checks of the command's answer."""
 
 import shutil
 from typing import Callable, NamedTuple
@@ -16,10 +16,10 @@ class Case(NamedTuple):
 
     Attributes:
         title: What is malformed.
-        command: What follows `allennlp` on the command line.
-        setup: Writes the input into the command's folder; may return a text for standard input.
-        says: What the last line must hold, besides the file's name.
-        is_legal: Whether the command takes it, and gives a sensible result.
+        command: The arguments of `allennlp`.
+        setup: Writes the input into the command's folder. May return a text for standard input.
+        says: What the last line must contain, besides the file's name.
+        is_legal: Whether the command accepts the input and gives a sensible result.
     """
 
     title: str
@@ -30,7 +30,7 @@ class Case(NamedTuple):
 
 
 def of(command, /, **defaults):
-    """Makes cases of a command, whose words in braces are given, in this order, or the default ones."""
+    """Makes cases of a command. Its words in braces are filled in order or by default."""
 
     def case(title, setup, says, *words, legal=False, **named):
         words = {**defaults, **dict(zip(defaults, words)), **named}
@@ -51,7 +51,7 @@ def file(name, content):
 
 
 def given(text):
-    """Gives a text on standard input."""
+    """Passes a text on standard input."""
     return lambda folder: text if isinstance(text, bytes) else text.encode()
 
 
@@ -60,7 +60,7 @@ def nothing(folder):
 
 
 def both(*setups):
-    """Does one thing after the other."""
+    """Runs setups one after the other."""
 
     def write(folder):
         for setup in setups:
@@ -73,9 +73,9 @@ def config(changes="", source_encoding="BIO", template="tagger/training/template
     """Writes a config `mine.jsonnet` that trains on `train.txt` for one epoch.
 
     Args:
-        changes: Further fields, which come last.
-        source_encoding: The setting; None leaves it out.
-        template: What is imported.
+        changes: Additional fields, which come last.
+        source_encoding: The setting. None leaves it out.
+        template: The imported template.
     """
     setting = "" if source_encoding is None else f"source_encoding:: '{source_encoding}',"
     fields = "train_data_path: 'train.txt', validation_data_path: 'dev.txt', num_epochs:: 1,"
@@ -87,7 +87,7 @@ def config(changes="", source_encoding="BIO", template="tagger/training/template
 
 
 def trained_on(content, source_encoding="BIO", name="train.txt", changes=""):
-    """Writes a training file, or another, and a config that reads it."""
+    """Writes a training file or another file, and a config that reads it."""
     return both(config(changes, source_encoding), file(name, content))
 
 
@@ -98,7 +98,7 @@ def cut(folder):
 
 
 def hostile(member="", config=""):
-    """Writes an archive of `tests/system/archives.py`."""
+    """Writes a hostile archive made by `tests/system/archives.py`."""
     changes = MEMBERS.get(member), CONFIGS.get(config)
     return lambda folder: write_archive(
         folder / "model.tar.gz", folder / "hostile.tar.gz", *changes
@@ -106,7 +106,7 @@ def hostile(member="", config=""):
 
 
 def prepare(folder, archive=None):
-    """Writes what all cases start from: toy data and a model, which is trained if none is given."""
+    """Writes what all cases start from: toy data and a model, trained unless one is given."""
     for name in ("train", "dev"):
         shutil.copy(ROOT / f"data/toy/{name}.txt", folder)
     run = folder / "run"
@@ -119,7 +119,7 @@ def prepare(folder, archive=None):
 
 
 def problems_of(case, prepared, folder, run=run_command):
-    """Runs a case in a new folder, and says what is wrong with the answer."""
+    """Runs a case in a new folder and returns the problems of its answer."""
     shutil.copytree(prepared, folder)
     text = case.setup(folder) or b""
     before = digests(folder)

@@ -1,6 +1,6 @@
-"""Malformed inputs of every command, and what the last line says of each.
+"""Malformed inputs of every command, and what the last line of the error must say.
 
-`pytest tests/system/test_malformed_inputs.py` tries them all. A function yields those of a command.
+`pytest tests/system/test_malformed_inputs.py` tries them all. Each function yields a command's cases.
 """
 
 import gzip

@@ -1,4 +1,4 @@
-"""Commands are killed midway, and repeated with another archive or input: they restart or refuse."""
+"""Killed commands that are repeated with another archive or input restart or refuse."""
 
 import json
 import shutil
@@ -25,7 +25,7 @@ TOY = "training_config/toy_bilstm_crf.jsonnet"
 FEW = json.dumps({"trainer.num_epochs": 2})
 PREDICT = "predict-file model.tar.gz texts.txt -o out.jsonl --window 128"
 FOLDS = f"--config {TOY} --folds 3 --workers 1 --overrides {FEW}"
-#: The resumable commands; they are killed when a file like this has a line or, without one, at once.
+#: The resumable commands, with a file pattern. They are killed once such a file has a line.
 COMMANDS = {
     "predict-file": (PREDICT, ".out.jsonl.predict-file/0*", "out.jsonl"),
     "predict-file, ray": (f"{PREDICT} --ray", "out.jsonl.unfinished/0*", "out.jsonl"),
@@ -61,7 +61,7 @@ def change_input(folder):
 
 
 def has_written(folder, pattern):
-    """Whether the files that fit a pattern have a line, or are several."""
+    """Whether the files that match a pattern have a line, or are several."""
     if not pattern:
         return True
     contents = [path.read_bytes() for path in folder.glob(pattern) if path.is_file()]
@@ -98,7 +98,7 @@ def test_a_killed_command_never_mixes_two_archives_or_inputs(name, change, folde
     status = break_off(command, folder, folder, moment, signal.SIGKILL).status
     assert status == -signal.SIGKILL, "it ended too early"
     if name.endswith("ray"):
-        time.sleep(5)  # Its workers see that it is gone.
+        time.sleep(5)  # Until its workers notice that it is gone.
     change(folder)
     outcome = run_command(command, folder)
     if outcome.status:

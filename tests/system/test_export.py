@@ -1,11 +1,11 @@
-"""An exported tagger gives what its archive gives, for a thousand random batches.
+"""An exported tagger gives the same results as its archive for a thousand random batches.
 
     pytest tests/system/test_export.py -s
 
-It takes the toy tagger, or one that you name, and a file that its dataset reader reads:
+It uses the toy tagger, or a tagger and a file for its dataset reader given by
 `TAGGER_ARCHIVE=runs/mine/model.tar.gz TAGGER_FILE=data/mine/dev.txt`. `TAGGER_BATCHES` is the number of
-batches. It prints the largest difference of a probability, and times both taggers in turns, which means
-something only on a machine that does nothing else.
+batches. It prints the largest difference between two probabilities and times both taggers in turns. The
+times are meaningful only on an idle machine.
 """
 
 import os
@@ -56,7 +56,7 @@ def random_batch(draw, words):
     return batch
 
 
-def test_random_batches_are_tagged_as_by_the_archive(both, sentences):
+def test_random_batches_are_tagged_like_by_the_archive(both, sentences):
     draw = random.Random(0)
     words = [word for sentence in sentences for word in sentence]
     num_tokens = num_entities = 0
@@ -81,7 +81,7 @@ def test_the_exported_tagger_is_no_slower(both, sentences):
             started = time.perf_counter()
             each.tag(sentences[:NUM_TIMED])
             own.append(time.perf_counter() - started)
-    # The first turn warms up.
+    # The first turn is a warm-up.
     ratios = [saved / exported for saved, exported in zip(*(own[1:] for own in seconds))]
     print(
         f"\nexported is {statistics.median(ratios):.1f} times as fast ({min(ratios):.1f} to "

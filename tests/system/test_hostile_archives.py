@@ -1,4 +1,4 @@
-"""Hundreds of archives that try to run, write, read or fetch something, or to take all memory.
+"""Hundreds of archives that try to run, write, read or fetch something, or to exhaust the memory.
 
 pytest tests/system/test_hostile_archives.py
 TAGGER_ARCHIVES=100 pytest tests/system/test_hostile_archives.py -k budget    # of each kind
@@ -35,12 +35,12 @@ def is_refused(path):
 
 
 @pytest.mark.parametrize("title", SIZES)
-def test_what_takes_all_memory_is_refused_before_it_does(title, changed):
+def test_memory_bombs_are_refused_before_they_take_memory(title, changed):
     hostile = changed(SIZES[title])
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert is_refused(hostile)
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    # In kilobytes; a header may fill the limit once, and be joined once.
+    # In kilobytes. A header may fill the limit once and be joined once.
     assert grown < 700_000
 
 
@@ -62,15 +62,15 @@ def with_a_flipped_bit(content, draw, first=0, last=None):
     return bytes(flipped)
 
 
-def test_bytes_changed_at_random_are_noticed(good, tmp_path):
+def test_random_byte_changes_are_detected(good, tmp_path):
     draw, content, tried = random.Random(0), good.read_bytes(), tmp_path / "changed.tar.gz"
     for _ in range(100):
-        # After the header of gzip, which names a time and a file.
+        # Skip the gzip header, which holds a time and a file name.
         tried.write_bytes(with_a_flipped_bit(content, draw, 200, len(content) - 8))
         assert is_refused(tried)
 
 
-def test_each_change_of_a_member_is_noticed(good, changed):
+def test_every_change_of_a_member_is_detected(good, changed):
     draw, members = random.Random(0), read_members(good)
     names = [name for name, content in members.items() if content and name != "meta.json"]
     for _ in range(100):

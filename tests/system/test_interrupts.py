@@ -1,4 +1,4 @@
-"""Training and `predict-file` are killed and interrupted at many moments, and end as if unbroken."""
+"""Training and `predict-file`, killed or interrupted at many moments, resume with the same results."""
 
 import shutil
 
@@ -45,16 +45,16 @@ def folder(tmp_path_factory):
 
 
 @pytest.mark.parametrize("index", range(len(OF_TRAINING)), ids=lambda i: OF_TRAINING[i].title)
-def test_training_goes_on_as_if_unbroken(index, folder):
+def test_a_killed_training_resumes_with_the_same_result(index, folder):
     moment, number = OF_TRAINING[index], SIGNALS[index % len(SIGNALS)]
     status, problems = break_training(TRAIN, folder, moment, number)
     assert problems == []
-    # Behind the last checkpoint, or some time after an epoch, the run may have ended before the signal.
+    # After the last checkpoint, or some time after an epoch, the run may end before the signal.
     assert status == STATUS[number] or (status == 0 and moment not in OF_TRAINING[:3])
 
 
 @pytest.mark.parametrize("kind", CONFIGS_OF_KINDS)
-def test_training_of_every_kind_goes_on_as_if_unbroken(kind, tmp_path):
+def test_a_killed_training_of_every_kind_resumes_with_the_same_result(kind, tmp_path):
     copy_toy(tmp_path)
     (tmp_path / "mine.jsonnet").write_text(CONFIGS_OF_KINDS[kind](tmp_path))
     train = ["train", "mine.jsonnet", "-o", '{"trainer.num_epochs": 4}']
@@ -64,6 +64,6 @@ def test_training_of_every_kind_goes_on_as_if_unbroken(kind, tmp_path):
 
 
 @pytest.mark.parametrize("index", range(len(OF_PREDICTION)), ids=lambda i: OF_PREDICTION[i].title)
-def test_predict_file_goes_on_as_if_unbroken(index, folder):
+def test_a_killed_predict_file_resumes_with_the_same_output(index, folder):
     moment, number = OF_PREDICTION[index], SIGNALS[index % len(SIGNALS)]
     assert break_prediction(PREDICT, folder, moment, number)[1] == []

@@ -1,4 +1,4 @@
-"""Every malformed input ends in one line that says what is wrong, and with all files as they were."""
+"""Every malformed input gives a one-line error and leaves all files unchanged."""
 
 import pytest
 
@@ -16,5 +16,5 @@ def prepared(tmp_path_factory):
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.command.split()[0]} {case.title}")
-def test_a_mistake_ends_in_one_line(case, prepared, tmp_path, warm_python):
+def test_a_malformed_input_is_a_one_line_error(case, prepared, tmp_path, warm_python):
     assert problems_of(case, prepared, tmp_path / "case") == []

@@ -1,11 +1,11 @@
-"""The pages of this project in Chromium do what Python does.
+"""The project's pages in Chromium give the same results as Python.
 
     apt-get install -y npm chromium chromium-driver && pip install selenium
     pytest tests/system/test_pages.py
 
-They take the toy tagger, or one that you name: `TAGGER_ARCHIVE=runs/mine/model.tar.gz
-TAGGER_FILE=data/mine/dev.txt`. `TAGGER_SCREENSHOTS=FOLDER` keeps pictures of the service's page. npm
-fetches the packages of `examples/browser`.
+They use the toy tagger, or the one given by `TAGGER_ARCHIVE=runs/mine/model.tar.gz
+TAGGER_FILE=data/mine/dev.txt`. `TAGGER_SCREENSHOTS=FOLDER` saves screenshots of the service's page. npm
+downloads the packages of `examples/browser`.
 """
 
 import functools
@@ -39,16 +39,16 @@ from tests.integrations.service.running_service import running_service
 from tests.system.chromium import FLAGS, chromium, loaded_from_elsewhere, needs, wait_until
 
 pytestmark = pytest.mark.system
-#: The key as WebDriver spells it.
+#: WebDriver's code for the key.
 ARROW_RIGHT = "\ue014"
-#: Taggers of several kinds find entities in one of them.
+#: Several kinds of taggers find entities in at least one of them.
 TEXTS = [
     "Maria Lindqvist met Paulo Ferraz in Lisbon.",
     "1600 Pennsylvania Avenue NW, Washington, DC",
 ]
 #: Names, widths and heights of screens in pixels.
 SCREENS = {"desktop": (1440, 900), "phone": (390, 844)}
-#: Tries to run; the first character takes two units in a browser, and one in Python.
+#: A script injection. The first character has two code units in a browser and one in Python.
 HOSTILE = "\U0001f600 <img src=x onerror=\"document.title='broken'\"> "
 
 
@@ -70,14 +70,14 @@ def test_the_services_page_shows_what_the_tagger_gives_on_every_screen(archive_f
 
 
 class Page:
-    """The page of a service in a browser, which must equal a model."""
+    """The page of a service in a browser, to be compared with a model."""
 
     def __init__(self, browser, url, model):
         self._browser, self._url, self._model = browser, url, model
         self._run = browser.execute_script
 
     def try_all(self, text):
-        """Fails if the page does anything else than it should."""
+        """Checks every feature of the page on a text."""
         self._browser.get(self._url)
         labels = (
             "return [...document.querySelectorAll('.dial')].map(({ dataset }) => dataset.label)"
@@ -107,7 +107,7 @@ class Page:
         self._check_surroundings()
 
     def _check_folding(self, text):
-        """Of many dials, only those of labels in the text are shown, and all on demand."""
+        """With many labels, only the controls of labels in the text are shown, and all on demand."""
         shown = "return [...document.querySelectorAll('.dial:not([hidden])')].length"
         labels = self._model.biases
         found = {entity.label for entity in self._model.tag(text).entities}
@@ -148,7 +148,7 @@ class Page:
         assert unnamed == 0, f"{unnamed} controls have no name for screen readers"
 
     def _type(self, text):
-        # Keys would not give what is outside of the basic plane.
+        # Key presses cannot produce characters outside the basic multilingual plane.
         self._set(self._find("#text"), text)
 
     def _turn(self, label, bias):
@@ -190,7 +190,7 @@ def sentences(archive_file):
 
 @pytest.fixture(scope="module")
 def page(archive_file, tmp_path_factory):
-    """The folder of the page of `examples/browser`, with its packages and an exported tagger."""
+    """The folder of the page in `examples/browser`, with its packages and an exported tagger."""
     folder = tmp_path_factory.mktemp("browser") / "page"
     ignored = shutil.ignore_patterns("node_modules", "*.onnx")
     shutil.copytree(ROOT / "examples/browser", folder, ignore=ignored)
@@ -210,7 +210,7 @@ def server(page):
 
 @pytest.fixture(scope="module")
 def browser(server):
-    """Chromium with the page open, whose tagger has been loaded."""
+    """Chromium with the page open and its tagger loaded."""
     with chromium() as browser:
         browser.get(f"http://127.0.0.1:{server.server_port}/index.html")
         status = browser.find_element("id", "status")
@@ -229,7 +229,7 @@ def random_texts(sentences):
 
 
 def assert_same(browser, run, texts):
-    """The page's tagger gives for texts what the exported tagger gives in Python."""
+    """The page's tagger and the exported tagger in Python give the same for texts."""
     script = (
         "const [texts, done] = arguments; const results = [];"
         "(async () => { for (const text of texts) results.push(await tagger.tag(text)) })()"
@@ -249,13 +249,13 @@ def assert_same(browser, run, texts):
         for expected, entity in zip(want.entities, found["entities"]):
             probability = pytest.approx(expected.probability or 0, abs=1e-4)
             assert (entity["probability"] or 0) == probability
-            # Offsets in the page count units of UTF-16.
+            # Offsets in the page count UTF-16 code units.
             units = text.encode("utf-16-le")[2 * entity["start"] : 2 * entity["end"]]
             assert units.decode("utf-16-le") == entity["text"], text
 
 
 @needs("npm", "chromium", "chromedriver")
-def test_the_page_without_a_service_tags_as_python_and_asks_nobody(
+def test_the_page_without_a_service_tags_like_python_without_any_request(
     browser, page, sentences, server
 ):
     run = tagger_onnx.load(page / "tagger.onnx")
@@ -269,13 +269,13 @@ def test_the_page_without_a_service_tags_as_python_and_asks_nobody(
     wait_until(lambda: browser.execute_script(marks) == wanted, seconds=60)
     own = (f"http://127.0.0.1:{server.server_port}", "data:", "blob:")
     assert loaded_from_elsewhere(browser, own) == []
-    # It goes on when the server has stopped.
+    # It works even after the server has stopped.
     server.shutdown()
     server.server_close()
     assert_same(browser, run, sentences[:5])
 
 
-# Presses keys, then puts what would be saved into the page.
+# Presses keys, then writes what would be saved into the page.
 SCRIPT = """<script>
 var saved = [], make = URL.createObjectURL;
 URL.createObjectURL = function (blob) { saved.push(blob); return make(blob); };
@@ -297,7 +297,7 @@ Promise.all(saved.map(function (blob) { return blob.text(); })).then(function (t
 @pytest.mark.parametrize(
     ("keys", "accepted"), [("aaaa", [1, 2, 3, 4]), ("araka", [1, 3]), ("jaku", []), ("rrra", [4])]
 )
-def test_on_the_page_of_label_errors_keys_decide_what_python_accepts(tmp_path, keys, accepted):
+def test_keys_on_the_label_error_page_decide_what_python_accepts(tmp_path, keys, accepted):
     (tmp_path / "corpus.txt").write_text("-DOCSTART- O\n\nA<b> B-X\nc I-X\nd O\n\n</script> B-Y\n")
     corpus = Corpus(tmp_path / "corpus.txt", {})
     items = [

@@ -1,9 +1,9 @@
-"""Other projects' own tests and data, on our CRF, our spans, our chains, our readers and our features.
+"""Other projects' tests and data, run on our CRF, spans, chains, readers and features.
 
-`TAGGER_PEERS` names a folder with their sources, each in a folder with the name of its repository. They
-are not part of this project; `docs/reference/peers.md` says where they come from, and what came out. It
-takes a few minutes. `TAGGER_ALLENNLP_SUITE` names a folder with AllenNLP's `tests` and `test_fixtures`
-as released, which take a quarter of an hour. Both need PyPI for plugins of pytest.
+`TAGGER_PEERS` names a folder with their sources, one subfolder per repository. They are not part of this
+project; `docs/reference/peers.md` says where to get them and lists the results. The tests take a few
+minutes. `TAGGER_ALLENNLP_SUITE` names a folder with AllenNLP's released `tests` and `test_fixtures`; its
+tests take a quarter of an hour. Both need PyPI for pytest plugins.
 """
 
 import os
@@ -21,7 +21,7 @@ from tagger.data.formats.brat import read_brat
 from tests.conftest import ROOT
 
 PEERS, ALLENNLP = map(os.environ.get, ("TAGGER_PEERS", "TAGGER_ALLENNLP_SUITE"))
-#: Plugins of pytest that put our parts in place of others, and a `sitecustomize`.
+#: Pytest plugins that substitute our parts for others, and a `sitecustomize`.
 PLUGINS = ROOT / "tests/system/peers"
 
 pytestmark = pytest.mark.system
@@ -34,15 +34,15 @@ class Peer(NamedTuple):
     """Tests of another project.
 
     Args:
-        repository: The name of its folder.
-        package: What is tested.
-        tests: The tests that concern us.
-        plugins: The options of pytest that put ours in place of theirs; none for `torchcrf`, which has
-            the name of theirs and is found before it.
-        options: Options of pytest with ours and with theirs.
-        files: What the tests read, besides `tests`.
-        cwd: Where the tests run.
-        exceptions: Tests that fail with ours and pass with theirs, and why that is meant so.
+        repository: The name of the folder with its sources.
+        package: The tested package.
+        tests: The relevant tests.
+        plugins: Pytest options that substitute our parts for theirs. None for `torchcrf`, because ours
+            has the same name and is found first.
+        options: Pytest options for both runs.
+        files: Further files that the tests read.
+        cwd: The working directory of the tests.
+        exceptions: Tests that fail only with our parts, and why this is intended.
     """
 
     repository: str
@@ -68,11 +68,11 @@ SUITES = [
         "seqeval",
         ("tests",),
         ("-p", "our_spans"),
-        # It compares with conlleval on 20,000 files.
+        # This test compares with conlleval on 20,000 files.
         ("--deselect", "tests/test_metrics.py::TestMetrics::test_statistical_tests"),
         cwd="tests",
         exceptions={
-            # relative to `cwd`
+            # Relative to `cwd`.
             "test_metrics.py::TestMetrics::test_get_entities_with_non_NE_input": (
                 "a tag that spells no span is refused, not warned of"
             )
@@ -96,7 +96,7 @@ SUITES = [
         options=("-k", "not TorchScript"),
     ),
 ]
-#: Tests of AllenNLP's that fail because of a feature of ours, and why that is meant so.
+#: AllenNLP's tests that fail because of one of our features, and why this is intended.
 EXCEPTIONS = {
     "tests/models/archival_test.py::ArchivalTest::test_can_load_from_archive_model": (
         "the config in an archive names another archive (`from_archive`); an archive is data, and may "
@@ -105,7 +105,7 @@ EXCEPTIONS = {
     "tests/modules/token_embedders/elmo_token_embedder_test.py::TestElmoTokenEmbedder::"
     "test_tagger_with_elmo_token_embedder_can_train_save_and_load": ("likewise, files of ELMo"),
 }
-# A test that is stopped leaves workers that disturb the next, so only one that hangs may be.
+# Stopping a test leaves workers that disturb the next one, so only stop tests that hang.
 OPTIONS = ["-m", "not gpu and not java", "--timeout", "600", "--continue-on-collection-errors"]
 
 
@@ -117,7 +117,7 @@ class Outcome(NamedTuple):
 
 
 def copied(source, names, folder):
-    """Copies files and folders; tests may write beside themselves, and must not into the sources."""
+    """Copies files and folders, because tests may write next to themselves but not into the sources."""
     for name in names:
         path = Path(source, name)
         if path.is_dir():
@@ -128,7 +128,7 @@ def copied(source, names, folder):
 
 
 def install_plugins(folder, names):
-    """Installs plugins of pytest that the tests use, beside them."""
+    """Installs the pytest plugins that the tests use next to them."""
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
     subprocess.run([*pip, "--target", folder / "extra", *names], check=True)
 
@@ -138,17 +138,17 @@ def run_suite(suite, tests, options, paths, variables=(), cwd="."):
 
     Args:
         suite: The folder.
-        tests: What is named on the command line, relative to the folder.
+        tests: The arguments of pytest, relative to the folder.
         options: Options of pytest.
-        paths: What comes first on `PYTHONPATH`, before this project.
-        variables: Further environment variables, as a mapping.
-        cwd: Where they run, relative to the folder.
+        paths: Folders to put first on `PYTHONPATH`, before this project.
+        variables: Additional environment variables, as a mapping.
+        cwd: The working directory, relative to the folder.
     """
-    # pytest's own command leaves the current folder out of `sys.path`.
+    # Unlike `python -m pytest`, the command does not put the current folder on `sys.path`.
     command = [str(Path(sys.executable).with_name("pytest")), "-q", "--tb=no", "-rfE"]
     command += ["-p", "no:cacheprovider", "--rootdir", str(suite), *options]
     settings = {
-        # So that no reason is cut off.
+        # Wide enough not to truncate the reasons.
         "COLUMNS": "400",
         "HF_HUB_OFFLINE": "1",
         "OMP_NUM_THREADS": "1",
@@ -171,7 +171,7 @@ def run_suite(suite, tests, options, paths, variables=(), cwd="."):
 
 @needs_peers
 @pytest.mark.parametrize("peer", SUITES, ids=lambda peer: peer.repository)
-def test_their_tests_pass_with_ours_where_they_pass_with_theirs(peer, tmp_path):
+def test_tests_that_pass_with_their_code_pass_with_ours(peer, tmp_path):
     source, theirs = Path(PEERS, peer.repository), tmp_path / "theirs"
     copied(source, ["tests", *peer.files], tmp_path)
     copied(source, [peer.package], theirs)
@@ -213,12 +213,12 @@ def test_our_features_break_none_of_allennlps_tests(tmp_path):
 
     with_features, without = outcome("1", "-p", "our_trainer"), outcome("0")
     print(f"{with_features.num_passed} pass with our features, {without.num_passed} without")
-    # Without spaCy's model for English some fail in any case.
+    # Some tests fail anyway without spaCy's English model.
     assert with_features.failures - without.failures == EXCEPTIONS.keys() - without.failures
 
 
 @pytest.mark.parametrize("features", [False, True])
-def test_processes_of_allennlps_tests_leave_the_features_out_too(features):
+def test_processes_started_by_allennlps_tests_have_no_features_either(features):
     code = "from tagger_compat import patches; print(patches.PATCHES != patches.LIBRARY_PATCHES)"
     path = os.pathsep.join(map(str, (PLUGINS, ROOT)))
     variables = {"PYTHONPATH": path, "TAGGER_FEATURES": str(int(features))}

@@ -1,4 +1,4 @@
-"""2,000 sentences, odd ones among them, by all routes, and `predict-file` killed at random moments."""
+"""2,000 sentences, including odd ones, by all routes, and `predict-file` killed at random moments."""
 
 import json
 from http.client import HTTPConnection

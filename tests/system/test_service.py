@@ -1,10 +1,10 @@
-r"""`allennlp serve` under attack, and under load.
+r"""`allennlp serve` under attack and under load.
 
     pytest tests/system/test_service.py -s
     TAGGER_ARCHIVE=model.tar.gz TAGGER_TEXTS=texts.txt TAGGER_SECONDS=60 \
         pytest tests/system/test_service.py -s -k clients
 
-Without the variables it takes the toy tagger, three texts, and ten seconds.
+Without the variables it uses the toy tagger, three texts and ten seconds.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ TEXTS = [TEXT, "Ada lives in Oslo.", "Nothing here."]
 OPEN_FILES = 1024
 #: The addresses of the attackers.
 SOURCES = [f"127.0.0.{number}" for number in range(1, 6)]
-#: The least share of the speed of `predict-file`; the clients need a part of the machine too.
+#: The minimum speed relative to `predict-file`. The clients need part of the machine too.
 LEAST_SHARE = 0.7
 MALFORMED_REQUESTS = 2_000
 CLIENTS, TEXTS_OF_A_REQUEST, INPUTS = 64, 16, 10_000
@@ -50,7 +50,7 @@ def wanted(archive_file):
 
 
 def _tag(port, source):
-    """Tags a text over a new connection; gives its tags, and the seconds that it took."""
+    """Tags a text over a new connection. Returns the tags and the seconds."""
     started = time.monotonic()
     connection = HTTPConnection("127.0.0.1", port, timeout=60, source_address=(source, 0))
     with closing(connection):
@@ -62,14 +62,14 @@ def _tag(port, source):
 
 
 async def _besiege(port, uses, tags, sources):
-    """Holds a connection for each way to use one, and tags over others meanwhile."""
+    """Holds a connection for each use and meanwhile tags over others."""
     holding = [
         asyncio.create_task(hold(use, port, 1.0, source)) for use, source in zip(uses, sources)
     ]
     started = time.monotonic()
     seconds = []
     while not all(task.done() for task in holding):
-        # First as somebody else, and when the attackers have connected, from one of their addresses.
+        # First from another address; once the attackers have connected, from one of theirs.
         source = "127.0.0.9" if time.monotonic() - started < 2 else SOURCES[0]
         given, took = await asyncio.to_thread(_tag, port, source)
         assert given == tags
@@ -79,20 +79,20 @@ async def _besiege(port, uses, tags, sources):
 
 
 @pytest.mark.parametrize("use", list(half_uses()), ids=lambda use: use.name)
-def test_half_used_connections_do_not_make_it_deaf(use, besieged, wanted):
+def test_half_used_connections_do_not_block_the_service(use, besieged, wanted):
     allow_open_files(3 * OPEN_FILES)
-    # More than the service may open files.
+    # More connections than the service may have open files.
     uses = [use] * (OPEN_FILES + 200)
     held, seconds = asyncio.run(
         _besiege(besieged.port, uses, wanted["tags"], itertools.cycle(SOURCES))
     )
     print(f"{use.name}: {len(seconds)} texts meanwhile, the slowest took {max(seconds):.2f} s")
     assert seconds
-    # Begun, answered, and read: three limits at most, on a machine that is as busy as the answers show.
+    # At most three time limits (start, answer, read), plus the delay that the busy machine shows.
     assert max(each.seconds for each in held) < 25 + max(seconds)
 
 
-def test_it_stops_in_order_among_half_used_connections(archive_file):
+def test_it_shuts_down_cleanly_with_half_used_connections(archive_file):
     uses = list(half_uses())
 
     async def stop(service):
@@ -106,7 +106,7 @@ def test_it_stops_in_order_among_half_used_connections(archive_file):
         assert service.process.wait(timeout=30) == 0
 
 
-def test_malformed_requests_are_refused_by_the_thousand(archive_file, wanted):
+def test_thousands_of_malformed_requests_are_refused(archive_file, wanted):
     with running_service(archive_file, "--limits", '{"body_seconds": 2}') as service:
         wrong = asyncio.run(attack_port(service.port, wanted, MALFORMED_REQUESTS, 2))
     assert wrong == []

@@ -1,4 +1,4 @@
-"""The tutorials, run as notebooks, do what they show."""
+"""The tutorials, run as notebooks, produce the output that they show."""
 
 import os
 import re
@@ -20,7 +20,7 @@ NEEDS = {
 
 @pytest.fixture
 def folder(request, tmp_path):
-    """A folder that has the data of a tutorial."""
+    """A folder with the data of a tutorial."""
     (tmp_path / "data").mkdir()
     for name in NEEDS[request.param]:
         found = [data / name for data in DATA if (data / name).exists()]
@@ -32,7 +32,7 @@ def folder(request, tmp_path):
 
 
 @pytest.mark.parametrize("folder", ["us_addresses"], indirect=True)
-def test_the_tutorial_does_what_it_shows(folder):
+def test_the_tutorial_produces_the_output_it_shows(folder):
     printed = ""
     for cell, shown in run("us_addresses", folder, leave_out=("prepare_us_addresses",)):
         if cell.cell_type == "code":

@@ -1,4 +1,4 @@
-"""Reads the sources of AllenNLP, which are frozen, for what they do with names of slow libraries."""
+"""Analyses how AllenNLP's sources, which no longer change, use names imported from slow libraries."""
 
 import ast
 from collections import defaultdict
@@ -8,7 +8,7 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 def uses_of(folder, libraries):
-    """What the modules of a package do with the names that they import at once from some libraries.
+    """How the modules of a package use the names that they import eagerly from some libraries.
 
     Args:
         folder: The folder of the package.

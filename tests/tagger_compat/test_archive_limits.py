@@ -1,4 +1,4 @@
-"""A small archive takes little memory and time: what is read is bounded before it is read."""
+"""A small archive takes little memory and time, because sizes are checked before reading."""
 
 import io
 import pickle
@@ -57,7 +57,7 @@ def test_headers_are_read_within_limits(before, what, good, tmp_path):
     assert len(str(refusal.value)) < 1000
 
 
-def test_headers_as_other_programs_write_them_are_read(good, tmp_path):
+def test_headers_written_by_other_programs_are_read(good, tmp_path):
     members = read_members(good)
     for number, form in enumerate((tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT)):
         path = tmp_path / f"{number}.tar.gz"
@@ -85,7 +85,7 @@ def zipped(content, records=None, compression=zipfile.ZIP_STORED, after=b""):
 
 
 def tensor_of(size, stride, number):
-    """Weights with a tensor that is said to be in a storage of `number` numbers, which has four."""
+    """Weights with a tensor in a storage that claims to have `number` numbers but has four."""
     return zipped(pickled_tensor("a", size, stride, 0, number), {"a/data/0": bytes(16)})
 
 
@@ -98,7 +98,7 @@ WEIGHTS = {
 
 
 @pytest.mark.parametrize("is_zip", [True, False])
-def test_weights_as_pytorch_writes_them_pass(is_zip, tmp_path):
+def test_weights_written_by_pytorch_pass(is_zip, tmp_path):
     layer = torch.nn.LSTM(2, 3).to(torch.bfloat16)
     for number, weights in enumerate(
         [WEIGHTS, layer.state_dict(), layer.state_dict(keep_vars=True)]
@@ -148,21 +148,21 @@ JSON_REFUSED = [
         ),
     ],
 )
-def test_what_is_read_holds_what_is_there_within_limits(read, content, what, tmp_path):
+def test_contents_over_the_limits_are_refused(read, content, what, tmp_path):
     path = tmp_path / "file"
     path.write_bytes(content)
     with pytest.raises(ConfigurationError, match=what):
         read(str(path), "promises.json")
 
 
-def test_a_long_message_is_cut():
+def test_a_long_message_is_truncated():
     assert shortened("a\n b") == "a b"
     with pytest.raises(ConfigurationError) as refusal:
         refuse("\x1b" * 10**6, "correct it")
     assert len(str(refusal.value)) < MAX_MESSAGE + 20
 
 
-def test_vectors_that_are_read_in_c_are_guarded_too(changed, tmp_path):
+def test_vectors_read_by_c_code_are_checked_too(changed, tmp_path):
     import h5py
 
     with h5py.File(tmp_path / "vectors.h5", "w") as file:
@@ -173,7 +173,7 @@ def test_vectors_that_are_read_in_c_are_guarded_too(changed, tmp_path):
         load_archive(changed(config=own))
 
 
-def test_an_archive_is_tried_before_it_counts_as_loaded(good, monkeypatch):
+def test_an_archive_is_tested_before_it_counts_as_loaded(good, monkeypatch):
     def attempt():
         raise IndexError("no such piece")
 
@@ -198,7 +198,7 @@ def read_while_loading(path, folder, own):
 
 
 @pytest.mark.parametrize("text", [".", "/", "", "~", ".."])
-def test_a_string_that_is_all_of_a_disk_lets_nothing_through(text, tmp_path, monkeypatch):
+def test_a_config_string_naming_a_folder_above_allows_nothing(text, tmp_path, monkeypatch):
     (tmp_path / "secret.txt").write_text("")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -206,7 +206,7 @@ def test_a_string_that_is_all_of_a_disk_lets_nothing_through(text, tmp_path, mon
         read_while_loading("secret.txt", tmp_path / "run", {text})
 
 
-def test_a_link_does_not_lead_out_of_a_run(tmp_path):
+def test_links_out_of_a_run_are_not_followed(tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "secret.txt").write_text("{}")
     (tmp_path / "run/config.json").symlink_to(tmp_path / "secret.txt")

@@ -1,4 +1,4 @@
-"""An untrusted archive must neither run, write nor reach anything; a good one must load."""
+"""An untrusted archive must not run, write or reach anything; a good one must load."""
 
 import io
 import json
@@ -75,7 +75,7 @@ def test_a_predictor_refuses_a_hostile_archive_too(title, changed):
 @pytest.mark.parametrize(
     ("kind", "parent"), [("transformer", "fine_tuned"), ("frozen_transformer", "transformers")]
 )
-def test_code_of_a_carried_transformer_never_runs_and_nobody_is_asked(
+def test_code_of_an_archived_transformer_never_runs_and_causes_no_prompt(
     kind, parent, is_known, use, changed, baited, monkeypatch
 ):
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n" * 10))
@@ -94,7 +94,7 @@ def test_code_of_a_carried_transformer_never_runs_and_nobody_is_asked(
         ("predict hostile.tar.gz -", False),
     ],
 )
-def test_lines_of_yes_on_standard_input_are_no_answers(
+def test_yes_on_standard_input_does_not_confirm_anything(
     command, is_known, changed, baited, warm_python, monkeypatch
 ):
     monkeypatch.setenv("TAGGER_TRUST_REMOTE_CODE", "1")
@@ -114,7 +114,9 @@ def write_transformer_with_code(folder, is_known):
 
 
 @pytest.mark.parametrize("load_weights", [True, False])
-def test_transformers_never_asks_by_allennlps_own_parts(load_weights, baited, monkeypatch):
+def test_transformers_does_not_prompt_through_allennlps_own_parts(
+    load_weights, baited, monkeypatch
+):
     from allennlp.common import cached_transformers
 
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n" * 10))
@@ -131,7 +133,7 @@ def test_transformers_never_asks_by_allennlps_own_parts(load_weights, baited, mo
 
 
 def test_the_user_may_trust_the_code_of_a_folder(baited, monkeypatch):
-    # Where transformers copies the code to.
+    # The folder to which transformers copies the code.
     cache = "transformers.dynamic_module_utils.HF_MODULES_CACHE"
     monkeypatch.setattr(cache, str(baited / "copied"))
     write_transformer_with_code(baited, is_known=False)
@@ -140,7 +142,7 @@ def test_the_user_may_trust_the_code_of_a_folder(baited, monkeypatch):
         transformer.tokenizer()
     assert leaves_no_trace(baited)
     monkeypatch.setenv("TAGGER_TRUST_REMOTE_CODE", "1")
-    with pytest.raises(AttributeError):  # The class of this code is no tokenizer.
+    with pytest.raises(AttributeError):  # The class in this code is not a tokenizer.
         transformer.tokenizer()
     assert (baited / TRACE).exists()
 
@@ -151,7 +153,7 @@ def test_the_user_may_trust_the_code_of_a_folder(baited, monkeypatch):
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(name=TYPES)
-@example(name="None")  # `Params` makes None of it.
+@example(name="None")  # `Params` converts it to None.
 def test_a_type_that_is_not_registered_is_refused_whatever_it_looks_like(name, good, baited):
     run = baited / "run"
     if not run.exists():
@@ -174,7 +176,7 @@ def test_nothing_is_fetched(changed):
     assert counts[1] == 0
 
 
-def test_what_libraries_do_by_themselves_is_refused_too(baited):
+def test_accesses_by_libraries_are_refused_too(baited):
     import socket
     import subprocess
 
@@ -196,16 +198,16 @@ def test_what_libraries_do_by_themselves_is_refused_too(baited):
             within(action)
         with pytest.raises(ConfigurationError, match=what):
             within(lambda: ThreadPoolExecutor(1).submit(action).result())  # noqa: B023
-    # Another thread loads nothing.
+    # Another thread is not loading an archive.
     with ThreadPoolExecutor(1) as pool:
         pool.submit(int).result()
         within(lambda: pool.submit(Path("secret.txt").read_text).result())
-    # Modules are code of the user's.
+    # Modules are the user's own code.
     within(lambda: Path("hóstile.py").read_text())
     Path("secret.txt").read_text()
 
 
-def test_the_user_may_name_what_lies_outside(good, baited):
+def test_the_user_may_name_files_outside_the_archive(good, baited):
     transformer = baited / "transformer"
     transformer.mkdir()
     save_small_transformer(transformer)
@@ -217,7 +219,7 @@ def test_the_user_may_name_what_lies_outside(good, baited):
     load_archive(good, weights_file=str(baited / "secret.txt"))
 
 
-def test_a_transformer_may_lie_outside_where_an_archive_names_it(changed, baited):
+def test_an_archive_may_name_a_transformer_outside(changed, baited):
     (baited / "small").mkdir()
     save_small_transformer(baited / "small")
     kinds = {"own": "frozen_transformer", "allennlp": "pretrained_transformer_mismatched"}
@@ -251,7 +253,7 @@ def test_a_class_that_the_user_has_imported_may_be_named(changed, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["hostile_module.Model", "hostile-module.Model"])
-def test_a_name_out_of_an_archive_stays_refused_where_another_part_of_it_is_used(
+def test_a_hostile_name_stays_refused_when_a_part_of_the_config_is_built_later(
     name, changed, baited
 ):
     config = load_archive(changed(config=replaced("data_loader", type=name))).config
@@ -287,7 +289,7 @@ def doubled_line(content):
 
 
 def compressed(content):
-    """Weights as a zip file of the same members, whose zeros take no space."""
+    """Compresses a zip file of weights, so that zeros take no space."""
     new = io.BytesIO()
     with (
         zipfile.ZipFile(io.BytesIO(content)) as old,
@@ -308,7 +310,7 @@ def with_vectors(address):
 
 
 BAD_META = "`meta.json` is not (as training writes it|plain JSON)"
-#: What makes an archive of the good one, and what is said of it.
+#: Changes to the good archive, and patterns of the messages.
 REFUSALS = [
     *(
         ({"config": archives.changed("dataset_reader", type=name)}, ".")
@@ -352,7 +354,7 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("change", "what"), REFUSALS)
-def test_what_lies_or_grows_is_refused_in_a_line_that_a_terminal_can_show(
+def test_false_claims_and_bombs_are_refused_with_a_printable_line(
     change, what, good, changed, baited, monkeypatch
 ):
     monkeypatch.setattr("tagger_compat.archive_contents.MAX_WORDS", 450)
@@ -360,7 +362,7 @@ def test_what_lies_or_grows_is_refused_in_a_line_that_a_terminal_can_show(
     assert refused_in_one_line(changed(**change), match=what).isprintable()
 
 
-def test_an_archive_without_checksums_loads_unless_a_label_is_there_twice(changed):
+def test_an_archive_without_checksums_loads_unless_it_has_a_duplicate_label(changed):
     def without_checksums(content):
         meta = json.loads(content)
         del meta["checksums"]
@@ -394,13 +396,13 @@ def test_a_folder_in_place_of_a_file_is_named(name, has_meta, changed):
         ("abc", "TAGGER_ARCHIVE_BYTES must be .*; got 'abc'"),
     ],
 )
-def test_the_limit_of_the_user_is_kept_if_it_is_a_number(limit, what, good, monkeypatch):
+def test_the_users_limit_applies_if_it_is_a_number(limit, what, good, monkeypatch):
     monkeypatch.setenv("TAGGER_ARCHIVE_BYTES", limit)
     refused_in_one_line(good, match=what)
 
 
 @pytest.mark.parametrize("part", [0, 0.5])
-def test_an_archive_that_is_cut_off_is_refused_in_one_line(part, good, tmp_path):
+def test_a_truncated_archive_is_refused_in_one_line(part, good, tmp_path):
     content = good.read_bytes()
     (tmp_path / "cut.tar.gz").write_bytes(content[: int(len(content) * part)])
     message = "cut.tar.gz is not the archive.*; make or copy"
@@ -418,7 +420,7 @@ def test_an_archive_without_a_config_is_refused_but_initializes_weights(tmp_path
     refused_in_one_line(path, match="has no `config.json`")
 
 
-def test_what_is_refused_leaves_no_unpacked_folder(changed, monkeypatch, tmp_path):
+def test_a_refused_archive_leaves_no_unpacked_folder(changed, monkeypatch, tmp_path):
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
     for title in ("a named pipe", "a function of a library"):
@@ -450,7 +452,7 @@ def test_an_archive_of_a_run_without_meta_has_none(trained, tmp_path):
     assert load_archive(path).meta is None
 
 
-def test_tensors_are_limited_by_number_and_by_what_the_files_hold(tmp_path, monkeypatch):
+def test_tensors_are_limited_by_number_and_file_size(tmp_path, monkeypatch):
     monkeypatch.setattr("tagger_compat.archive_tensors.FREE_BYTES", 4000)
     monkeypatch.setattr("tagger_compat.archive_tensors.MAX_TENSORS", 10)
     (tmp_path / "weights.th").write_bytes(bytes(1000))

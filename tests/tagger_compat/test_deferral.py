@@ -1,4 +1,4 @@
-"""What AllenNLP imports late is what it would have imported at once."""
+"""AllenNLP's deferred imports give the same objects as eager ones."""
 
 import pickle
 import sys
@@ -46,7 +46,7 @@ def registered():
 
 @pytest.fixture
 def execute(monkeypatch, tmp_path):
-    """Executes code as a module of AllenNLP that may import the library `late` late."""
+    """Executes code as an AllenNLP module that may defer the import of the library `late`."""
     (tmp_path / "late").mkdir()
     (tmp_path / "late/__init__.py").write_text(LATE)
     (tmp_path / "late/part.py").write_text("number = 7")
@@ -90,7 +90,7 @@ def test_a_stand_in_equals_the_real_thing_and_that_of_another_module(execute):
     assert late.greet == second.say != first.late
 
 
-def test_classes_are_checked_called_and_annotated_with(execute):
+def test_deferred_classes_work_in_checks_calls_and_annotations(execute):
     module = execute(
         """
 from typing import Dict, List, Optional, Tuple, Union
@@ -155,7 +155,7 @@ def test_a_missing_library_is_an_import_error_at_once(execute, monkeypatch):
         execute("import never_written")
 
 
-def test_other_code_imports_at_once(execute):
+def test_other_code_imports_eagerly(execute):
     module = execute("import late", "some_module")
     assert module.late is sys.modules["late"]
     del sys.modules["late"]
@@ -172,7 +172,7 @@ def test_the_import_statement_is_pythons_own_afterwards(execute):
 
 
 def test_allennlp_imports_none_of_the_libraries():
-    """In a process of its own, from the interpreter's start on."""
+    """Runs in a fresh process, from the interpreter's start."""
     import subprocess
 
     code = f"""
@@ -186,7 +186,7 @@ assert not [name for name in late if name in sys.modules], [n for n in late if n
     assert done.returncode == 0, done.stderr
 
 
-def test_everything_deferred_is_there_and_the_registry_is_the_same(succeed_fresh):
+def test_all_deferred_names_exist_and_the_registry_is_the_same(succeed_fresh):
     deferred = succeed_fresh(
         ALL_MODULES
         + """
@@ -233,7 +233,7 @@ assert isinstance(Language, type) and isinstance(PreTrainedTokenizerBase, type)
 assert "tagger" not in type(transformers).__module__ and transformers.AutoModel is AutoModel
 assert isinstance(spacy.blank("en"), allennlp.common.util.SpacyModelType)
 """
-#: What works in a process that has imported nothing yet.
+#: Code that must work in a process without any imports so far.
 WORKS = {
     "users get the real libraries before": THEIRS + ALLENNLPS + ARE_REAL,
     "users get the real libraries after": ALLENNLPS + THEIRS + ARE_REAL,
@@ -330,7 +330,7 @@ assert __import__.__module__ == "builtins"
 
 
 @pytest.mark.parametrize("title", WORKS)
-def test_what_needs_the_libraries_works(title, succeed_fresh):
+def test_code_that_needs_the_libraries_works(title, succeed_fresh):
     succeed_fresh(WORKS[title])
 
 
@@ -371,7 +371,7 @@ optimizer.step()
     )
 
 
-def test_allennlp_does_nothing_with_deferred_names_that_a_stand_in_could_answer_wrongly():
+def test_allennlp_uses_deferred_names_only_in_ways_that_stand_ins_support():
     import allennlp
 
     uses = uses_of(Path(allennlp.__file__).parent, deferral.LIBRARIES)
@@ -390,7 +390,7 @@ def test_allennlp_does_nothing_with_deferred_names_that_a_stand_in_could_answer_
     assert others.keys() == {("scipy.stats", "wasserstein_distance")}
 
 
-def test_a_use_that_a_stand_in_could_answer_wrongly_is_found(tmp_path):
+def test_a_use_that_stand_ins_do_not_support_is_found(tmp_path):
     code = """
 import late
 from late import a, b, c, d, e

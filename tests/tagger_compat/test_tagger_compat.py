@@ -33,7 +33,7 @@ sizes = {"hidden_size": 4, "intermediate_size": 4, "num_hidden_layers": 1, "num_
 BertModel(BertConfig(vocab_size=len(words), **sizes)).save_pretrained("bert")
 """
 
-# What all of them may use.
+# Helpers for all snippets.
 ERROR_OF = """
 def error_of(call, *arguments, **keywords):
     try:
@@ -41,7 +41,7 @@ def error_of(call, *arguments, **keywords):
     except Exception as error:
         return f"{type(error).__name__}: {error}"
 """
-# For each patch: what works with it, and the error without it.
+# By patch: code that works with it, and the error without it.
 USES = {
     "huggingface_hub": (
         """
@@ -362,7 +362,7 @@ def run_python(*arguments, **kwargs):
     )
 
 
-def without_mend(name):
+def without_patch(name):
     return (
         "from tagger_compat import patches\n"
         f"patches.PATCHES = tuple(patch for patch in patches.PATCHES if patch.name != {name!r})\n"
@@ -372,7 +372,7 @@ def without_mend(name):
 @pytest.fixture(scope="module")
 def needed(warm_executable):
     """The names of the patches that the installed libraries need."""
-    # In a process of its own: a patch that is done is needed no more.
+    # In a fresh process, because an applied patch no longer counts as needed.
     code = (
         "from tagger_compat import patches\n"
         "print(*(patch.name for patch in patches.PATCHES if patch.needed()), sep='\\n')"
@@ -385,11 +385,11 @@ def skip_unless_needed(name, needed):
         pytest.skip(f"the installed libraries do not need the patch `{name}`")
 
 
-def test_every_mend_is_tested():
+def test_every_patch_is_tested():
     assert set(USES) == {patch.name for patch in patches.PATCHES}
 
 
-def test_folders_are_forgotten_once_before_all_modules_are_imported(monkeypatch):
+def test_import_caches_are_cleared_once_before_importing_all_modules(monkeypatch):
     from allennlp.common import plugins
 
     calls = []
@@ -408,7 +408,7 @@ def test_plugins_of_another_user_are_not_run(monkeypatch, tmp_path, caplog):
         assert "own_plugin" in list(plugins.discover_plugins())
     assert "running the plugin `own_plugin` of `.allennlp_plugins`" in caplog.text
     monkeypatch.setattr("os.getuid", lambda: os.stat(".").st_uid + 1)
-    if os.stat(".").st_uid == 0:  # root's files are trusted, so pretend that they are another's
+    if os.stat(".").st_uid == 0:  # root's files are trusted, so pretend that they are not root's.
         real = os.stat
         monkeypatch.setattr(
             "os.stat",
@@ -445,9 +445,9 @@ def test_a_plugin_without_its_requirements_says_what_to_install(monkeypatch, tmp
 
 
 @pytest.mark.parametrize("name", USES)
-def test_mend_is_needed_and_does_its_job(name, needed, run_fresh):
+def test_a_patch_is_needed_and_works(name, needed, run_fresh):
     code, error = USES[name]
-    without = run_fresh(without_mend(name) + ERROR_OF + code)
+    without = run_fresh(without_patch(name) + ERROR_OF + code)
     if name in needed:
         assert not without.succeeded
         assert error in without.output
@@ -503,14 +503,14 @@ torch.load("state.th")
 
 
 MAIN = "; from allennlp.commands import main"
-#: What works in a process that has imported nothing yet.
+#: Code that must work in a process without any imports so far.
 WORKS = {
     **{
         f"{order}, {when}": hook + order + MAIN
         for order in ("import allennlp, tagger", "import tagger, allennlp")
         for when, hook in (("hook at start", ""), ("no hook at start", WITHOUT_HOOK))
     },
-    "other libraries see no mend": """
+    "other libraries see no patch": """
 import importlib.util, huggingface_hub, transformers
 
 def what_others_see():
@@ -521,7 +521,7 @@ before = what_others_see()
 import allennlp.common, allennlp.models, allennlp.modules.vision, allennlp.training
 assert what_others_see() == before
 """,
-    "a module executed before the hook is mended too": f"""{WITHOUT_HOOK}
+    "a module executed before the hook is patched too": f"""{WITHOUT_HOOK}
 import types
 plugins = types.ModuleType("allennlp.common.plugins")
 plugins.DEFAULT_PLUGINS = ()
@@ -539,7 +539,7 @@ assert "tagger.tools.start.commands" in plugins.DEFAULT_PLUGINS
 
 
 @pytest.mark.parametrize("title", WORKS)
-def test_the_hook_is_there_for_allennlp_alone_in_any_order(title, succeed_fresh):
+def test_the_hook_works_for_allennlp_alone_in_any_order(title, succeed_fresh):
     succeed_fresh(WORKS[title])
 
 
@@ -576,7 +576,7 @@ else:
     ],
     ids=["at the interpreter's start", "when AllenNLP is looked for"],
 )
-def test_nothing_but_the_hook_is_imported(options, code):
+def test_only_the_hook_is_imported(options, code):
     started = run_python(options, "-c", f"import sys; {code}", cwd=ROOT)
     assert started.returncode == 0, started.stderr
 
@@ -591,7 +591,7 @@ def test_environment_variable_turns_the_hook_off(value, hooked):
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["allennlp", "python -m allennlp"])
 def test_the_command_finds_the_plugin_from_an_empty_folder(command, tmp_path, request):
-    # `allennlp` runs in a process of its own, from the interpreter's start on.
+    # `allennlp` runs in a fresh process, from the interpreter's start.
     name, *options = command.split()
     if options:
         request.getfixturevalue("warm_python")
@@ -601,7 +601,7 @@ def test_the_command_finds_the_plugin_from_an_empty_folder(command, tmp_path, re
     run = subprocess.run(
         [executable, *options, "test-install"],
         cwd=tmp_path,
-        # The console does not show what plugins there are, unless it is asked to.
+        # By default, the console does not show the plugins.
         env={**os.environ, "ALLENNLP_LOG_LEVEL": "INFO"},
         capture_output=True,
         text=True,
@@ -611,7 +611,7 @@ def test_the_command_finds_the_plugin_from_an_empty_folder(command, tmp_path, re
     assert "Plugin tagger.commands available" in run.stderr
 
 
-def test_wheels_carry_the_file_that_installs_the_hook(tmp_path):
+def test_wheels_contain_the_file_that_installs_the_hook(tmp_path):
     pytest.importorskip("setuptools", minversion="77")  # as pyproject.toml asks
     for name in ("tagger", "tagger_compat"):
         shutil.copytree(ROOT / name, tmp_path / name)
@@ -625,13 +625,13 @@ def test_wheels_carry_the_file_that_installs_the_hook(tmp_path):
         with zipfile.ZipFile(wheel) as files:
             hook = files.read("tagger_compat.pth").decode()
             assert hook == "import tagger_compat; tagger_compat.install()\n"
-            # A finder would lie beside the packages.
+            # A finder would be next to the packages.
             assert not [name for name in files.namelist() if "/" not in name and "finder" in name]
 
 
 @pytest.fixture
 def in_force(monkeypatch):
-    """Puts one patch in force, which does what it is given."""
+    """Registers a single patch with the given action."""
 
     def in_force(apply):
         patch = patches.Patch("broken", "the world changed", ("some_module",), apply)
@@ -642,7 +642,7 @@ def in_force(monkeypatch):
 
 
 @pytest.mark.parametrize("steps", [0, 1], ids=["before execution", "after execution"])
-def test_a_failing_mend_is_named(steps, in_force):
+def test_a_failing_patch_is_named(steps, in_force):
     @contextmanager
     def apply(_):
         if steps == 1:
@@ -654,7 +654,7 @@ def test_a_failing_mend_is_named(steps, in_force):
         pass
 
 
-def test_an_error_of_allennlps_own_passes_unchanged(in_force):
+def test_allennlps_own_errors_pass_unchanged(in_force):
     @contextmanager
     def apply(_):
         yield

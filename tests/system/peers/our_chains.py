@@ -1,7 +1,7 @@
-"""A plugin of pytest with which torch-struct's own tests try our linear chains.
+"""A pytest plugin that runs torch-struct's own tests on our linear chains.
 
-Its chains have a score for each transition of each step. A tag of ours is a pair of two tags of theirs,
-and a pair may only follow one that ends where it begins.
+torch-struct's chains have a score for each transition of each step. One of our tags is a pair of two of
+theirs, and a pair may only follow one that ends where it begins.
 """
 
 import torch
@@ -14,7 +14,7 @@ _sum, _marginals = LinearChain.sum, LinearChain.marginals
 
 
 def chain_of_pairs(potentials, lengths):
-    """The scores and the mask of potentials, (B, N - 1, C, C), of the next and the previous tag."""
+    """The scores and the mask of potentials, (B, N - 1, C, C), for the next and the previous tag."""
     batch, steps, num_tags, _ = potentials.shape
     if lengths is None:
         lengths = torch.full((batch,), steps + 1)
@@ -27,7 +27,7 @@ def chain_of_pairs(potentials, lengths):
 
 
 def num_best(semiring):
-    """How many of the best sequences a semiring keeps; `None` if it sums over them, or does more."""
+    """How many best sequences a semiring keeps, or `None` if it does not maximise."""
     if semiring is MaxSemiring:
         return 1
     return semiring.size() if semiring.__name__ == "KMaxSemiring" else None
@@ -52,7 +52,7 @@ def marginals_of_ours(self, logpotentials, lengths=None, _raw=False):
         return _marginals(self, logpotentials, lengths, _raw)
     scores, mask = chain_of_pairs(logpotentials, lengths)
     paths, _ = k_best_decode(scores, mask, k)
-    # (k, B, N - 1, C * C)
+    # (k, B, N - 1, C * C).
     parts = one_hot(paths.transpose(0, 1), shape[-1] ** 2) * mask.unsqueeze(-1)
     parts = parts.to(logpotentials.dtype).reshape(k, *shape)
     return parts if _raw else parts[0]

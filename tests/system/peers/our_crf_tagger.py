@@ -1,4 +1,4 @@
-"""A plugin of pytest with which allennlp-models' own tests try our CRF in its `crf_tagger`."""
+"""A pytest plugin that runs allennlp-models' own tests with our CRF in its `crf_tagger`."""
 
 from allennlp.models import Model
 

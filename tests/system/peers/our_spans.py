@@ -1,4 +1,4 @@
-"""A plugin of pytest with which seqeval's own tests try how we read spans, in both of its modes."""
+"""A pytest plugin that runs seqeval's own tests on our span decoding, in both of its modes."""
 
 import numpy as np
 from seqeval import scheme
@@ -15,13 +15,13 @@ def get_entities(seq, suffix=False):
         seq = [tag for sentence in seq for tag in [*sentence, "O"]]
     if suffix:
         seq = ["-".join(reversed(tag.rsplit("-", 1))) for tag in seq]
-    # Read as it reads illegal sequences, IOBES has BIO and IOB1 in it.
+    # For illegal sequences, seqeval's reading of IOBES includes BIO and IOB1.
     return [(label or "_", *span) for label, span in tags_to_spans(seq, "IOBES")]
 
 
 def strict_entities(tokens):
     encoding = ENCODINGS.get(type(tokens.outside_token))
-    if encoding is None:  # IOE1, IOE2, and IOB1, in which nothing is illegal
+    if encoding is None:  # IOE1, IOE2, and IOB1, in which nothing is illegal.
         return _entities.fget(tokens)
     for token in tokens.tokens:
         token.is_valid()

@@ -1,11 +1,11 @@
-"""A plugin of pytest with which AllenNLP's own tests try our trainer, though they name AllenNLP's."""
+"""A pytest plugin that runs AllenNLP's own tests with our trainer instead of AllenNLP's."""
 
 import pytest
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests():
-    """Runs before anything of the tests imports AllenNLP; importing this module changes nothing."""
+    """Runs before the tests import AllenNLP. Importing this module changes nothing."""
     import allennlp.training
 
     import tagger.commands.components  # noqa: F401  (registers them)

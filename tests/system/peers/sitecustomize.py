@@ -1,8 +1,8 @@
-"""Leaves our features out of every interpreter that starts, if `TAGGER_FEATURES=0`.
+"""Disables our features in every new interpreter if `TAGGER_FEATURES=0`.
 
-What remains are the library patches, and the deferred imports that these need. Python imports this file
-at its start if its folder is on `PYTHONPATH`, after the hook of `tagger_compat` is installed and before
-anything imports AllenNLP. So it reaches the workers that tests start, too.
+Only the library patches remain, with the deferred imports that they need. Python imports this file at
+start-up if its folder is on `PYTHONPATH`, after installing the hook of `tagger_compat` and before
+anything imports AllenNLP. So it also applies to workers started by tests.
 """
 
 import os

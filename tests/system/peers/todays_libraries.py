@@ -1,4 +1,4 @@
-"""A plugin of pytest for torch-struct's tests, which were written for older libraries."""
+"""A pytest plugin for torch-struct's tests, which were written for older libraries."""
 
 import hypothesis.extra.numpy as hypothesis_numpy
 import numpy as np
@@ -7,5 +7,5 @@ import torch
 _arrays = hypothesis_numpy.arrays
 hypothesis_numpy.arrays = lambda dtype, shape, elements: _arrays(dtype, shape, elements=elements)
 np.float = np.float64
-# A divergence near 0 has few right digits in float32, whoever computes it.
+# In float32, a divergence near 0 has few correct digits in any implementation.
 torch.set_default_dtype(torch.float64)
