@@ -1,4 +1,4 @@
-"""Runs taggers that `allennlp export` wrote as ONNX files. It needs numpy, onnxruntime and regex.
+"""Runs taggers exported as ONNX files with `allennlp export`. It needs numpy, onnxruntime and regex.
 
 Example:
     import tagger_onnx

@@ -1,7 +1,6 @@
-"""The checksum at the end of an exported file: SHA-256 of all before it.
+"""The checksum at the end of an exported file: SHA-256 of everything before it.
 
-It is the last entry of the metadata, in the encoding of protocol buffers, so that checking it needs
-no library.
+It is the last metadata entry, encoded as a protocol buffer, so checking it does not need a library.
 """
 
 import hashlib
@@ -11,17 +10,17 @@ from typing import Union
 #: The name of the entry.
 KEY = "checksum"
 
-# The length of SHA-256 in hexadecimal.
+# The number of hexadecimal digits of SHA-256.
 _DIGITS = 64
 
 
 def with_checksum(content: bytes) -> bytes:
-    """Returns the content of an ONNX file with the checksum at its end."""
+    """Returns the content of an ONNX file with the checksum appended."""
     return content + _entry(hashlib.sha256(content).hexdigest())
 
 
 def is_whole(path: Union[str, Path]) -> bool:
-    """Whether a file ends with the checksum of what comes before."""
+    """Whether a file ends with the checksum of everything before it."""
     size = Path(path).stat().st_size - len(_entry("0" * _DIGITS))
     digest = hashlib.sha256()
     with open(path, "rb") as file:

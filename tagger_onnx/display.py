@@ -1,17 +1,17 @@
-"""How labels and probabilities are shown, wherever people see them: pages, reports and notebooks."""
+"""How labels and probabilities are displayed in pages, reports and notebooks."""
 
 import math
 from typing import Dict, NamedTuple, Sequence
 
 
 class Colour(NamedTuple):
-    """A colour as hexadecimal red, green and blue, for a light and for a dark page."""
+    """A colour in hexadecimal red, green and blue, for light and for dark pages."""
 
     light: str
     dark: str
 
 
-#: The colours of labels. Twelve are as many as one can tell apart.
+#: The colours of labels. More than twelve could not be told apart.
 LABELS: Sequence[Colour] = (
     Colour("#0d6abb", "#70aff4"),
     Colour("#c55f1d", "#feaf86"),
@@ -26,12 +26,12 @@ LABELS: Sequence[Colour] = (
     Colour("#0993c1", "#86d7fd"),
     Colour("#c5547c", "#fea6c1"),
 )
-#: How much of a label's colour the background of a text has, in percent.
+#: How much of a label's colour the background of a marked text has, in percent.
 MARK_TINT = 18
 
 
 def label_colours(labels: Sequence[str]) -> Dict[str, int]:
-    """Returns the index of each label's colour in `LABELS`, which sorted labels take in turn.
+    """Returns the index in `LABELS` of each label's colour; sorted labels take the colours in turn.
 
     Example:
         >>> label_colours(["PER", "LOC"])
@@ -41,7 +41,7 @@ def label_colours(labels: Sequence[str]) -> Dict[str, int]:
 
 
 def spell_probability(probability: float) -> str:
-    """Returns a probability in percent, which is never 0 or 100 unless it is.
+    """Returns a probability in percent, shown as 0 or 100 only if it is exactly that.
 
     Example:
         >>> [spell_probability(p) for p in (0.0, 0.001, 0.42, 0.9999, 1.0)]

@@ -1,23 +1,23 @@
-"""What a tagger takes. All taggers check their inputs here, so that they accept and refuse the same."""
+"""Checks of a tagger's inputs, shared by all taggers so that they accept and refuse the same."""
 
 import json
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
-#: A text may begin with it. It is part of the text, but of no token.
+#: Allowed at the start of a text. It belongs to the text but not to any token.
 BYTE_ORDER_MARK = "\ufeff"
-#: The most characters in a row without white space that are split into tokens, unless a tagger is told
-#: otherwise. The time of spaCy's rules grows with their square: 500 brackets take 50 ms, 40,000 minutes.
+#: The default limit on characters in a row without white space in text that is split into tokens. The
+#: time of spaCy's rules grows with the square: 500 brackets take 50 ms, and 40,000 take minutes.
 RUN_CHARACTERS = 500
-#: The most characters of an input that a message shows.
+#: The most characters of an input that an error message shows.
 _SHOWN = 200
 
 
 class InputError(ValueError, TypeError):
-    """An input that no tagger takes: its type or its value is wrong."""
+    """An input of a wrong type or with a wrong value for any tagger."""
 
 
 def check_text(text: Any, name: str, run_characters: Optional[int] = RUN_CHARACTERS) -> str:
-    """Returns a text as it is; refuses what no tagger can split by an `InputError` about `name`.
+    """Returns a text unchanged, or raises an `InputError` about `name` if no tagger can split it.
 
     Example:
         >>> check_text(") " * 1000, "sentence") == ") " * 1000
@@ -40,7 +40,7 @@ def check_text(text: Any, name: str, run_characters: Optional[int] = RUN_CHARACT
 
 
 def check_tokens(tokens: Any, name: str = "tokens") -> List[str]:
-    """Returns the tokens of one text as a new list; refuses what are none by an `InputError`.
+    """Returns the tokens of a text as a new list, or raises an `InputError` if they are not valid.
 
     Example:
         >>> check_tokens(("New York", "is"))
@@ -56,7 +56,7 @@ def check_tokens(tokens: Any, name: str = "tokens") -> List[str]:
 def check_text_or_tokens(
     value: Any, name: str, run_characters: Optional[int] = RUN_CHARACTERS
 ) -> Any:
-    """Returns a text, or a new list of tokens; arguments and errors as for `check_text`."""
+    """Returns a text or a new list of tokens; arguments and errors as in `check_text`."""
     if isinstance(value, (list, tuple)):
         return check_tokens(value, name)
     if not isinstance(value, str):
@@ -67,7 +67,7 @@ def check_text_or_tokens(
 
 
 def check_list(value: Any, name: str) -> Sequence[Any]:
-    """Returns a list or tuple, whose items the caller checks; refuses anything else."""
+    """Returns a list or tuple and refuses anything else; its items are checked by the caller."""
     if not isinstance(value, (list, tuple)):
         raise InputError(
             f"`{name}` must be a list of texts and of lists of tokens; got {_shown(value)}"
@@ -76,7 +76,7 @@ def check_list(value: Any, name: str) -> Sequence[Any]:
 
 
 def check_characters(text: str, name: str = "text") -> str:
-    """Returns a text as it is; refuses what UTF-8 cannot spell, but Python and JSON can."""
+    """Returns a text unchanged; refuses lone surrogates, which UTF-8 cannot encode."""
     if not text.isascii():
         try:
             text.encode()
@@ -89,9 +89,9 @@ def check_characters(text: str, name: str = "text") -> str:
 
 
 def only_field(given: Mapping[str, Any], names: Sequence[str]) -> str:
-    """Returns the name under which an object holds its input.
+    """Returns the name of the field with an object's input.
 
-    Refuses an object with none of these fields, several, or another one, which nothing would read.
+    Refuses an object with none or several of these fields, or with a field that nothing would read.
 
     Example:
         >>> only_field({"tokens": ["Ada"], "sentence": None}, ["sentence", "tokens"])
@@ -108,7 +108,7 @@ def only_field(given: Mapping[str, Any], names: Sequence[str]) -> str:
 
 
 def parse_json(text: Union[str, bytes]) -> Any:
-    """Parses JSON; a field named twice, or a number of thousands of digits, is an `InputError`."""
+    """Parses JSON; raises an `InputError` for a repeated field or a number with thousands of digits."""
     return json.loads(text, object_pairs_hook=_object_of, parse_int=_integer_of)
 
 
@@ -123,7 +123,7 @@ def longest_run(text: str) -> int:
 
 
 def begin_of(text: str) -> int:
-    """Returns the offset at which a text begins: 1 behind a byte order mark, else 0."""
+    """Returns the offset at which a text begins: 1 after a byte order mark, else 0."""
     return int(text.startswith(BYTE_ORDER_MARK))
 
 
@@ -139,11 +139,11 @@ def _object_of(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
 def _integer_of(digits: str) -> int:
     try:
         return int(digits)
-    except ValueError:  # Python refuses what would take long.
+    except ValueError:  # Python refuses numbers that would take long to parse.
         raise InputError(f"a number has {len(digits)} digits; write a shorter one") from None
 
 
 def _shown(value: Any) -> str:
-    """A value, cut short, in characters that any terminal shows."""
+    """Shortens a value for display, in characters that any terminal can show."""
     text = ascii(value) if not isinstance(value, str) else ascii(value[:_SHOWN])
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

@@ -1,7 +1,8 @@
-"""What a file's indexers look up for words: the inputs of its graph.
+"""The lookups of an exported tagger's indexers, which are the inputs of its graph.
 
 Each kind of indexer is a function of its name and its description in the file's metadata. It returns a
-function of the W distinct words, the word of each token, (B, T), and the numbers of tokens, (B,).
+function of the W distinct words, the index of each token's word, (B, T), and the numbers of tokens,
+(B,).
 """
 
 import functools
@@ -11,9 +12,9 @@ import numpy as np
 
 from tagger_onnx.words import word_forms, word_hash, word_shape
 
-# In every vocabulary 0 is padding and 1 the unknown word.
+# In every vocabulary, 0 is padding and 1 the unknown word.
 _UNKNOWN = 1
-# The most words whose pieces are remembered.
+# The largest number of words with cached pieces.
 _MAX_WORDS = 100_000
 
 Inputs = Dict[str, np.ndarray]
@@ -40,7 +41,7 @@ def shape_ids(name: str, description: Description) -> LookUp:
 
 
 def character_ids(name: str, description: Description) -> LookUp:
-    """Looks up `characters`, (W, C), the index of each, padded with 0."""
+    """Looks up `characters`, (W, C), the index of each character, padded with 0."""
     index_of = _index_of(description)
     # None for AllenNLP's indexer, which reads all characters.
     max_length = description.get("max_length")
@@ -72,12 +73,12 @@ def form_ids(name: str, description: Description) -> LookUp:
 
 
 def word_pieces(name: str, description: Description) -> LookUp:
-    """Looks up `pieces`, (B, P), `num_pieces`, (B,), and `offsets`, (B, T, 2), inclusive."""
+    """Looks up `pieces`, (B, P), `num_pieces`, (B,), and `offsets`, (B, T, 2), both ends inclusive."""
     try:
         from tokenizers import Tokenizer
     except ImportError as error:
         raise ImportError(
-            "this tagger has a transformer, whose word pieces the package `tokenizers` finds; "
+            "this tagger has a transformer and needs the package `tokenizers` to find word pieces; "
             "install it: pip install tokenizers"
         ) from error
     tokenizer = Tokenizer.from_str(description["tokenizer"])
@@ -85,7 +86,7 @@ def word_pieces(name: str, description: Description) -> LookUp:
     tokenizer.no_padding()
     start, end, most = (description[each] for each in ("start", "end", "max_pieces"))
     padding = description["padding"]
-    # Of a word without any; taggers over AllenNLP's embedder have none there either.
+    # The pieces for a word that has none; empty for AllenNLP's embedder.
     unknown = description.get("unknown", [])
 
     @functools.lru_cache(_MAX_WORDS)
@@ -119,7 +120,7 @@ def word_pieces(name: str, description: Description) -> LookUp:
     return look_up
 
 
-#: By the kind that a description names.
+#: The lookup function for each kind of indexer.
 KINDS: Dict[str, Callable[[str, Description], LookUp]] = {
     "ids": word_ids,
     "shapes": shape_ids,
@@ -130,7 +131,7 @@ KINDS: Dict[str, Callable[[str, Description], LookUp]] = {
 
 
 def distinct_words(sentences: Sequence[Sequence[str]]) -> Tuple[List[str], np.ndarray, np.ndarray]:
-    """Returns the W distinct words; which of them each token is, (B, T); and how many tokens, (B,)."""
+    """Returns the W distinct words, the index of each token's word, (B, T), and token counts, (B,)."""
     lengths = np.array([len(sentence) for sentence in sentences], dtype=np.int64)
     places: Dict[str, int] = {}
     rows = np.zeros((len(sentences), lengths.max()), dtype=np.int64)

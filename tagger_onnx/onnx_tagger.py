@@ -16,7 +16,7 @@ from tagger_onnx.splitter import splitter_of
 from tagger_onnx.tagged_text import Extras, TaggedText, TextOrTokens, Words, joined
 from tagger_onnx.text_tagger import TextTagger, batches
 
-#: The version of what the file's metadata holds.
+#: The version of the file's metadata.
 FORMAT = 4
 
 # The most tokens of a batch, padding included.
@@ -24,9 +24,9 @@ _BATCH_TOKENS = 2048
 
 
 class OnnxTagger(TextTagger[str]):
-    """Tags texts as `tagger.SavedTagger` does, without PyTorch and AllenNLP.
+    """Tags texts like `tagger.SavedTagger`, without PyTorch and AllenNLP.
 
-    `load` makes one; `session` is an `onnxruntime.InferenceSession` of the file.
+    Use `load` to make one; `session` is an `onnxruntime.InferenceSession` for the file.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class OnnxTagger(TextTagger[str]):
                 f"{name}: the metadata are not as `allennlp export` writes them "
                 f"({type(error).__name__}: {error}); export the tagger again"
             ) from None
-        # Other ways to split take time in proportion to the text.
+        # The time of all other ways to split is linear in the length of the text.
         self.run_characters = run_characters if "language" in self._splitting else None
         self._outputs = [output.name for output in session.get_outputs()]
         finds_entities = "entity_lasts" in self._outputs
@@ -78,7 +78,7 @@ class OnnxTagger(TextTagger[str]):
 
     @property
     def splitting(self) -> str:
-        """What splits texts into tokens: `blanks`, `words`, or the rules of a language, say."""
+        """How texts are split into tokens, such as `blanks`, `words`, or the rules of a language."""
         language = self._splitting.get("language")
         return f"the rules of `{language}`" if language else str(self._splitting["type"])
 
@@ -88,8 +88,8 @@ class OnnxTagger(TextTagger[str]):
         """Runs the file's graph on one batch.
 
         Args:
-            sentences: The tokens of B sentences of up to T tokens, at least one token each.
-            leak_labels: The labels that `leak_probability` and `expected_missed` are about.
+            sentences: The tokens of B sentences, with 1 to T tokens each.
+            leak_labels: The labels for `leak_probability` and `expected_missed`.
 
         Returns:
             The graph's outputs by name, (B,), (B, T) or (B, T, K), such as `tags`; see
@@ -126,7 +126,7 @@ class OnnxTagger(TextTagger[str]):
         return [joined(list(itertools.islice(of_sentences, len(text)))) for text in texts]
 
     def _check(self, extras: Extras) -> None:
-        """Raises a `ValueError` if the tagger cannot give what is asked for."""
+        """Raises a `ValueError` if the tagger does not support what is asked for."""
         if extras.candidates is not None:
             raise ValueError(
                 "an exported tagger lists no `candidates`; `tagger.load` of its archive does"
@@ -144,7 +144,7 @@ class OnnxTagger(TextTagger[str]):
             )
 
     def _sentences(self, text_or_tokens: TextOrTokens) -> List[Words]:
-        """Returns the sentences of a text, at least one, which may have no word."""
+        """Splits a text into one or more sentences, which may be empty."""
         if not isinstance(text_or_tokens, str):
             return [Words.joined(text_or_tokens)]
         found = self._split(text_or_tokens)
@@ -160,7 +160,7 @@ class OnnxTagger(TextTagger[str]):
     def _tagged_text(
         self, sentence: Words, outputs: Dict[str, np.ndarray], extras: Extras
     ) -> TaggedText:
-        """What the graph's outputs, (), (T,) or (T, K), say of a sentence."""
+        """Builds the result for a sentence from the graph's outputs, (), (T,) or (T, K)."""
         length = len(sentence.words)
         found = TaggedText(sentence.text, sentence.words, [], [], [], [], known_labels=self.labels)
         if self._has_label_sets:
@@ -171,7 +171,7 @@ class OnnxTagger(TextTagger[str]):
             tags = [self._tags[index] for index in outputs["tags"][:length].tolist()]
             found = found._replace(tags=tags)
         if "entity_lasts" in outputs:
-            # In IOB1 there are no probabilities.
+            # IOB1 has no entity probabilities.
             probabilities = outputs.get("entity_probabilities", np.array([])).tolist()
             for first, last in enumerate(outputs["entity_lasts"].tolist()):
                 if last >= 0:
@@ -190,17 +190,17 @@ class OnnxTagger(TextTagger[str]):
 def load(
     path: Union[str, Path], *, num_threads: int = 0, run_characters: Optional[int] = RUN_CHARACTERS
 ) -> OnnxTagger:
-    """Loads a tagger that `allennlp export` wrote.
+    """Loads a tagger exported with `allennlp export`.
 
     Args:
         path: The file, such as `tagger.onnx`.
-        num_threads: How many threads a batch is computed by; 0 for as many as there are cores.
-        run_characters: The most characters without white space between them that a text may have; None
-            for any number. The time of the rules that split texts grows with their square.
+        num_threads: The number of threads for a batch; 0 for one per core.
+        run_characters: The most characters in a row without white space that a text may have; None for
+            no limit. The time of the rules that split texts grows with the square of this number.
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If the file is not one that `allennlp export` wrote, or has been changed since.
+        ValueError: If the file was not written by `allennlp export`, or has been changed since.
     """
     import onnxruntime
 
@@ -212,7 +212,7 @@ def load(
         session = onnxruntime.InferenceSession(
             str(path), options, providers=["CPUExecutionProvider"]
         )
-    except Exception as error:  # onnxruntime has many errors, which share no other base.
+    except Exception as error:  # onnxruntime raises many types of errors without a common base.
         raise ValueError(
             f"{path}: expected a file of `allennlp export`; onnxruntime says {str(error)[:200]}"
         ) from error

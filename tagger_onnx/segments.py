@@ -1,8 +1,8 @@
-"""What words, punctuation and characters are in any script, for everything that splits or joins text.
+"""What counts as a word, punctuation or a character in any script, for splitting and joining text.
 
 The expressions follow Unicode's text segmentation (UAX 29) with one difference: an apostrophe or a full
-stop inside a word is a token of its own, because an entity may end there. They use only what both the
-package `regex` and JavaScript understand, since exported files hold them.
+stop inside a word is a separate token, because an entity may end there. They use only syntax that both
+the package `regex` and JavaScript support, since exported files contain them.
 """
 
 from functools import cache, lru_cache
@@ -13,52 +13,52 @@ from tagger_onnx.inputs import begin_of
 
 
 class Token(NamedTuple):
-    """A token, and the offset at which it begins."""
+    """A token, and the offset of its first character."""
 
     text: str
     start: int
 
 
-# What belongs to the character before it: combining marks, Thai and Lao AM, soft hyphens, joiners, the
-# skin colours of emoji, and the tags of flags.
+# Characters that belong to the one before: combining marks, Thai and Lao AM, soft hyphens, joiners,
+# skin colours of emoji, and tags of flags.
 _MARK = "[\\p{M}\u0e33\u0eb3\u00ad\u200c\u200d\u2060\\p{Emoji_Modifier}\U000e0020-\U000e007f]"
-# Scripts without blanks between words. Tibetan has a mark between syllables, and Thai has blanks around
-# words of other scripts.
+# Scripts without blanks between words. Tibetan has a mark between syllables, and Thai uses blanks
+# around words of other scripts.
 _EAST_ASIAN = "\\p{scx=Han}\\p{scx=Hiragana}\\p{scx=Katakana}\\p{scx=Bopomofo}\\p{scx=Yi}"
 _SOUTH_EAST_ASIAN = (
     "\\p{scx=Thai}\\p{scx=Lao}\\p{scx=Khmer}\\p{scx=Myanmar}\\p{scx=Tai_Le}\\p{scx=New_Tai_Lue}"
     "\\p{scx=Tai_Tham}\\p{scx=Tai_Viet}\\p{scx=Ahom}\\p{scx=Balinese}\\p{scx=Javanese}"
 )
 _UNSPACED = f"(?=[\\p{{L}}\\p{{Nl}}])[{_EAST_ASIAN}{_SOUTH_EAST_ASIAN}]"
-# Signs that join the letter before them with that behind them.
+# Signs that join the letters on both sides.
 _STACKER = "\u1039\u17d2\u1a60\u1b44\ua9c0"
 _VIRAMA = f"{_STACKER}\u094d\u09cd\u0a4d\u0acd\u0b4d\u0c4d\u0ccd\u0d4d\u0dca"
 _FLAG = f"\\p{{Regional_Indicator}}{{2}}{_MARK}*"
 _EMOJI = f"\\p{{Extended_Pictographic}}{_MARK}*(?:(?<=\u200d)\\p{{Extended_Pictographic}}{_MARK}*)*"
-# White space, controls and marks of direction are in no token.
+# White space, control characters and direction marks are in no token.
 _OTHER = f"[^\\p{{White_Space}}\\p{{Cc}}\\p{{Cf}}]{_MARK}*"
 _LETTER = f"(?!{_UNSPACED})[\\p{{L}}\\p{{N}}_]{_MARK}*"
 _HEBREW_ABBREVIATION = "(?<=\\p{Script=Hebrew})[\"'](?=\\p{Script=Hebrew})|[\u05f3\u05f4]"
 _PUNCTUATION = "[\\p{P}$+<=>^`|~]"
 
-#: Words, and every other sign by itself. In scripts that have no blanks between words a character is a
-#: word, apart from runs of Katakana.
+#: Words, and all other characters separately. In scripts without blanks between words, each character
+#: is a word, except for runs of Katakana.
 WORDS = (
     f"(?:{_LETTER})(?:{_LETTER}|{_HEBREW_ABBREVIATION}|(?<=[lL])\u00b7(?=[lL]))*"
     f"|(?:(?=\\p{{L}})\\p{{scx=Katakana}}(?<!\\p{{Script=Hiragana}}){_MARK}*)+"
     f"|{_UNSPACED}{_MARK}*(?:(?<=[{_STACKER}]){_UNSPACED}{_MARK}*)*"
     f"|{_FLAG}|{_EMOJI}|{_OTHER}"
 )
-#: What people take for one character, with its marks. A conjunct of Indic letters is one.
+#: Characters as people perceive them, with their marks. A conjunct of Indic letters is one character.
 CHARACTERS = (
     "[\u1100-\u115f\ua960-\ua97c]+[\u1160-\u11a7\ud7b0-\ud7c6]*[\u11a8-\u11ff\ud7cb-\ud7fb]*"
     f"{_MARK}*|{_FLAG}|{_EMOJI}"
     f"|\\p{{L}}{_MARK}*(?:(?<=[{_VIRAMA}]\u200d?)\\p{{L}}{_MARK}*)*|{_OTHER}"
 )
-#: What stands between white space, divided around each punctuation mark, as BERT does.
+#: Text between white space, split around each punctuation mark as in BERT.
 PUNCTUATION = f"{_PUNCTUATION}{_MARK}*|(?:(?!{_PUNCTUATION})[^\\p{{White_Space}}\\x1c-\\x1f])+"
 _INSIDE = f"(?<=[^\\s]){_MARK}|(?<=[\\p{{L}}\\p{{N}}_]{_MARK}*)(?<!{_UNSPACED}{_MARK}*){_LETTER}"
-#: How texts may be split without rules of a language.
+#: The ways to split texts that do not use rules of a language.
 PATTERNS: Dict[str, str] = {
     "blanks": "[^\\p{White_Space}\\x1c-\\x1f]+",
     "punctuation": PUNCTUATION,
@@ -67,7 +67,7 @@ PATTERNS: Dict[str, str] = {
 }
 
 
-# What a character may be; the first that fits.
+# The kinds of characters; the first match counts.
 _KINDS = {
     "east": f"(?=[\\p{{L}}\\p{{Nl}}])[{_EAST_ASIAN}]",
     "mark": "[\u3000-\u303f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]",
@@ -77,14 +77,14 @@ _KINDS = {
     "sign": ".|\\n",
 }
 _UNSPACED_KINDS = ("east", "south-east")
-#: So many words at least, each of one character, are characters rather than words.
+#: This many single-character words or more are treated as characters rather than words.
 _FEWEST_CHARACTERS = 4
 
 
 def splitter_at(pattern: str) -> Callable[[str], List[Token]]:
-    """Returns what takes each match of one of these patterns as a token.
+    """Returns a function that takes each match of the pattern as a token.
 
-    A byte order mark in front of a text is part of no token.
+    A byte order mark at the start of a text belongs to no token.
 
     Example:
         >>> [token.text for token in splitter_at(WORDS)("हिन्दी, ภาษาไทย, 1.5 mg")]
@@ -101,7 +101,7 @@ def splitter_at(pattern: str) -> Callable[[str], List[Token]]:
 
 
 def cuts_word(text: str, position: int) -> bool:
-    """Whether a position is inside a word, or in front of a mark that belongs to a character.
+    """Whether a position is inside a word, or just before a mark that belongs to a character.
 
     Example:
         >>> [cuts_word("हिन्दी", 1), cuts_word("Rome", 2), cuts_word("北京", 1), cuts_word("a b", 1)]
@@ -116,15 +116,15 @@ def is_character(word: str) -> bool:
 
 
 def is_unspaced(word: str) -> bool:
-    """Whether a word begins in a script that has no blanks between words."""
+    """Whether a word begins in a script without blanks between words."""
     return _kinds(word)[0] in _UNSPACED_KINDS
 
 
 def blanks_before(words: Sequence[str]) -> List[bool]:
-    """Says which words have a blank before them, as far as their scripts tell; the first has none.
+    """Returns which words have a blank before them, judging by their scripts; the first has none.
 
-    Words of scripts that have no blanks follow each other directly. So do words of other scripts among
-    those of Chinese or Japanese, and words that are single characters of such a script or of Hangul.
+    Words in scripts without blanks follow each other directly. So do words in other scripts among
+    Chinese or Japanese words, and words that are single characters of such a script or of Hangul.
 
     Example:
         >>> blanks_before(["他", "在", "Google", "工作"]), blanks_before(["see", "北京", "today"])
@@ -152,7 +152,7 @@ def blanks_before(words: Sequence[str]) -> List[bool]:
 
 
 def join_words(words: Sequence[str]) -> Tuple[str, List[int]]:
-    """Joins words by single blanks, where their scripts have blanks; returns also where each starts.
+    """Joins words with single blanks where their scripts use them; also returns where each word starts.
 
     Example:
         >>> join_words(["New", "York", "!"]), join_words(["北京", "！"])
@@ -166,7 +166,7 @@ def join_words(words: Sequence[str]) -> Tuple[str, List[int]]:
 
 @lru_cache(maxsize=100_000)
 def _kinds(word: str) -> Tuple[str, str]:
-    """Returns what the first and the last character of a word are, apart from marks."""
+    """Returns the kinds of a word's first and last characters, ignoring marks."""
     bare = [each for each in word if not _compiled(_MARK).match(each)] or ["-"]
     first, last = (
         next(name for name, pattern in _KINDS.items() if _compiled(pattern).match(each))
@@ -177,7 +177,7 @@ def _kinds(word: str) -> Tuple[str, str]:
 
 @cache
 def _compiled(pattern: str) -> Any:
-    # Imported at the first use, since taggers that split by the rules of a language do not need it.
+    # Imported lazily, since taggers that split by the rules of a language do not need it.
     import regex
 
     return regex.compile(pattern)

@@ -1,26 +1,26 @@
-"""Cuts long texts into sentences by rule. Every tagger uses it, so that all cut alike."""
+"""Cuts long texts into sentences by rules, which all taggers share."""
 
 import bisect
 import itertools
 import re
 from typing import Iterable, List, Optional, Sequence
 
-#: The most tokens of a text that stays whole, unless a tagger is told otherwise.
+#: The default limit on the number of tokens in a text that is not cut.
 MOST_TOKENS = 100
 
-#: Text is not wrapped to lines of fewer characters.
+#: The narrowest line width at which text counts as wrapped.
 _NARROWEST = 50
-#: A full line that ends in one of them was the last of a paragraph or a sentence.
+#: A full line that ends in one of these is the last of a paragraph or a sentence.
 _MARKS = (".", "!", "?", ":", ";")
-#: Where paragraphs meet.
+#: Separates paragraphs.
 BLANK_LINES = re.compile(r"\n[^\S\n]*(?:\n[^\S\n]*)+")
-#: Marks that always end a sentence, whether or not a blank follows.
+#: Marks that always end a sentence, even without a blank after them.
 FULL_STOPS = "。！？｡．।॥།။።៕"
-#: Such a mark, or another one in front of a blank, with the brackets and quotes that close behind it.
+#: One of these, or another mark before a blank, plus any closing brackets and quotes.
 _END = re.compile(
     rf"[{FULL_STOPS}]+[\"'»”’)\]\uff09\u300d\u300f]*\s*|(?<![.!?…؟])[.!?…؟]+[\"'»”’)\]]*\s+"
 )
-#: A full stop behind so few letters more often ends an abbreviation.
+#: After so few letters, a full stop usually ends an abbreviation.
 _LONGEST_ABBREVIATION = 3
 
 
@@ -29,13 +29,14 @@ def sentence_lengths(
 ) -> List[int]:
     r"""Returns the number of tokens of each sentence of a text.
 
-    A text of up to `most_tokens` tokens is one sentence. A longer one is cut at blank lines; a paragraph
-    that is still too long, at the ends of its lines; and a line that is too long, behind marks that end
-    sentences, as few as possible. Where there is no such place, a sentence has more tokens.
+    A text of up to `most_tokens` tokens is one sentence. A longer one is cut at blank lines. Paragraphs
+    that are still too long are cut at line ends, and lines that are too long after marks that end
+    sentences, with as few cuts as possible. A stretch without such a place stays whole and has more
+    tokens.
 
-    The end of a line is no border if the next line begins with a small letter. If most lines are full,
-    so that the next word would not have fitted, the text was wrapped. Then a full line ends in a border
-    only behind a mark.
+    A line end is not a border if the next line begins with a lower-case letter. If most lines are full,
+    so that the next word would not have fitted, the text is considered wrapped. Then a full line only
+    ends in a border if it ends in a mark.
 
     Example:
         >>> text = "Name: Ada\nBorn: 1815\nShe wrote notes. They were long."
@@ -58,7 +59,7 @@ def sentence_lengths(
 def _cut(
     tokens: range, starts: Sequence[int], borders: Sequence[int], most_tokens: int
 ) -> List[range]:
-    """Cuts too long a range of tokens at borders, which are offsets."""
+    """Cuts a range of tokens that is too long at borders, given as offsets."""
     if len(tokens) <= most_tokens:
         return [tokens]
     begin, end = starts[tokens.start], starts[tokens.stop - 1]
@@ -78,10 +79,10 @@ def _joined(lengths: Iterable[int], most_tokens: int) -> List[int]:
 
 
 def _after_lines(text: str) -> Iterable[int]:
-    """Yields the starts of lines that were begun on purpose, not because the one before was full."""
+    """Yields the starts of lines that do not begin only because the previous one was full."""
     lines = text.splitlines(keepends=True)
     begins = itertools.accumulate(map(len, lines))
-    # A line without its end, and the first word of the next one.
+    # A line without its line end, and the first word of the next line.
     pairs = [
         (line.rstrip(), next(iter(following.split(maxsplit=1)), ""))
         for line, following in itertools.pairwise(lines)

@@ -1,4 +1,4 @@
-"""Splits texts into tokens by the rules of a language, or as `tagger_onnx.segments` does."""
+"""Splits texts into tokens by the rules of a language, or with `tagger_onnx.segments`."""
 
 import re
 from functools import lru_cache, partial
@@ -9,21 +9,21 @@ from tagger_onnx.inputs import begin_of
 from tagger_onnx.segments import Token, splitter_at
 
 _PIECE = re.compile(r"\S+")
-# The most distinct pieces of text that are remembered.
+# The largest number of cached pieces of text.
 _MAX_PIECES = 100_000
 
 
 def splitter_of(splitting: Dict[str, Any]) -> Callable[[str], List[Token]]:
-    """Returns what splits texts as `describe_splitting` of the export describes it."""
+    """Returns a function that splits texts as described by `describe_splitting` in the export."""
     return splitter_at(splitting["pattern"]) if "pattern" in splitting else Splitter(splitting)
 
 
 class Splitter:
-    """Splits texts into tokens, without spaCy, as `spacy.blank(language)` does.
+    """Splits texts into tokens like `spacy.blank(language)`, without spaCy.
 
-    Each piece of text between blanks is split by itself: prefixes and suffixes are taken off until an
-    exception or nothing is left, then the rest is split at its infixes. In the end exceptions that
-    contain such characters are looked for in what was split.
+    Each piece of text between blanks is split separately. Prefixes and suffixes are taken off until an
+    exception or nothing is left, and the rest is split at its infixes. Finally, exceptions that contain
+    such characters are looked up in the result.
     """
 
     def __init__(self, rules: Dict[str, Any]) -> None:
@@ -31,7 +31,7 @@ class Splitter:
             _compiled(rules[name]) for name in ("prefix", "suffix", "infix", "token", "url")
         )
         self._exceptions: Dict[str, List[str]] = rules["exceptions"]
-        # Exceptions that rules would take apart, by the tokens that these leave.
+        # Exceptions that the rules would take apart, by the resulting tokens.
         self._rejoined: Dict[Tuple[str, ...], str] = {}
         for text in self._exceptions:
             if any(
@@ -51,7 +51,7 @@ class Splitter:
         for piece in _PIECE.finditer(text, end):
             position = piece.start()
             if text[end:position] not in ("", " "):
-                # Other blanks are tokens to spaCy, so no exception reaches across them.
+                # spaCy treats other blanks as tokens, so no exception spans them.
                 tokens.append(Token("", end))
             for token in self._split(piece[0]):
                 tokens.append(Token(token, position))
@@ -76,7 +76,7 @@ class Splitter:
     def _without_affixes(
         self, piece: str, exceptions: Dict[str, List[str]]
     ) -> Tuple[List[str], str, List[str]]:
-        """Takes prefixes and suffixes off, the outermost first."""
+        """Takes off prefixes and suffixes, the outermost first."""
         prefixes: List[str] = []
         suffixes: List[str] = []
         last_length = 0
@@ -115,7 +115,7 @@ class Splitter:
         return [token for token in [*tokens, piece[position:]] if token]
 
     def _with_exceptions(self, tokens: List[Token], text: str) -> List[Token]:
-        """Puts exceptions in the place of tokens that spell them; of those that overlap, the longest."""
+        """Replaces tokens that spell an exception; if exceptions overlap, the longest wins."""
         found = [
             (first - last, first, last)
             for first in range(len(tokens))
@@ -130,7 +130,7 @@ class Splitter:
             taken.update(range(first, last))
             end = tokens[last - 1].start + len(tokens[last - 1].text)
             own = self._exceptions.get(text[tokens[first].start : end])
-            # Tokens with a blank in between do not spell the exception, but stand in others' way.
+            # Tokens with a blank between them do not spell the exception, but they do block others.
             if is_free and own:
                 exceptions.append((first, last, own))
         for first, last, own in sorted(exceptions, reverse=True):

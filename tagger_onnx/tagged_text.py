@@ -1,4 +1,4 @@
-"""A text with what a tagger found in it."""
+"""The result of tagging a text."""
 
 import html
 import itertools
@@ -13,7 +13,7 @@ TextOrTokens = Union[str, Sequence[str]]
 
 
 class Extras(NamedTuple):
-    """What to give besides tags and entities, as the arguments of `TextTagger.tag` ask."""
+    """What to return besides tags and entities, from the arguments of `TextTagger.tag`."""
 
     probabilities: bool = False
     leak_labels: Tuple[str, ...] = ()
@@ -23,7 +23,7 @@ class Extras(NamedTuple):
 def extras_of(
     probabilities: bool = False, leak_labels: Sequence[str] = (), candidates: Optional[float] = None
 ) -> Extras:
-    """Returns these arguments of `TextTagger.tag`; refuses a single text as `leak_labels`."""
+    """Collects these arguments of `TextTagger.tag`; refuses a single string as `leak_labels`."""
     if isinstance(leak_labels, str):
         raise TypeError(
             f"`leak_labels` must be a list of labels; got {leak_labels!r}; put it in a list"
@@ -32,17 +32,17 @@ def extras_of(
 
 
 class Entity(NamedTuple):
-    """A span of a text that has a label.
+    """A labelled span of a text.
 
     Attributes:
         label: The label, such as `PER`.
         text: The characters of the span.
         start: The offset of its first character in the text.
-        end: The offset behind its last character.
+        end: The offset after its last character.
         first: The index of its first token.
         last: The index of its last token.
-        probability: How sure the model is that exactly these tokens form an entity of this label; `None`
-            if it gives none, as under IOB1.
+        probability: The probability that exactly these tokens form an entity of this label; `None` if
+            the model gives none, as with IOB1.
     """
 
     label: str
@@ -55,7 +55,7 @@ class Entity(NamedTuple):
 
 
 class Words(NamedTuple):
-    """The words of a text, or of one of its sentences, and where they start in the text."""
+    """The words of a text or of one of its sentences, and where they start in the text."""
 
     text: str
     words: List[str]
@@ -63,34 +63,34 @@ class Words(NamedTuple):
 
     @classmethod
     def joined(cls, words: Sequence[str]) -> "Words":
-        """Returns words with a text that is made of them."""
+        """Returns words with a text made by joining them."""
         text, starts = join_words(words)
         return cls(text, list(words), starts)
 
     def entity(self, label: str, first: int, last: int, probability: Optional[float]) -> Entity:
-        """Returns the entity of some of the words."""
+        """Returns an entity made of some of the words."""
         start, end = self.starts[first], self.starts[last] + len(self.words[last])
         return Entity(label, self.text[start:end], start, end, first, last, probability)
 
 
 class TaggedText(NamedTuple):
-    """A text with what a tagger found in it. A notebook shows the text with its entities marked.
+    """A text and what a tagger found in it. A notebook displays the text with its entities marked.
 
     Attributes:
-        text: The text; tokens that came without one are joined by single blanks, where their scripts
-            have blanks.
+        text: The text; if only tokens were given, they are joined by single blanks where their scripts
+            use blanks.
         tokens: The tokens.
         tags: A tag for each token, such as `B-PER`; empty if tokens may have several labels.
-        labels: For each token the list of its labels, if tokens may have several; else empty.
+        labels: The list of labels of each token, if tokens may have several; else empty.
         entities: The entities in the order of the text; empty if the tags spell no spans.
         probabilities: For each token the probability of each tag, or label; empty unless asked for.
-        sentences: Of a document, the first and the last token of each sentence; else empty.
-        leak_probability: How probable it is that the text has an entity of the `leak_labels` that is not
+        sentences: The first and last token of each sentence of a document; else empty.
+        leak_probability: The probability that the text has an entity of the `leak_labels` that is not
             among `entities`; None unless asked for.
         expected_missed: The expected number of such entities; None unless asked for.
         candidates: Every entity that is probable enough, predicted or not, in the order of the text;
             empty unless asked for.
-        known_labels: All labels that the tagger knows, which decide their colours in a notebook.
+        known_labels: All labels that the tagger knows; they determine the colours in a notebook.
     """
 
     text: str
@@ -123,7 +123,7 @@ class TaggedText(NamedTuple):
 
 
 def joined(sentences: Sequence[TaggedText]) -> TaggedText:
-    """Joins the sentences of one text, in whose characters the offsets of all count."""
+    """Joins the sentences of one text; all offsets already refer to that text."""
     if len(sentences) == 1:
         return sentences[0]
     firsts = list(itertools.accumulate((len(each.tokens) for each in sentences), initial=0))
@@ -150,12 +150,12 @@ def _marked(
     colours: Mapping[str, int],
     probability: Optional[float] = None,
 ) -> str:
-    """HTML of a text on the colour of its first label, followed by its labels in small letters."""
+    """HTML of a text on the colour of its first label, followed by its labels in small type."""
     colour = LABELS[colours.get(labels[0], 0)].light
     note = ", ".join(labels)
     if probability is not None:
         note += f" {spell_probability(probability)}"
-    # Colours of its own, since a notebook may be dark.
+    # With its own text colour, since a notebook may be dark.
     return (
         f'<mark style="background: {_tinted(colour)}; color: #000; padding: .15em .3em; '
         f'border-radius: .3em">{html.escape(text)} '
@@ -164,7 +164,7 @@ def _marked(
 
 
 def _tinted(colour: str) -> str:
-    """A colour as the background of a text on white: as much of it as on our pages."""
+    """Mixes a colour with white, as on our pages, for the background of a text."""
     channels = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
     mixed = (round((MARK_TINT * each + (100 - MARK_TINT) * 255) / 100) for each in channels)
     return "#" + "".join(f"{each:02x}" for each in mixed)

@@ -1,4 +1,4 @@
-"""What all taggers of texts offer, whatever computes their tags."""
+"""The methods that all taggers of texts share."""
 
 import itertools
 from abc import ABC, abstractmethod
@@ -22,12 +22,12 @@ from typing import (
 from tagger_onnx.inputs import RUN_CHARACTERS, InputError, check_text_or_tokens, check_tokens
 from tagger_onnx.tagged_text import Extras, TaggedText, extras_of
 
-#: A text, in each form that a tagger takes.
+#: The type of a single text: a string, or the result of `tagger.SavedTagger.split`.
 T = TypeVar("T")
 
 
 class TextTagger(ABC, Generic[T]):
-    """Tags one text, several, or any number; `text_types` are the classes of a single text."""
+    """Tags one text, several, or a stream; `text_types` are the classes of a single text."""
 
     text_types: ClassVar[Tuple[type, ...]] = (str,)
     run_characters: Optional[int] = RUN_CHARACTERS
@@ -62,27 +62,28 @@ class TextTagger(ABC, Generic[T]):
         leak_labels: Sequence[str] = (),
         candidates: Optional[float] = None,
     ) -> Union[TaggedText, List[TaggedText]]:
-        """Tags a text, or many at once, which is faster than one by one.
+        """Tags one text or many; tagging many in one call is faster than one by one.
 
         Args:
-            inputs: A text; or any number of texts and of lists of tokens. What the method `split` of a
-                `tagger.SavedTagger` returns may stand in place of a text there.
+            inputs: A text, or any number of texts and lists of tokens. A list may also contain texts
+                split with `tagger.SavedTagger.split`.
             tokens: The tokens of one text, instead of `inputs`.
             probabilities: Whether to return the probabilities of all tags of each token.
-            leak_labels: Labels whose entities must not be missed; with some of them each result has its
+            leak_labels: Labels of entities that must not be missed. If given, each result has a
                 `leak_probability` and `expected_missed`.
-            candidates: A probability above 0; with it each result has as `candidates` every entity that
-                is at least that probable, predicted or not.
+            candidates: A probability above 0. If given, the `candidates` of each result are all
+                entities that are at least that probable, predicted or not.
 
         Returns:
-            The text with its tags and entities, or a list of such for several inputs, in their order. A
-            text without a token has none.
+            The text with its tags and entities, or for several inputs a list in the same order. A text
+            without tokens has none.
 
         Raises:
             InputError: If an input is neither a text nor a list of tokens; it is a `TypeError` and a
                 `ValueError`.
-            ValueError: If a text is too long for the transformer of an exported tagger, or the tagger
-                cannot give what is asked for (a `ConfigurationError`, except from an exported tagger).
+            ValueError: If a text is too long for the transformer of an exported tagger, or if the
+                tagger does not support what is asked for (a `ConfigurationError`, except from
+                exported ones).
         """
         extras = extras_of(probabilities, leak_labels, candidates)
         if (inputs is None) == (tokens is None):
@@ -91,7 +92,7 @@ class TextTagger(ABC, Generic[T]):
             return self._tag_all([check_tokens(tokens)], extras)[0]
         if isinstance(inputs, self.text_types):
             return self._tag_all([self._checked(inputs, "inputs")], extras)[0]
-        # The fields of an object are no texts, and a set would lose their order.
+        # Mappings contain more than texts, and sets have no order.
         no_texts = (bytes, bytearray, Mapping, AbstractSet)
         if not isinstance(inputs, Iterable) or isinstance(inputs, no_texts):
             raise InputError(f"`inputs` must be a text, or a list of several; got {inputs!r:.200}")
@@ -106,10 +107,10 @@ class TextTagger(ABC, Generic[T]):
         leak_labels: Sequence[str] = (),
         candidates: Optional[float] = None,
     ) -> Iterator[TaggedText]:
-        """Tags any number of inputs one after another, such as the lines of a file.
+        """Tags a stream of inputs, such as the lines of a file, and yields the results in order.
 
-        `window` of them are read, sorted by length and tagged at a time, and are in memory together. The
-        other arguments are those of `tag`. Yields the results in the order of the inputs.
+        Inputs are read, sorted by length and tagged in groups of `window`, which are in memory
+        together. The other arguments are those of `tag`.
         """
         extras = extras_of(probabilities, leak_labels, candidates)
         inputs, position = iter(inputs), 0
@@ -118,7 +119,7 @@ class TextTagger(ABC, Generic[T]):
             position += len(some)
 
     def _all_checked(self, inputs: Iterable[Any], position: int = 0) -> List[Any]:
-        """Checks inputs, of which the first is at a position of all."""
+        """Checks inputs; `position` is the index of the first one among all inputs."""
         return [
             self._checked(each, f"inputs[{number}]") for number, each in enumerate(inputs, position)
         ]
@@ -130,11 +131,11 @@ class TextTagger(ABC, Generic[T]):
 
     @abstractmethod
     def _tag_all(self, inputs: List[Union[T, Sequence[str]]], extras: Extras) -> List[TaggedText]:
-        """Tags texts and lists of tokens, which are checked, and keeps their order."""
+        """Tags checked texts and lists of tokens, and keeps their order."""
 
 
 def batches(lengths: Sequence[int], most_items: int) -> Iterator[List[int]]:
-    """Yields the indices of texts that have an item, by length, in batches of a limited padded size."""
+    """Yields the indices of non-empty texts, sorted by length, in batches of a limited padded size."""
     batch: List[int] = []
     for index in sorted(range(len(lengths)), key=lengths.__getitem__):
         if lengths[index] == 0:

@@ -1,4 +1,4 @@
-"""The forms under which words are looked for, their hashes, and their shapes."""
+"""The forms under which words are looked up, their hashes, and their shapes."""
 
 import functools
 import hashlib
@@ -7,14 +7,14 @@ import re
 import unicodedata
 from typing import Tuple
 
-#: The most signs of a shape: longer ones are too rare to learn from.
+#: The longest shape: longer ones are too rare to learn from.
 MAX_SIGNS = 8
 
 _DIGIT = re.compile(r"\d")
 
 
 def word_forms(word: str, lowercase: bool) -> Tuple[str, ...]:
-    """Returns the forms under which a word is looked for, the best first.
+    """Returns the forms under which a word is looked up, best first.
 
     Example:
         >>> word_forms("Room-12B", lowercase=False)
@@ -25,9 +25,9 @@ def word_forms(word: str, lowercase: bool) -> Tuple[str, ...]:
 
 
 def word_hash(word: str) -> int:
-    """Returns a number of 64 bits, with a sign, that is the same in every process.
+    """Returns a signed 64-bit number that is the same in every process.
 
-    Of a million words, two share one with a probability of 3 in 100 million.
+    The probability that any two of a million words collide is 3 in 100 million.
     """
     digest = hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little", signed=True)
@@ -35,9 +35,9 @@ def word_hash(word: str) -> int:
 
 @functools.lru_cache(maxsize=100_000)
 def word_shape(word: str) -> str:
-    """Returns `X` for each capital, `x` for other letters, `d` for digits, other characters as they are.
+    """Returns `X` for each capital, `x` for other letters, `d` for digits, other characters unchanged.
 
-    Combining marks belong to their letters. Of a run of equal signs two stay, and of a long shape the
+    Combining marks belong to their letters. A run of equal signs is cut to two, and a shape to its
     first `MAX_SIGNS`.
 
     Example:

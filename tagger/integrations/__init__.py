@@ -1,1 +1,1 @@
-"""Other worlds: Hugging Face, ONNX, Ray, HTTP, spaCy. The core does not need them."""
+"""Integrations with Hugging Face, ONNX, Ray, HTTP and spaCy, none of which the core needs."""

@@ -1,7 +1,7 @@
 """A weighted CRF on any token-classification model of the `transformers` library, without AllenNLP.
 
-Once this is imported, `AutoModelForTokenClassification.from_pretrained` reads such a model,
-`pipeline("ner", ...)` decodes with its CRF, and `Trainer` refuses label smoothing for it.
+Importing it registers the model with `AutoModelForTokenClassification.from_pretrained`, makes
+`pipeline("ner", ...)` decode with the CRF, and makes `Trainer` refuse label smoothing for a CRF.
 
 Pages in `docs/how_to`: `huggingface`, `import_hf`.
 """
@@ -36,7 +36,7 @@ __all__ = [
     "window_size",
 ]
 
-#: The module of each, which is imported at its first use: commands of AllenNLP come by here, too.
+#: The module of each name, imported at first use because AllenNLP's commands load this package too.
 _MODULES = {
     **dict.fromkeys(__all__, "word_pieces"),
     "CrfConfig": "crf_for_token_classification",
@@ -45,7 +45,7 @@ _MODULES = {
 }
 
 
-# Each registers what it holds. The two modules inside of transformers take seconds to import.
+# Each module registers its classes. Two import parts of transformers that take seconds to load.
 after_import("transformers", lambda: import_module(f"{__name__}.crf_for_token_classification"))
 after_import("transformers.pipelines", lambda: import_module(f"{__name__}.crf_pipeline"))
 after_import("transformers.trainer", lambda: import_module(f"{__name__}.trainer_check"))

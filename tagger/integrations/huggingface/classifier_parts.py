@@ -1,4 +1,4 @@
-"""A token classifier of Hugging Face's library, taken apart."""
+"""Takes a Hugging Face token classifier apart."""
 
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,12 +14,12 @@ from tagger_compat import outside_transformers
 
 
 class Parts(NamedTuple):
-    """A token classifier, taken apart."""
+    """The parts of a token classifier."""
 
     backbone: Any
-    # ModernBERT's layer above the transformer; None for others
+    # ModernBERT's layer between the transformer and the classifier; None for other models
     head: Any
-    # The layer whose results are the logits
+    # The layer that computes the logits
     linear: torch.nn.Linear
     # None for a plain classifier
     crf: Optional[ConditionalRandomField]
@@ -27,7 +27,7 @@ class Parts(NamedTuple):
 
 @contextmanager
 def quiet_library() -> Iterator[None]:
-    """Keeps back the library's bars, and its report of a pooler that nothing here uses."""
+    """Hides the library's progress bars and its warning about an unused pooler."""
     from transformers.utils import logging
 
     verbosity, with_bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
@@ -42,7 +42,7 @@ def quiet_library() -> Iterator[None]:
 
 
 def loaded_classifier(name_or_path: str) -> Any:
-    """Loads the model in float32, in evaluation mode, and its tokenizer; nothing is downloaded."""
+    """Loads the model, in float32 and evaluation mode, and its tokenizer; downloads nothing."""
     from transformers import AutoModelForTokenClassification, AutoTokenizer
 
     if (
@@ -77,7 +77,7 @@ def loaded_classifier(name_or_path: str) -> Any:
 
 
 def parts_of(classifier: Any) -> Parts:
-    """Takes a classifier apart; refuses one that is more than a transformer and a linear layer."""
+    """Takes a classifier apart; accepts only a transformer with one linear layer above it."""
     crf = None
     if isinstance(classifier, CrfForTokenClassification):
         crf, classifier = classifier.crf, classifier.token_classifier
@@ -104,7 +104,7 @@ def parts_of(classifier: Any) -> Parts:
 
 
 def encoding_of(tags: Sequence[str]) -> Optional[str]:
-    """Returns the encoding of a classifier's tags: IOB1 if BIO lacks the `B-` of an `I-`."""
+    """Returns the encoding of a classifier's tags; IOB1 if they are BIO but an `I-` has no `B-`."""
     encoding = infer_encoding(tags)
     if encoding == "BMES" and not any(tag.startswith("M-") for tag in tags):
         return "IOBES"

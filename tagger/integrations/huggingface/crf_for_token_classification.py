@@ -20,29 +20,29 @@ from tagger.modules.conditional_random_field import ConditionalRandomField
 from tagger.spans import allowed_transitions, infer_encoding
 from tagger_compat import outside_transformers
 
-# Arguments that become `tag_weights` and `cost`.
+# Arguments that are converted to `tag_weights` and `cost`.
 _BY_LABEL = ("label_weights", "weight_rule", "tag_counts", "missing", "inventing", "confusing")
 
 
 class CrfConfig(PretrainedConfig):
-    """What `config.json` of a `CrfForTokenClassification` holds.
+    """The `config.json` of a `CrfForTokenClassification`.
 
-    The labels stand here, and the transformer gets them when its model is made. All else about it, such
-    as the size of its vocabulary, stands in `backbone`, which its model shares.
+    The labels are stored here and copied to the transformer when its model is built. All its other
+    settings, such as the vocabulary size, are in `backbone`, the same object that its model holds.
 
     Args:
-        backbone: The configuration of the token-classification model under the CRF, or that as a
-            dictionary with its `model_type`.
+        backbone: The configuration of the token-classification model under the CRF, as an object or as
+            a dictionary with a `model_type`.
         tag_encoding: How the tags in `id2label` spell spans; `None` for plain labels.
-        weighting: The class weighting: its `type` and the arguments of that class, without names of
-            labels; see `resolved_weighting`. `None` for the plain likelihood.
+        weighting: The class weighting: its `type` and the arguments of that class, with weights by tag
+            index rather than label; see `resolved_weighting`. `None` for the plain likelihood.
         constrain_decoding: Whether only sequences that `tag_encoding` allows are predicted.
-        constrain_training: Whether the likelihood, too, is over these sequences only.
-        **kwargs: The arguments of `PretrainedConfig`, of which `id2label` names the tags.
+        constrain_training: Whether the likelihood is restricted to these sequences too.
+        **kwargs: Arguments of `PretrainedConfig`; `id2label` names the tags.
     """
 
     model_type = "crf_token_classification"
-    # With this, transformers hands `dtype` and `attn_implementation` on to the backbone.
+    # Makes transformers pass `dtype` and `attn_implementation` on to the backbone.
     sub_configs = {"backbone": AutoConfig}  # noqa: RUF012
 
     def __init__(
@@ -63,7 +63,7 @@ class CrfConfig(PretrainedConfig):
         self.constrain_decoding = constrain_decoding
         self.constrain_training = constrain_training
         if kwargs.get("attn_implementation") is None and backbone is not None:
-            # It would be set to `None` in the backbone, too.
+            # Otherwise the base class would set it to `None` in the backbone too.
             kwargs["attn_implementation"] = self.backbone._attn_implementation
         super().__init__(**kwargs)
 
@@ -73,13 +73,13 @@ class CrfConfig(PretrainedConfig):
         return [self.id2label[k] for k in range(len(self.id2label))]
 
     def get_text_config(self, *args: Any, **kwargs: Any) -> PretrainedConfig:
-        """Returns the configuration that `resize_token_embeddings` and others ask and change."""
+        """Returns the configuration that `resize_token_embeddings` and similar methods update."""
         if self.backbone is None:
             return super().get_text_config(*args, **kwargs)
         return self.backbone.get_text_config(*args, **kwargs)
 
     def make_weighting(self) -> Optional[TagWeighting]:
-        """Makes the weighting that `weighting` describes."""
+        """Makes the weighting described by `weighting`."""
         if self.weighting is None:
             return None
         arguments = dict(self.weighting)
@@ -94,10 +94,10 @@ def resolved_weighting(
     """Replaces labels and rules in a description of a weighting by `tag_weights` and `cost`.
 
     Args:
-        weighting: The `type` of a `TagWeighting` and its arguments as in a config of AllenNLP, such as
+        weighting: The `type` of a `TagWeighting` and its arguments, as in an AllenNLP config, such as
             `{"type": "chain", "label_weights": {"PER": 2}}`.
-        tags: All tags, in the order of their indices.
-        tag_counts: How often training shows each tag, which a `weight_rule` needs.
+        tags: All tags in index order.
+        tag_counts: How often each tag occurs in the training data; required for a `weight_rule`.
     """
     arguments = dict(weighting)
     if "type" not in arguments:
@@ -116,7 +116,7 @@ def resolved_weighting(
         options = {"type": rule} if isinstance(rule, str) else dict(rule)
         arguments["weight_rule"] = WeightRule.by_name(options.pop("type"))(**options)
         arguments["tag_counts"] = [tag_counts.get(tag, 0) for tag in tags]
-    # What weightings read of AllenNLP's `Vocabulary`.
+    # The only part of AllenNLP's `Vocabulary` that weightings use.
     vocab: Any = SimpleNamespace(get_index_to_token_vocabulary=lambda _: dict(enumerate(tags)))
     made: Any = TagWeighting.by_name(name)(vocab=vocab, **arguments)
     for by_label in _BY_LABEL:
@@ -126,17 +126,17 @@ def resolved_weighting(
 
 
 class CrfForTokenClassification(PreTrainedModel):
-    """Any `AutoModelForTokenClassification` whose logits are the emissions of a weighted CRF.
+    """A weighted CRF on top of any `AutoModelForTokenClassification`, with its logits as emissions.
 
-    The chain runs over the first piece of each word. Special tokens and the other pieces have the label
-    -100 and are absent: the words before and after them are neighbours. A word that is there but whose
-    tag is unknown has the label -1.
+    The chain runs over the first word piece of each word. Special tokens and all other pieces have the
+    label -100 and are skipped, so the words on either side of them are neighbours. A word with an
+    unknown tag has the label -1.
 
-    `save_pretrained` and `from_pretrained` work as for every model of the library; `config.json` holds
-    the weighting. The class weights act in training alone.
+    `save_pretrained` and `from_pretrained` work as for every model of the library. `config.json` stores
+    the weighting. Class weights only affect training.
 
     Args:
-        config: The configuration. `from_backbone` makes one.
+        config: The configuration, as `from_backbone` makes it.
 
     Raises:
         ConfigurationError: If `constrain_training` is true for plain labels, or without
@@ -146,10 +146,10 @@ class CrfForTokenClassification(PreTrainedModel):
     config_class = CrfConfig
     base_model_prefix = "token_classifier"
     supports_gradient_checkpointing = True
-    # Whether the model under the CRF supports one of these, it says itself.
+    # The model under the CRF checks whether it supports each of these.
     _supports_sdpa = _supports_flash_attn = _supports_flash_attn_2 = _supports_flex_attn = True
     _supports_attention_backend = True
-    # The loss is a mean over sequences, which the trainer divides by the batches that it accumulates.
+    # The loss is a mean over sequences; the trainer averages it over accumulated batches.
     accepts_loss_kwargs = False
 
     def __init__(self, config: CrfConfig) -> None:
@@ -175,7 +175,7 @@ class CrfForTokenClassification(PreTrainedModel):
         self.post_init()
 
     def _set_token_classifier(self, model: PreTrainedModel) -> None:
-        """Puts a model under the CRF; it and this model share one configuration of it."""
+        """Puts a model under the CRF and lets both share one backbone configuration."""
         self.token_classifier = model
         self.config.backbone = model.config
 
@@ -190,15 +190,15 @@ class CrfForTokenClassification(PreTrainedModel):
         constrain_training: bool = False,
         **kwargs: Any,
     ) -> "CrfForTokenClassification":
-        """Puts a new CRF, and a new layer for the emissions, on pretrained weights.
+        """Builds a model from pretrained weights, with a new emission layer and a new CRF.
 
-        `name_or_path` and `kwargs` are what `AutoModelForTokenClassification.from_pretrained` takes.
-        `tags`, such as `["O", "B-PER", "I-PER"]`, `weighting` and `tag_counts` are those of
-        `resolved_weighting`, and the constraints those of `CrfConfig`.
+        `name_or_path` and `kwargs` are passed to `AutoModelForTokenClassification.from_pretrained`.
+        `tags`, such as `["O", "B-PER", "I-PER"]`, `weighting` and `tag_counts` are as in
+        `resolved_weighting`, and the constraints as in `CrfConfig`.
 
         Raises:
-            ConfigurationError: If the tags, the weighting or the constraints do not fit, or the model
-                needs code of its own, which runs only if TAGGER_TRUST_REMOTE_CODE is 1.
+            ConfigurationError: If the tags, the weighting or the constraints are invalid, or if the
+                model comes with custom code and TAGGER_TRUST_REMOTE_CODE is not 1.
         """
         id2label = dict(enumerate(tags))
         label2id = {tag: index for index, tag in id2label.items()}
@@ -226,10 +226,10 @@ class CrfForTokenClassification(PreTrainedModel):
 
     @classmethod
     def from_pretrained(cls, *args: Any, **kwargs: Any) -> Any:
-        """Loads a model, as `PreTrainedModel.from_pretrained` does."""
+        """Loads a model like `PreTrainedModel.from_pretrained`."""
         loaded = super().from_pretrained(*args, **kwargs)
         model = loaded[0] if isinstance(loaded, tuple) else loaded
-        # The library makes every parameter that it loads trainable.
+        # The library makes every loaded parameter trainable.
         model.crf._constraint_mask.requires_grad_(False)
         return loaded
 
@@ -241,19 +241,19 @@ class CrfForTokenClassification(PreTrainedModel):
         labels: Optional[torch.Tensor] = None,
         **kwargs: Any,
     ) -> Union[TokenClassifierOutput, Any]:
-        """The loss and the emissions.
+        """Computes the emissions and, given labels, the loss.
 
         Args:
             input_ids: (B, T) int64.
-            attention_mask: (B, T), 1 where the model looks.
+            attention_mask: (B, T), 1 at the pieces to attend to.
             token_type_ids: (B, T) int64, for models that have them.
-            labels: (B, T) int64, the tag of each word at its first piece, -1 where it is unknown, and
-                -100 elsewhere.
+            labels: (B, T) int64, the tag of each word at its first piece, -1 if it is unknown, and -100
+                at all other positions.
             **kwargs: Further arguments of the model under the CRF.
 
         Returns:
-            `logits`, (B, T, K), the emissions; with `labels`, `loss`, minus the weighted log-likelihood,
-            the mean over the B sequences.
+            The emissions as `logits`, (B, T, K). With `labels` also `loss`, the negative weighted
+            log-likelihood averaged over the B sequences.
         """
         if token_type_ids is not None:
             kwargs["token_type_ids"] = token_type_ids
@@ -267,22 +267,22 @@ class CrfForTokenClassification(PreTrainedModel):
         return TokenClassifierOutput(**{**output, "loss": loss})
 
     def chain_scores(self, logits: torch.Tensor) -> ChainScores:
-        """The chain that decoding uses, of emissions (B, T, K), for all of `tagger.linear_chain`."""
+        """Returns the chain used for decoding, given emissions (B, T, K), for `tagger.linear_chain`."""
         return self.crf.decoding_scores(logits)
 
     @torch.no_grad()
     def decode(self, logits: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Finds the best tags that the constraints allow, (B, T) int64, -100 where there is no word.
+        """Returns the best tags that the constraints allow, (B, T) int64, -100 where there is no word.
 
-        `logits`, (B, T, K), are the emissions, and `mask`, (B, T) bool, is true at the first piece of
-        each word, which is `labels != -100`.
+        `logits`, (B, T, K), are the emissions. `mask`, (B, T) bool, is true at the first piece of each
+        word, where `labels != -100`.
         """
         paths, _ = self.crf.viterbi_decode(logits, mask)
         return paths.masked_fill(~mask, MASKED)
 
 
 def crf_model_in(model: torch.nn.Module) -> Optional[CrfForTokenClassification]:
-    """Returns a model with a CRF, out of what wraps it, such as adapters; `None` for other models."""
+    """Returns the CRF model inside wrappers such as adapters, or `None` for other models."""
     return next((m for m in model.modules() if isinstance(m, CrfForTokenClassification)), None)
 
 

@@ -1,4 +1,4 @@
-"""The pipeline `ner` of transformers, which decodes with the CRF."""
+"""The transformers pipeline `ner`, decoding with the CRF."""
 
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
@@ -13,23 +13,23 @@ from tagger.integrations.huggingface.word_piece_tagger import WordPieceTagger
 
 
 class CrfPipeline(TokenClassificationPipeline):
-    """What `pipeline("ner", model=...)` makes for a `CrfForTokenClassification`.
+    """The pipeline that `pipeline("ner", model=...)` returns for a `CrfForTokenClassification`.
 
-    It finds the entities of `WordPieceTagger`. A text of any length is one chain, so `stride` changes
-    nothing. Other models get the pipeline of transformers.
+    It finds the same entities as `WordPieceTagger`. A text of any length is one chain, so `stride` has
+    no effect. Other models get the standard pipeline of transformers.
 
-    With `aggregation_strategy="none"`, the default, there is a dictionary for each word whose tag is not
-    in `ignore_labels`. Its `score` is the marginal probability of the tag, and its `index` counts words.
-    With the other strategies there is one for each entity, and `score` is the probability of the whole
-    entity. They all give the same, because the CRF has one tag for each word. If the tags spell no
-    spans, each word is an entity.
+    With `aggregation_strategy="none"`, the default, the result is one dictionary for each word, except
+    for tags in `ignore_labels`; `score` is the marginal probability of the tag and `index` counts words.
+    With every other strategy, it is one dictionary for each entity, and `score` is the probability of
+    the whole entity. These strategies all give the same result, because the CRF has one tag for each
+    word. If the tags spell no spans, each word is an entity.
 
-    The arguments are those of other pipelines, and `language`: how texts are split into words, as for
-    `WordPieceTagger`.
+    The arguments are those of other pipelines plus `language`, which says how to split texts into words
+    as in `WordPieceTagger`.
     """
 
     def __new__(cls, *args: Any, model: Any = None, **kwargs: Any) -> Any:
-        """Makes the pipeline of transformers for a model without a CRF."""
+        """Makes the standard pipeline for a model without a CRF."""
         if model is not None and crf_model_in(model) is None:
             return TokenClassificationPipeline(*args, model=model, **kwargs)
         return super().__new__(cls)
@@ -37,11 +37,11 @@ class CrfPipeline(TokenClassificationPipeline):
     def __init__(self, *args: Any, model: Any, language: str = "en", **kwargs: Any) -> None:
         super().__init__(*args, model=model, **kwargs)
         crf = crf_model_in(model)
-        assert crf is not None  # so says `__new__`
+        assert crf is not None  # checked in `__new__`
         self._tagger = WordPieceTagger(crf, self.tokenizer, language)
 
     def check_model_type(self, supported_models: Any) -> None:
-        """Accepts the model, which the library's list of names lacks."""
+        """Accepts the model, which is missing from the library's list of names."""
 
     def preprocess(
         self,
@@ -83,7 +83,7 @@ class CrfPipeline(TokenClassificationPipeline):
         if self._tagger.finds_entities and not are_words:
             spans = [(e.label, e.probability, e.first, e.last) for e in tagged.entities]
         else:
-            # A word that the tokenizer leaves nothing of has no probabilities, and is surely outside.
+            # A word without any piece has no probabilities and is always outside.
             rows = zip(tagged.tags, tagged.probabilities)
             spans = [(tag, row.get(tag, 1.0), k, k) for k, (tag, row) in enumerate(rows)]
         found = []
@@ -96,11 +96,11 @@ class CrfPipeline(TokenClassificationPipeline):
         return found
 
     def _ensure_tensor_on_device(self, inputs: Any, device: Any) -> Any:
-        return inputs  # texts, and what was found in them
+        return inputs  # texts and their results
 
 
 def _places(words: Sequence[str], text: str) -> List[Tuple[int, int]]:
-    """Where each word of a text starts and ends."""
+    """Returns the start and end of each word in a text."""
     places, end = [], 0
     for word in words:
         start = text.index(word, end)
@@ -109,5 +109,5 @@ def _places(words: Sequence[str], text: str) -> List[Tuple[int, int]]:
     return places
 
 
-# `register_pipeline` would warn of the task that is there.
+# `register_pipeline` would warn that the task already exists.
 PIPELINE_REGISTRY.supported_tasks["token-classification"]["impl"] = CrfPipeline

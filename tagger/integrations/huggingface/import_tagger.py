@@ -1,4 +1,4 @@
-"""Makes a tagger of this project from a token classifier of Hugging Face's library."""
+"""Imports a Hugging Face token classifier as a tagger of this project."""
 
 import tempfile
 from pathlib import Path
@@ -29,17 +29,17 @@ from tagger.transformers.archived import FINE_TUNED
 from tagger.transformers.windows import longest_window
 from tagger.transformers.word_pieces import special_pieces
 
-#: The most pieces of a window, where the transformer sets no bound.
+#: The most pieces in a window if the transformer sets no limit.
 _MOST_PIECES = 512
-#: The score of a tag that the classifier does not know, but that its encoding needs.
+#: The score of a tag that the encoding needs but the classifier does not have.
 _UNKNOWN_TAG_SCORE = -100.0
-#: How far the emissions of the trial text may be from the classifier's logits.
+#: The largest accepted difference between the imported emissions and the classifier's logits.
 _TOLERANCE = 1e-4
 _TRIAL = ["Ada", "Lovelace", "lived", "in", "London", "unbelievably", "1815", "-", "1852", "."]
 
 
 class Imported(NamedTuple):
-    """A classifier's tags, their encoding, and how far a trial's emissions are from its logits."""
+    """A classifier's tags, their encoding, and how far emissions and logits differ on a trial text."""
 
     tags: List[str]
     encoding: Optional[str]
@@ -53,17 +53,17 @@ def import_tagger(
     transition_bias: Optional[Path] = None,
     overwrite: bool = False,
 ) -> Imported:
-    """Writes an archive whose emissions are a token classifier's logits at the first piece of each word.
+    """Writes an archive that uses a token classifier's logits, at each word's first piece, as emissions.
 
-    The archive has the head `crf`: legal sequences of the tags' encoding, and transition scores of 0
-    unless the model has a CRF itself or `transition_bias` gives others. A `ConfigurationError` refuses
-    what is not a transformer with a single linear layer above it.
+    The archive has the head `crf`, which allows only legal sequences of the tags' encoding. Transition
+    scores are 0 unless the model itself has a CRF or `transition_bias` gives them. Raises a
+    `ConfigurationError` unless the model is a transformer with a single linear layer above it.
 
     Args:
         name_or_path: A folder, or a name in the local cache of the Hugging Face hub.
         output: The archive to write.
-        language: The spaCy code of the language whose rules split texts into words.
-        transition_bias: A file with six transition scores, see `transition_biases`.
+        language: The language (spaCy code) to split texts into words with.
+        transition_bias: A file with six transition scores; see `transition_biases`.
         overwrite: Whether the output may exist.
     """
     with quiet_library():
@@ -105,7 +105,7 @@ def import_tagger(
 
 
 def _archive(model: SequenceTagger, run: Path, path: Path) -> None:
-    """Archives a model, whose config is in the run's folder."""
+    """Archives a model and the config in the run's folder."""
     model.vocab.save_to_files(str(run / "vocabulary"))
     Meta.new().to_file(run / META_NAME)
     torch.save(model.state_dict(), run / _DEFAULT_WEIGHTS)
@@ -119,13 +119,13 @@ def from_hugging_face(
     transition_bias: Optional[Union[str, Path]] = None,
     cuda_device: int = -1,
 ) -> SavedTagger:
-    """Loads a token classifier of the Hugging Face hub as a tagger of this project.
+    """Loads a token classifier from the Hugging Face hub as a tagger of this project.
 
-    It has what a tagger of `tagger.load` has: legal entities with exact probabilities, thresholds,
-    candidates. `allennlp import-hf` writes the same tagger as an archive, for all commands.
+    It works like a tagger from `tagger.load`, with legal entities, exact probabilities, thresholds and
+    candidates. `allennlp import-hf` writes the same tagger as an archive for all commands.
 
-    Arguments and errors are those of `import_tagger`; `cuda_device` is the number of the GPU to use, -1
-    for the CPU.
+    Arguments and errors are those of `import_tagger`; `cuda_device` is the number of the GPU, or -1 for
+    the CPU.
     """
     bias = None if transition_bias is None else Path(transition_bias)
     with tempfile.TemporaryDirectory() as folder:
@@ -137,7 +137,7 @@ def from_hugging_face(
 def _config(
     name: str, parts: Parts, encoding: Optional[str], language: str, num_special: int
 ) -> Dict[str, Any]:
-    """Returns the config of the archive; windows leave room for `num_special` special pieces."""
+    """Returns the archive's config; windows leave room for `num_special` special pieces."""
     room = min(longest_window(parts.backbone.config) or _MOST_PIECES, _MOST_PIECES)
     encoder: Dict[str, Any] = {"type": "pass_through"}
     if parts.head is not None:
@@ -150,7 +150,7 @@ def _config(
             "norm_bias": settings.norm_bias,
             "norm_eps": settings.norm_eps,
         }
-    # The archive knows its transformer by this name.
+    # The archive refers to its transformer by this name.
     transformer = {"type": "transformer", "model_name": name}
     return {
         "dataset_reader": {
@@ -179,15 +179,15 @@ def _config(
 def _fill(
     model: SequenceTagger, parts: Parts, tags: Sequence[str], transition_bias: Optional[Path]
 ) -> None:
-    """Gives the tagger the classifier's weights, and its CRF the scores of transitions."""
+    """Copies the classifier's weights into the tagger and sets its CRF's transition scores."""
     num_tags = len(tags)
     if parts.head is not None:
         encoder = cast(TransformerHead, model.encoder)
         encoder.dense.load_state_dict(parts.head.dense.state_dict())
         encoder.norm.load_state_dict(parts.head.norm.state_dict())
-    # The library's types say less than its models have.
+    # The annotations of the library do not cover all attributes.
     projection, crf = model.projection, cast(Any, model.head).crf
-    # The encoding may need tags that the classifier does not know; they come last.
+    # Tags that the encoding needs but the classifier does not have come last.
     projection.weight.zero_()
     projection.bias.fill_(_UNKNOWN_TAG_SCORE)
     projection.weight[:num_tags] = parts.linear.weight
@@ -206,7 +206,7 @@ def _fill(
 def _checked_difference(
     model: SequenceTagger, reader: DatasetReader, classifier: Any, tokenizer: Any
 ) -> float:
-    """Returns how far emissions and logits are apart on a trial text; refuses what is too far."""
+    """Returns the difference between emissions and logits on a trial text; raises if it is too large."""
     room = reader._token_indexers["tokens"].max_pieces  # type: ignore[attr-defined]
     words = _TRIAL
     while len(words) > 1 and len(_pieces(tokenizer, words)["input_ids"][0]) > room:

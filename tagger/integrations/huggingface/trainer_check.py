@@ -1,4 +1,4 @@
-"""What `transformers.Trainer` must not do to the loss of a CRF."""
+"""Checks that `transformers.Trainer` leaves the loss of a CRF alone."""
 
 from typing import Any
 
@@ -10,12 +10,12 @@ from tagger.integrations.huggingface.crf_for_token_classification import crf_mod
 
 
 class LabelSmoothingCheck(TrainerCallback):
-    """Refuses `label_smoothing_factor`, with which the trainer never asks the model for its loss."""
+    """Refuses `label_smoothing_factor`, which would make the trainer bypass the model's own loss."""
 
     def on_init_end(
         self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any
     ) -> None:
-        """Refuses arguments of a new trainer that smooth labels, if the model has a CRF."""
+        """Raises an error if the arguments ask for label smoothing and the model has a CRF."""
         if args.label_smoothing_factor and model is not None and crf_model_in(model) is not None:
             raise ConfigurationError(
                 f"`label_smoothing_factor` must be 0 for a CRF, because it would replace the CRF's loss "

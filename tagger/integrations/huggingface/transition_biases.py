@@ -1,4 +1,4 @@
-"""Six transition scores for a decoder, in the form of OpenAI's Privacy Filter."""
+"""Six transition scores for decoding, in the format of OpenAI's Privacy Filter."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ from allennlp.common.checks import ConfigurationError
 
 from tagger.spans import split_tag
 
-#: The prefixes before and after each transition: `E` is an entity's end, `S` all of it.
+#: The prefixes before and after each transition; `E` ends an entity and `S` is a single-token entity.
 _TRANSITIONS = {
     "background_stay": ("O", "O"),
     "background_to_start": ("O", "BS"),
@@ -22,11 +22,11 @@ _PREFIX = "transition_bias_"
 
 
 def transition_biases(path: Path, tags: Sequence[str]) -> torch.Tensor:
-    """Reads transition scores, (K, K): what to add to the score of each transition of K tags.
+    """Reads scores to add to the transitions between K tags, (K, K).
 
-    The tags are in IOBES or BIOUL, whose `L` and `U` stand for `E` and `S`. The file is JSON:
-    `{"operating_points": {"default": {"biases": {"transition_bias_background_stay": 0.0, ...}}}}`, or
-    the inner object alone, with or without the prefix `transition_bias_`.
+    The tags must be IOBES or BIOUL, where `L` and `U` stand for `E` and `S`. The file is JSON, either
+    `{"operating_points": {"default": {"biases": {"transition_bias_background_stay": 0.0, ...}}}}` or
+    only the innermost object. The prefix `transition_bias_` is optional.
     """
     values = _values(path)
     prefixes = [{"L": "E", "U": "S"}.get(each, each) for each, _ in map(split_tag, tags)]

@@ -24,16 +24,16 @@ _BATCH_PIECES = 4096
 
 
 class WordPieceTagger(TextTagger[str]):
-    """Tags texts and lists of tokens as `tagger.SavedTagger` does.
+    """Tags texts and lists of tokens like `tagger.SavedTagger`.
 
-    A text of any length is one chain: if it does not fit into the transformer, its emissions come from
-    windows with context on both sides.
+    A text of any length is one chain. If it is too long for the transformer, its emissions are computed
+    in windows with context on both sides.
 
     Args:
-        model: The model, which is put into evaluation mode.
+        model: The model; it is switched to evaluation mode.
         tokenizer: Its tokenizer.
-        language: The spaCy code of the language whose rules split texts into words, or one of `blanks`,
-            `punctuation`, `words` and `characters`, which split as the tokenizers of these names.
+        language: The language (spaCy code) to split texts into words with, or `blanks`, `punctuation`,
+            `words` or `characters`, which split like the tokenizers of these names.
     """
 
     def __init__(
@@ -62,7 +62,8 @@ class WordPieceTagger(TextTagger[str]):
     ) -> "WordPieceTagger":
         """Loads a model and its tokenizer from a folder.
 
-        Code of its own that it needs runs only if TAGGER_TRUST_REMOTE_CODE is 1; else it is refused.
+        Code that comes with the model runs only if TAGGER_TRUST_REMOTE_CODE is 1; otherwise loading
+        fails.
         """
         model = CrfForTokenClassification.from_pretrained(path, **kwargs)
         may_run_code = outside_transformers.may_run_code()
@@ -79,7 +80,7 @@ class WordPieceTagger(TextTagger[str]):
         return [self._tagged(*each, extras) for each in zip(texts, emissions, known)]
 
     def _check(self, extras: Extras) -> None:
-        """Raises a `ConfigurationError` if the tagger cannot give what is asked for."""
+        """Raises a `ConfigurationError` if the tagger does not support what is asked for."""
         for name in ("leak_labels", "candidates"):
             if getattr(extras, name):
                 raise ConfigurationError(
@@ -103,7 +104,7 @@ class WordPieceTagger(TextTagger[str]):
     def _emissions(
         self, texts: Sequence[Words], windows: Sequence[Sequence[Window]]
     ) -> List[torch.Tensor]:
-        """The emissions of each text, (words, K), 0 for words without a piece."""
+        """Returns the emissions of each text, (words, K), 0 for words without a piece."""
         device = self._model.crf.transitions.device
         emissions = [torch.zeros(len(text.words), len(self._tags), device=device) for text in texts]
         flat = [(row, window) for row, of_text in enumerate(windows) for window in of_text]
@@ -122,7 +123,7 @@ class WordPieceTagger(TextTagger[str]):
     def _tagged(
         self, text: Words, emissions: torch.Tensor, known: List[int], extras: Extras
     ) -> TaggedText:
-        """Tags a text whose words `known` have emissions; the others are absent and get `O`."""
+        """Tags a text. Only the words `known` have emissions; the others are skipped and get `O`."""
         scores = self._model.chain_scores(emissions[known].unsqueeze(0))
         scores = ChainScores(*(each.to(emissions.dtype) for each in scores))
         paths, _ = viterbi_decode(scores)

@@ -1,21 +1,21 @@
-"""Words and their tags as the word pieces that a transformer takes, in windows that it can hold."""
+"""Splits words and their tags into windows of word pieces that fit a transformer."""
 
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 from tagger.transformers.windows import longest_window, overlapping_windows
 from tagger.transformers.word_pieces import special_pieces
 
-#: The label of pieces that are no word's first: to the CRF they are absent.
+#: The label of all pieces but the first of each word; the CRF skips them.
 MASKED = -100
-#: The label of a word whose tag is unknown.
+#: The label of a word with an unknown tag.
 UNKNOWN = -1
 
 
 class Window(NamedTuple):
     """Some words of a text as word pieces.
 
-    `inputs` are an item of the trainer's dataset; `words` the indices of the words that this window
-    stands for; `pieces` the position of the first piece of each.
+    `inputs` is an item for the trainer's dataset. `words` are the indices of the words that take their
+    emissions from this window, and `pieces` the position of the first piece of each.
     """
 
     inputs: Dict[str, List[int]]
@@ -24,7 +24,7 @@ class Window(NamedTuple):
 
 
 def window_size(tokenizer: Any, config: Any) -> int:
-    """Returns the most word pieces that tokenizer and model take, special tokens included."""
+    """Returns the largest number of word pieces, special tokens included, for tokenizer and model."""
     sizes = [tokenizer.model_max_length, longest_window(config)]
     return int(min(size for size in sizes if size is not None))
 
@@ -34,9 +34,9 @@ def encode_words(
 ) -> List[Window]:
     """Splits the words of a text into word pieces.
 
-    A text of too many pieces becomes several windows that overlap, so that nothing is cut off, and each
-    word stands in the window where it has the most context. A word of which the tokenizer leaves
-    nothing, such as a lone control character, is in no window.
+    A text with too many pieces becomes several overlapping windows, so nothing is cut off. Each word
+    belongs to the window where it has the most context. A word that the tokenizer reduces to nothing,
+    such as a lone control character, is in no window.
 
     Args:
         tokenizer: A fast tokenizer of `transformers`.
@@ -45,8 +45,8 @@ def encode_words(
         labels: The index of each word's tag, `UNKNOWN` where it is not known.
 
     Raises:
-        ValueError: If the tokenizer is a slow one, `size` leaves no room, or `labels` are not as many as
-            the words.
+        ValueError: If the tokenizer is a slow one, if `size` leaves no room, or if the number of
+            `labels` differs from the number of words.
     """
     if not tokenizer.is_fast:
         raise ValueError(
@@ -65,7 +65,7 @@ def encode_words(
     pieces, word_of = encoded["input_ids"], encoded.word_ids()
     windows = []
     for own in overlapping_windows(len(pieces), room, overlap=room // 2):
-        # By word, the place of its first piece.
+        # The place of each word's first piece, by word.
         places = {
             word_of[piece]: len(start) + piece - own.start
             for piece in range(own.first, own.last)

@@ -1,4 +1,4 @@
-"""Saved taggers as ONNX files, which `tagger_onnx` and web pages run.
+"""Exports saved taggers as ONNX files, which run in `tagger_onnx` and in web pages.
 
 Page in `docs/how_to`: `onnx`.
 """

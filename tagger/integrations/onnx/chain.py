@@ -1,4 +1,4 @@
-"""The recurrences of a linear chain as ONNX: what `tagger.linear_chain` computes, in float64."""
+"""The recurrences of a linear chain in ONNX: the computations of `tagger.linear_chain` in float64."""
 
 from typing import NamedTuple, Optional, Tuple
 
@@ -6,12 +6,12 @@ import numpy as np
 
 from tagger.integrations.onnx.graph import Operand, Value
 
-# Below all scores, but finite, so that no difference of infinities arises.
+# Lower than any score, but finite, so that infinities are never subtracted from each other.
 _LOWEST = np.float64(-1e300)
 
 
 class Chain(NamedTuple):
-    """A batch of right-padded linear chains, whose scores are float64."""
+    """A batch of right-padded linear chains with scores in float64."""
 
     # (B, T, K)
     emissions: Value
@@ -22,7 +22,7 @@ class Chain(NamedTuple):
     transitions: np.ndarray
     start: np.ndarray
     end: np.ndarray
-    # Whether scores more than 700 nats below the largest count; it costs K times as many exponentials.
+    # Whether scores more than 700 nats below the largest matter; costs K times as many exponentials.
     has_rare_paths: bool = False
 
 
@@ -61,14 +61,14 @@ def tag_marginals(forward: Value, backward: Value) -> Value:
 
 
 def viterbi_tags(chain: Chain) -> Value:
-    """The best path, (B, T) int64, 0 in the padding. Of equal prefixes the first tag's is taken."""
+    """Returns the best path, (B, T) int64, 0 in the padding. Ties go to the lower tag index."""
 
     def step(before: Value, is_first: Value, is_real: Value, emissions: Value) -> Tuple[list, list]:
         # (B, K, K): from, to
         candidates = before.unsqueeze(2) + chain.transitions
         arriving = is_first.where(chain.start, candidates.reduce("Max", 1))
         pointers = candidates.op("ArgMax", axis=1, keepdims=0)
-        # Beyond the end the best scores stay, and each tag points to itself.
+        # In the padding, the best scores are kept and each tag points to itself.
         every_tag = np.arange(len(chain.start))
         best = is_real.where(arriving + emissions, before)
         return [best], [is_real.where(pointers, every_tag)]
@@ -90,24 +90,24 @@ def viterbi_tags(chain: Chain) -> Value:
 
 
 def zeros_like_first(values: Value) -> Value:
-    """Zeros of the shape of the first token's values, (B, K) float64."""
+    """Returns zeros with the shape of the first token's values, (B, K) float64."""
     return _first_token(values) * np.float64(0)
 
 
 def log_sum(scores: Value, keepdims: bool = False) -> Value:
-    """The log-sum over the last axis, -inf where all scores are."""
+    """The log-sum over the last axis; -inf where all scores are -inf."""
     maximum = _maximum(scores)
     total = (scores - maximum).op("Exp").reduce("Sum", -1, keepdims=True).op("Log") + maximum
     return total if keepdims else total.squeeze(-1)
 
 
 def log_sums(scores: Value, chain: Chain, backwards: bool = False) -> Value:
-    """`log sum_i exp(scores[i] + transitions[i, j])`, (B, K); backwards, of the transitions from j."""
+    """`log sum_i exp(scores[i] + transitions[i, j])`, (B, K); `backwards`, over transitions from j."""
     transitions = chain.transitions.T if backwards else chain.transitions
     if chain.has_rare_paths:
         # (B, K, K): to, from
         return log_sum(scores.unsqueeze(1) + transitions.T)
-    # A product of matrices, so that only B * K numbers are exponentiated.
+    # As a matrix product, so that only B * K numbers are exponentiated.
     largest = np.maximum(transitions.max(0), _LOWEST)
     maximum = _maximum(scores)
     weights = (scores - maximum).op("Exp")
@@ -115,7 +115,7 @@ def log_sums(scores: Value, chain: Chain, backwards: bool = False) -> Value:
 
 
 def shifted_left(values: Value, last: Optional[Operand] = None) -> Value:
-    """The values of the next token, (B, T, ...), `last` or its own behind the last one."""
+    """The next token's values, (B, T, ...); at the end `last`, or the last token's own values."""
     own = values.slice(-1, None)
     if last is not None:
         own = values.graph.value(np.array(False)).where(own, last)
@@ -123,7 +123,7 @@ def shifted_left(values: Value, last: Optional[Operand] = None) -> Value:
 
 
 def shifted_right(values: Value, first: Operand) -> Value:
-    """The values of the token before, (B, T, ...); `first`, (1, 1, ...), comes before the first."""
+    """The previous token's values, (B, T, ...); at the start `first`, (1, 1, ...)."""
     own = values.graph.value(np.array(False)).where(values.slice(0, 1), first)
     return own.op("Concat", values.slice(0, -1), axis=1)
 
@@ -139,5 +139,5 @@ def _first_token(values: Value) -> Value:
 
 
 def _maximum(scores: Value) -> Value:
-    """The largest score of the last axis, which stays, and is finite."""
+    """The largest score along the last axis, which is kept; always finite."""
     return scores.reduce("Max", -1, keepdims=True).op("Max", _LOWEST)

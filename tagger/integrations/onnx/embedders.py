@@ -1,6 +1,6 @@
-"""Token embedders as ONNX, each with its indexer, which says what the runtime must look up.
+"""Token embedders as ONNX, each with a description of the lookups that its indexer needs at run time.
 
-A runtime gives each distinct word of a batch once, as a row of W words; only transformers see sentences.
+At run time, each of the W distinct words in a batch is embedded once; only transformers see sentences.
 """
 
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
@@ -35,22 +35,22 @@ from tagger.modules.token_embedders import (
 from tagger.modules.token_embedders.hash_table import HashTable
 from tagger.transformers.transformer_indexer import TransformerIndexer
 
-# AllenNLP's vocabularies start with padding and the unknown word.
+# AllenNLP's vocabularies start with padding, then the unknown word.
 _UNKNOWN = np.int64(1)
 
-#: What the runtime must know of an indexer, by name.
+#: What the runtime must know about an indexer, by field name.
 Description = Dict[str, Any]
 
 
 class Part(NamedTuple):
-    """What one of a tagger's embedders needs."""
+    """The parts of a tagger that are needed to export one of its embedders."""
 
     name: str
     indexer: Any
     vocab: Vocabulary
 
     def check(self, is_fine: bool, indexer: str, argument: str) -> None:
-        """Refuses an argument of the indexer that no runtime knows."""
+        """Refuses an indexer argument that the runtime does not support."""
         if not is_fine:
             raise ConfigurationError(
                 f"the token indexer `{indexer}` with its argument `{argument}` cannot be exported; "
@@ -58,7 +58,7 @@ class Part(NamedTuple):
             )
 
     def vocabulary(self, namespace: Any) -> List[str]:
-        """The tokens of a namespace in the order of their indices, from 0, the padding."""
+        """Returns the tokens of a namespace in index order, starting with the padding at 0."""
         by_index = self.vocab.get_index_to_token_vocabulary(namespace) if namespace else {}
         if by_index.get(int(_UNKNOWN)) != self.vocab._oov_token:
             raise ConfigurationError(
@@ -71,7 +71,7 @@ class Part(NamedTuple):
 def embed(
     embedder: TextFieldEmbedder, indexers: Dict[str, TokenIndexer], vocab: Vocabulary, words: Value
 ) -> Tuple[Value, Dict[str, Description]]:
-    """Embeds the tokens, (B, T, D), of which `words`, (B, T), says the word, and describes indexers."""
+    """Embeds tokens, given as indices of words, (B, T), as (B, T, D), and describes the indexers."""
     if type(embedder) is not BasicTextFieldEmbedder:
         raise ConfigurationError(
             f"the text field embedder `{type_name(type(embedder))}` cannot be exported; use `basic`"
@@ -129,7 +129,7 @@ def _embed_characters(
     vectors = pool(encoder, _looked_up(embedding, characters), mask)
     widths = [each.kernel_size[0] for each in getattr(encoder, "_convolution_layers", [])]
     indexer = part.indexer
-    # Ours remembers what AllenNLP's has split.
+    # Our tokenizer caches the results of AllenNLP's and wraps it.
     tokenizer = getattr(indexer._character_tokenizer, "_tokenizer", indexer._character_tokenizer)
     is_ours = tokenizer is not indexer._character_tokenizer
     part.check(tokenizer._byte_encoding is None, "characters", "byte_encoding")
@@ -172,9 +172,9 @@ def _embed_forms(graph: Graph, embedder: WordVectors, part: Part) -> Tuple[Value
 
 
 def find(table: HashTable, hashes: Value) -> Value:
-    """The rows of hashes, int64 of their shape, -1 for those that the table lacks: a binary search."""
+    """Finds the rows of int64 hashes by binary search; -1 where the table does not have the hash."""
     num_rows = len(table)
-    # The last row whose hash is at most the one that is looked for, or row 0.
+    # The last row with a hash not above the wanted one, or row 0.
     row = hashes * np.int64(0)
     if num_rows == 0:
         return row - np.int64(1)
@@ -188,7 +188,7 @@ def find(table: HashTable, hashes: Value) -> Value:
 
 _Adder = Callable[[Graph, Any, Part], Tuple[Value, Description]]
 
-# By the embedder's type, what adds it, and the indexers that fit.
+# For each type of embedder, the function that adds it and the indexers that it supports.
 _EMBEDDERS: Dict[type, Tuple[Optional[_Adder], Tuple[type, ...]]] = {
     DistinctCharactersEncoder: (
         _embed_characters,

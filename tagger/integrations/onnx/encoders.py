@@ -18,11 +18,11 @@ from allennlp.nn.activations import LinearActivation
 from tagger.integrations.onnx.graph import Value
 from tagger.modules.encoders import BiLstmEncoder, MaskedCnnEncoder
 
-# Weights of inputs and of states, and both biases, of each direction of each layer.
+# Input weights, state weights and both biases, for each direction of each layer.
 _Weights = Sequence[Sequence[Sequence[torch.Tensor]]]
 
-# Where PyTorch keeps the blocks of the gates that ONNX wants, in ONNX's order: input, output, forget and
-# cell gate of an LSTM; update, reset and hidden gate of a GRU.
+# The order in which ONNX wants the gates, as indices of PyTorch's blocks: input, output, forget and cell
+# gate of an LSTM; update, reset and hidden gate of a GRU.
 _GATES = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2)}
 _ACTIVATIONS = {
     LinearActivation: "Identity",
@@ -33,7 +33,7 @@ _ACTIVATIONS = {
 
 
 def type_name(part: type) -> str:
-    """Returns the `type` by which a config names a class, or its own name if it is not registered."""
+    """Returns the `type` of a registered class in configs, or the class name if it is unregistered."""
     for names in Registrable._registry.values():
         for name, (registered, _) in names.items():
             if registered is part:
@@ -42,7 +42,7 @@ def type_name(part: type) -> str:
 
 
 def encode(encoder: Seq2SeqEncoder, inputs: Value, lengths: Value) -> Value:
-    """Encodes each item of inputs, (B, T, D) float32, in its context, (B, T, features)."""
+    """Encodes the items of inputs, (B, T, D) float32, in context, (B, T, features)."""
     # Exact types: a subclass may compute something else.
     if type(encoder) is PassThroughEncoder:
         return inputs
@@ -78,7 +78,7 @@ def linear(layer: torch.nn.Linear, inputs: Value) -> Value:
 
 
 def _split(module: Any) -> Tuple[str, _Weights]:
-    """Returns the operator of a module of PyTorch, and its weights."""
+    """Returns the ONNX operator for a PyTorch module, and the weights."""
     if module.proj_size or not module.bias:
         raise ConfigurationError(
             f"an encoder with a projection or without biases cannot be exported: {module}"
@@ -119,7 +119,7 @@ def _layers(operator: str, layers: _Weights, inputs: Value, lengths: Value) -> T
 def _stacked(
     directions: Sequence[Sequence[torch.Tensor]], order: Sequence[int]
 ) -> List[np.ndarray]:
-    """Returns weights of inputs and of states, and biases of both, for all directions."""
+    """Returns the input weights, state weights and biases, each stacked over directions."""
 
     def reordered(weights: torch.Tensor) -> np.ndarray:
         blocks = np.split(weights.detach().numpy(), len(order))

@@ -1,4 +1,4 @@
-"""The entities that tags spell, the probability of each, and what a prediction misses, as ONNX.
+"""Entities, their probabilities and the expected number of missed entities, as ONNX.
 
 See `tagger.spans.entities` and `tagger.spans.missed`.
 """
@@ -33,29 +33,29 @@ _ZERO = np.int64(0)
 class FoundEntities(NamedTuple):
     """The entities of a batch, by token: (B, T) each."""
 
-    # int64, the index of the label, -1 outside
+    # int64, the index of the label; -1 outside entities
     labels: Value
-    # bool: the first tokens of entities, all of their tokens, and the last ones
+    # bool: the first token of each entity, all its tokens, and its last token
     starts: Value
     is_inside: Value
     is_end: Value
-    # int64, the first and the last token of the token's entity; undefined outside
+    # int64, the first and the last token of the token's entity; undefined outside entities
     firsts: Value
     lasts: Value
 
     @property
     def known_labels(self) -> Value:
-        """The index of the label, 0 outside."""
+        """The index of the label; 0 outside entities."""
         return self.labels.op("Max", _ZERO)
 
 
 def find_entities(
     tags: Value, mask: Value, names: Sequence[str], encoding: str
 ) -> Tuple[TagTables, FoundEntities]:
-    """Finds the entities that tags, (B, T) int64, spell."""
+    """Finds the entities spelled by tags, (B, T) int64."""
     tables = tag_tables(names, encoding)
     outside = np.int64(len(names))
-    # (B, T): K in the padding and on both sides
+    # (B, T): K in the padding and on either side
     tags = mask.where(tags, outside)
     border = outside.reshape(1, 1)
     labels = tags.select(tables.label_of)
@@ -66,7 +66,7 @@ def find_entities(
 
     starts = is_inside & ~goes_on(shifted_right(tags, border), tags)
     is_end = is_inside & ~goes_on(tags, shifted_left(tags, border))
-    # (B, T): which entity of its sentence each token belongs to, from 1
+    # (B, T): the number of the token's entity in its sentence, from 1
     number = starts.cast("int64").op("CumSum", np.int64(1))
     firsts, lasts = (_place_by_number(each, number) for each in (starts, is_end))
     return tables, FoundEntities(labels, starts, is_inside, is_end, firsts, lasts)
@@ -81,22 +81,22 @@ def entity_probabilities(
     names: Sequence[str],
     encoding: str,
 ) -> Value:
-    """The exact probability of the entity that begins at each token, (B, T) float32, if one does.
+    """Returns the exact probability of the entity beginning at each token, (B, T) float32.
 
-    See `tagger.linear_chain.span_log_probabilities`: an entity has one legal spelling.
+    See `tagger.linear_chain.span_log_probabilities`; each entity has exactly one legal spelling.
     """
     spelling = _spelling(entities, tables, names, encoding)
 
     def of_spelt(scores: Value) -> Value:
         return scores.take_along(spelling.unsqueeze(2), axis=2).squeeze(2)
 
-    # (B, T): what each token but the first of an entity adds to the score of its spelling
+    # (B, T): what each token after an entity's first adds to the score of its spelling
     before = shifted_right(spelling, np.zeros((1, 1), np.int64))
     pair = before * np.int64(len(names)) + spelling
     steps = pair.select(chain.transitions.reshape(-1)) + of_spelt(chain.emissions)
     goes_on = entities.is_inside & ~entities.starts
     up_to = goes_on.where(steps, np.float64(0)).op("CumSum", np.int64(1))
-    # (B, T): what follows the entity if it ends at this token
+    # (B, T): the log-sum of everything after an entity that ends at this token
     behind = up_to + _log_sums_behind(chain, backward, spelling, names, encoding)
     score = of_spelt(forward) - up_to + behind.take_along(entities.lasts)
     return (score - log_partition(chain, backward)).op("Exp").cast("float32")
@@ -105,7 +105,7 @@ def entity_probabilities(
 def corrected_probabilities(
     probabilities: Value, entities: FoundEntities, coefficients: np.ndarray
 ) -> Value:
-    """Probabilities, (B, T), corrected by (C, 3) coefficients: see `tagger.modules.recalibration`."""
+    """Corrects probabilities, (B, T), by (C, 3) coefficients; see `tagger.modules.recalibration`."""
     # (B, T) each
     a, b, c = (entities.known_labels.select(column.copy()) for column in coefficients.T)
     bounds = np.float64(1 - LARGEST), np.float64(LARGEST)
@@ -117,7 +117,7 @@ def corrected_probabilities(
 def drop_improbable(
     tags: Value, probabilities: Value, entities: FoundEntities, thresholds: np.ndarray, outside: int
 ) -> Tuple[Value, FoundEntities]:
-    """Returns the tags, (B, T), and the entities without those below their labels' thresholds, (C,)."""
+    """Drops entities below their labels' thresholds, (C,); returns tags, (B, T), and entities."""
     is_probable = probabilities >= entities.known_labels.select(thresholds)
     firsts = entities.is_inside.where(entities.firsts, _ZERO)
     is_kept = is_probable.cast("int32").take_along(firsts).cast("bool")
@@ -132,9 +132,9 @@ def drop_improbable(
 
 
 def _place_by_number(is_marked: Value, number: Value) -> Value:
-    """The place of the token marked by `is_marked` that has the same number as each token, (B, T)."""
+    """For each token, the place of the token in `is_marked` with the same number, (B, T)."""
     places = (number * _ZERO + np.int64(1)).op("CumSum", np.int64(1), exclusive=1)
-    # The others write 0 to the place of number 0, which no entity has.
+    # All other tokens write 0 to number 0, which belongs to no entity.
     numbers, updates = (is_marked.where(each, _ZERO) for each in (number, places))
     empty = number.op("Concat", number.slice(0, 1), axis=1) * _ZERO
     return empty.op("ScatterElements", numbers, updates, axis=1).take_along(number)
@@ -143,8 +143,8 @@ def _place_by_number(is_marked: Value, number: Value) -> Value:
 def _spelling(
     entities: FoundEntities, tables: TagTables, names: Sequence[str], encoding: str
 ) -> Value:
-    """The tag that spells each token of an entity legally, (B, T) int64; 0 outside."""
-    # (C, 4): the tag of a token inside, that is first, that is last, and that is both
+    """The legal tag for each token of an entity, (B, T) int64; 0 outside entities."""
+    # (C, 4): the tag of an inner, a first, a last and an only token of an entity
     label_of = tables.label_of.tolist()
     labels = [split_tag(names[label_of.index(c)])[1] or "" for c in range(len(tables.labels))]
     spellings = np.array([[names.index(tag) for tag in _places(each, encoding)] for each in labels])
@@ -162,7 +162,7 @@ def _places(label: str, encoding: str) -> List[str]:
 def _log_sums_behind(
     chain: Chain, backward: Value, spelling: Value, names: Sequence[str], encoding: str
 ) -> Value:
-    """The log-sum of what may follow an entity that ends at each token, (B, T)."""
+    """The log-sum of all continuations after an entity that ends at each token, (B, T)."""
     bound = rules_of(encoding).bound
     split = [split_tag(tag, encoding) for tag in names]
     continues = np.array(
@@ -175,9 +175,9 @@ def _log_sums_behind(
 
 
 def add_missed(chain: Chain, tables: TagTables, entities: FoundEntities) -> None:
-    """Declares `leak_probability` and `expected_missed`, (B,), of the input `leak_labels`, (C,) bool.
+    """Adds the outputs `leak_probability` and `expected_missed`, (B,), which depend on `leak_labels`.
 
-    If it marks none, both are 0 and cost no time.
+    If the input `leak_labels`, (C,) bool, is all false, both are 0 and nothing is computed.
     """
     graph = chain.mask.graph
     is_wanted = graph.input("leak_labels", "bool", [len(tables.labels)])
@@ -201,10 +201,10 @@ def add_missed(chain: Chain, tables: TagTables, entities: FoundEntities) -> None
 
 
 def _missed(chain: Chain, states: States, entities: FoundEntities, is_wanted: Value) -> List[Value]:
-    """See `MissFinder`, for a chain over states."""
-    # (S,); outside, the label is -1.
+    """Does what `MissFinder` does, for a chain over states."""
+    # (S,); the label is -1 outside entities.
     is_counted = is_wanted.op("Concat", np.array([False]), axis=0).gather(states.labels)
-    # (B, T, S): the states of tokens in their places of predicted entities
+    # (B, T, S): the states that tokens have inside predicted entities
     is_predicted = (
         entities.labels.unsqueeze(2).equals(states.labels)
         & entities.starts.unsqueeze(2).equals(states.opens)
@@ -217,10 +217,10 @@ def _missed(chain: Chain, states: States, entities: FoundEntities, is_wanted: Va
     total = log_partition(chain, backward)
     none = log_partition(restricted, backward_scores(restricted)) - total
     leak = np.float64(1) - none.op("Min", np.float64(0)).op("Exp").squeeze(1)
-    # (B, T, S): how probable it is that a counted entity begins
+    # (B, T, S): the probability that a counted entity begins here
     opening = (chain.mask.unsqueeze(2) & states.opens) & is_counted
     begins = _probabilities(forward + backward, total.unsqueeze(2), opening)
-    # (B, T): how probable the predicted entity is that ends here
+    # (B, T): the probability of the predicted entity that ends here
     ended = log_sum(_messages(chain, forward, is_predicted, entities.starts) + backward)
     is_end = entities.is_end & is_wanted.gather(entities.labels.op("Max", np.int64(0)))
     predicted = _probabilities(ended, total, is_end)
@@ -233,7 +233,7 @@ def _probabilities(scores: Value, total: Value, is_counted: Value) -> Value:
 
 
 def _messages(chain: Chain, forward: Value, is_predicted: Value, starts: Value) -> Value:
-    """The log-sum of prefixes whose last entity is predicted up to here, (B, T, S)."""
+    """The log-sum of prefixes in which the entity that ends last is the predicted one, (B, T, S)."""
 
     def step(
         before: Value, is_first: Value, forward: Value, allowed: Value, emissions: Value

@@ -1,4 +1,4 @@
-"""Writes a saved tagger as one ONNX file, which runs without PyTorch and AllenNLP."""
+"""Writes a saved tagger as one ONNX file that runs without PyTorch and AllenNLP."""
 
 import json
 import re
@@ -25,24 +25,26 @@ from tagger.models import SequenceTagger
 from tagger_onnx.onnx_tagger import FORMAT
 from tagger_onnx.segments import PATTERNS
 
-# A file of protocol buffers holds no more.
+# The size limit of a protocol buffer.
 _MAX_BYTES = 2**31 - 1
 
 
 def exported(
     model: Model, dataset_reader: DatasetReader, language: Optional[str] = None
 ) -> onnx.ModelProto:
-    """Returns a tagger, on the CPU and in evaluation mode, as an ONNX model.
+    """Converts a tagger, on the CPU and in evaluation mode, to an ONNX model.
 
-    Its inputs are `words`, (B, T) int64, the distinct word of each token; `lengths`, (B,) int64; what
-    the token indexers look up; and for tags that spell entities `leak_labels`, (C,) bool.
+    The inputs are `words`, (B, T) int64, the index of each token among the distinct words; `lengths`,
+    (B,) int64; the results of the token indexers' lookups; and `leak_labels`, (C,) bool, for tags that
+    spell entities.
 
-    Its outputs are `tags`, (B, T) int64; `entity_lasts`, (B, T) int64, the last token of the entity that
-    begins at each token, else -1; `entity_probabilities`, (B, T) float32, likewise; `marginals`, (B, T,
-    K) float32; and of the leak labels `leak_probability` and `expected_missed`, (B,) float64. With the
-    head `sigmoid` they are `labels`, (B, T, K) bool, and `marginals`. The metadata's `tagger` is JSON:
-    vocabulary, tags, rules that split texts, which are the reader's if `language` is None. A part that
-    cannot be exported is named in a `ConfigurationError`.
+    The outputs are `tags`, (B, T) int64; `entity_lasts`, (B, T) int64, the last token of the entity that
+    begins at each token, or -1; `entity_probabilities`, (B, T) float32, for the same entities;
+    `marginals`, (B, T, K) float32; and `leak_probability` and `expected_missed`, (B,) float64, for the
+    leak labels. The head `sigmoid` has only `labels`, (B, T, K) bool, and `marginals`. The metadata
+    entry `tagger` is JSON with the vocabulary, the tags and the rules for splitting texts, which come
+    from the reader if `language` is None. A `ConfigurationError` names any part that cannot be
+    exported.
     """
     if type(model) is not SequenceTagger:
         raise ConfigurationError(
@@ -89,7 +91,7 @@ def _finished(graph: Graph, description: Dict[str, Any]) -> onnx.ModelProto:
 
 
 def describe_splitting(tokenizer: Tokenizer) -> Dict[str, Any]:
-    """Returns what the `Splitter` of `tagger_onnx` takes."""
+    """Returns the arguments of the `Splitter` of `tagger_onnx`."""
     if isinstance(tokenizer, SegmentTokenizer):
         return {"type": tokenizer.name, "pattern": PATTERNS[tokenizer.name]}
     if isinstance(tokenizer, LanguageRulesTokenizer):
@@ -119,8 +121,8 @@ def _rules(language: str) -> Dict[str, Any]:
     has_blanks = any(any(map(str.isspace, text)) for text in exceptions)
     if type(tokenizer) is not RuleTokenizer or has_blanks:
         raise ConfigurationError(
-            f"`language` is {language!r}, whose texts are not split by rules for words alone, which "
-            f"cannot be exported; export with `xx`, and give lists of tokens instead of texts"
+            f"`language` is {language!r}, and spaCy splits its texts by more than rules for words, "
+            f"which cannot be exported; export with `xx`, and give lists of tokens instead of texts"
         )
     return {
         "language": language,
@@ -134,7 +136,7 @@ def _rules(language: str) -> Dict[str, Any]:
 
 
 def _pattern(method: Any) -> Optional[Dict[str, Any]]:
-    """The pattern of a regular expression's bound method, None for none."""
+    """Returns the pattern behind a bound method of a regular expression, or None."""
     if method is None:
         return None
     expression: re.Pattern = method.__self__

@@ -1,4 +1,4 @@
-"""Writes ONNX graphs: values that are computed with as arrays are, over `onnx.helper`."""
+"""Writes ONNX graphs with array-like values on top of `onnx.helper`."""
 
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-#: The version of the operators, which onnxruntime 1.14 and later know, in browsers too.
+#: The operator set, supported by onnxruntime 1.14 and later, also in browsers.
 OPSET = 18
 
 _TYPES = {
@@ -19,14 +19,14 @@ _TYPES = {
 
 
 def _binary(operator: str) -> Callable[["Value", "Operand"], "Value"]:
-    """Returns a method that applies an operator of ONNX to a value and another operand."""
+    """Returns a method that applies an ONNX operator to a value and another operand."""
     return lambda value, other: value.op(operator, other)
 
 
 class Value:
-    """A value of a graph. What is computed from it becomes a node where the graph is being written."""
+    """A value of a graph. Computing with it adds nodes to the graph that is being written."""
 
-    # So that an array on the left leaves the operation to the value.
+    # Makes NumPy leave operations with an array on the left to this class.
     __array_ufunc__ = None
 
     def __init__(self, graph: "Graph", name: str) -> None:
@@ -34,7 +34,7 @@ class Value:
         self.name = name
 
     def op(self, operator: str, *others: "Operand", **attributes: Any) -> "Value":
-        """Adds an operator of ONNX whose first input is this value; returns its only output."""
+        """Adds an ONNX operator with this value as its first input; returns its only output."""
         return self.graph.add(operator, self, *others, **attributes)[0]
 
     __add__ = _binary("Add")
@@ -56,7 +56,7 @@ class Value:
         return self.op("Not")
 
     def where(self, yes: "Operand", no: "Operand") -> "Value":
-        """Takes items of `yes` where this value is true, else of `no`."""
+        """Takes items of `yes` where this value is true, and of `no` elsewhere."""
         return self.op("Where", yes, no)
 
     def cast(self, dtype: str) -> "Value":
@@ -72,16 +72,16 @@ class Value:
         return self.op("Squeeze", np.array(axes))
 
     def slice(self, start: int, end: Optional[int]) -> "Value":
-        """Takes some places of the second axis; `end` may be None, as in Python."""
+        """Slices the second axis; `end` may be None as in Python."""
         last = np.iinfo(np.int64).max if end is None else end
         return self.op("Slice", np.array([start]), np.array([last]), np.array([1]))
 
     def reduce(self, kind: str, *axes: int, keepdims: bool = False) -> "Value":
-        """Reduces axes by `Max` or `Sum`."""
+        """Reduces axes with `Max` or `Sum`."""
         return self.op(f"Reduce{kind}", np.array(axes), keepdims=int(keepdims))
 
     def gather(self, indices: "Operand", axis: int = 0) -> "Value":
-        """Takes indices along an axis, as `take` of NumPy."""
+        """Takes indices along an axis, like `numpy.take`."""
         return self.op("Gather", indices, axis=axis)
 
     def select(self, table: np.ndarray) -> "Value":
@@ -89,21 +89,21 @@ class Value:
         return self.graph.add("Gather", table, self)[0]
 
     def take_along(self, indices: "Operand", axis: int = 1) -> "Value":
-        """Takes an index for each item of the other axes, as `take_along_axis` of NumPy."""
+        """Takes one index for each item of the other axes, like `numpy.take_along_axis`."""
         return self.op("GatherElements", indices, axis=axis)
 
     def places(self, axis: int) -> "Value":
-        """The numbers from 0 to the size of an axis, int64."""
+        """Returns the numbers from 0 up to the size of an axis, int64."""
         size = self.op("Shape", start=axis, end=axis + 1).op("Squeeze")
         return self.graph.add("Range", np.int64(0), size, np.int64(1))[0]
 
 
-#: A value of the graph; or a constant.
+#: A value of the graph, or a constant.
 Operand = Union[Value, np.ndarray, np.generic]
 
 
 class _Body(NamedTuple):
-    """A graph's nodes, inputs and outputs, or those of a loop or a branch in it."""
+    """The nodes, inputs and outputs of a graph, or of the body of a loop or branch."""
 
     nodes: List[onnx.NodeProto]
     inputs: List[onnx.ValueInfoProto]
@@ -118,22 +118,22 @@ class Graph:
 
     def __init__(self) -> None:
         self._num_names = 0
-        # A loop's body is run many times, so all constants belong to the outermost graph.
+        # All constants belong to the outermost graph, because a loop runs its body many times.
         self._constants: List[onnx.TensorProto] = []
-        # From the outermost one to that which is being written.
+        # From the outermost body to the one being written.
         self._bodies = [_Body([], [], [])]
 
     def add(
         self, operator: str, *inputs: Operand, num_outputs: int = 1, **attributes: Any
     ) -> List[Value]:
-        """Adds a node, and returns its outputs."""
+        """Adds a node and returns its outputs."""
         outputs = [self._new_name(operator) for _ in range(num_outputs)]
         names = [self.value(each).name for each in inputs]
         self._bodies[-1].nodes.append(helper.make_node(operator, names, outputs, **attributes))
         return [Value(self, name) for name in outputs]
 
     def value(self, operand: Operand) -> Value:
-        """Returns a value as it is, and a constant as a value."""
+        """Returns a value unchanged, and wraps a constant as a value."""
         if isinstance(operand, Value):
             return operand
         name = self._new_name("constant")
@@ -142,7 +142,7 @@ class Graph:
         return Value(self, name)
 
     def input(self, name: str, dtype: str, shape: Optional[Sequence[Union[int, str]]]) -> Value:
-        """Declares an input; sizes that are not known yet have names."""
+        """Declares an input; sizes only known at run time have names."""
         info = helper.make_tensor_value_info(name, _TYPES[dtype], shape)
         self._bodies[-1].inputs.append(info)
         return Value(self, name)
@@ -150,7 +150,7 @@ class Graph:
     def output(
         self, name: str, value: Value, dtype: str, shape: Optional[Sequence[Union[int, str]]]
     ) -> None:
-        """Declares that a value is the output of this name."""
+        """Declares a value as the output with this name."""
         body = self._bodies[-1]
         body.nodes.append(helper.make_node("Identity", [value.name], [name]))
         body.outputs.append(helper.make_tensor_value_info(name, _TYPES[dtype], shape))
@@ -163,13 +163,13 @@ class Graph:
         result_types: Sequence[str],
         backwards: bool = False,
     ) -> List[Value]:
-        """Loops over the second axis of sequences, (B, T, ...), perhaps from the last item to the first.
+        """Loops over the second axis of sequences, (B, T, ...); from the end if `backwards`.
 
-        `step` takes the states and an item of each sequence; it returns the next states, and an item of
-        each result. States and sequences come with their types.
+        `step` takes the states and one item of each sequence, and returns the next states and one item
+        of each result. States and sequences are given with their types.
 
         Returns:
-            The last states, followed by the results, (B, T, ...), in the order of the sequences.
+            The final states, then the results, (B, T, ...), in the order of the sequences.
         """
         self._bodies.append(_Body([], [], []))
         given = [*states, *sequences]
@@ -194,7 +194,7 @@ class Graph:
     def choose(
         self, condition: Value, *branches: Callable[[], Sequence[Value]], dtype: str
     ) -> List[Value]:
-        """Adds two branches, of which only one is run: the first if the condition holds."""
+        """Adds two branches and runs only one of them: the first if the condition holds."""
         graphs = []
         for branch in branches:
             self._bodies.append(_Body([], [], []))
@@ -229,7 +229,7 @@ class Graph:
         return helper.make_model(
             self._bodies[0].graph("tagger", self._constants),
             opset_imports=[helper.make_opsetid("", OPSET)],
-            # That of opset 18; the newest need not be known to the runtime.
+            # The version that belongs to opset 18; runtimes may not support the newest one.
             ir_version=8,
             producer_name=producer,
             producer_version=version,

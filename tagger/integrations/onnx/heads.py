@@ -1,4 +1,4 @@
-"""Heads as ONNX: from emissions to tags, entities and probabilities."""
+"""Heads as ONNX, which turn emissions into tags, entities and probabilities."""
 
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
@@ -44,7 +44,7 @@ def add_head(model: SequenceTagger, emissions: Value, mask: Value, is_last: Valu
 
 
 def describe_head(model: SequenceTagger) -> Dict[str, Any]:
-    """What a runtime must know of the head: its kind, the tags, and each tag's label."""
+    """Returns what a runtime must know about the head: its kind, the tags and the label of each tag."""
     labels: List[Optional[str]]
     if model.tag_encoding is None:
         labels = [None if tag == "O" else tag for tag in model.tags]
@@ -71,7 +71,7 @@ def _add_chain(
     chain = Chain(emissions.cast("float64"), mask, is_last, transitions, start, end)
     forward, backward = forward_scores(chain), backward_scores(chain)
     marginals = tag_marginals(forward, backward)
-    # The bias is added in float32, as in `ChainDecoder`; a chain of its own shares no other scores.
+    # The bias is added in float32, as in `ChainDecoder`; a separate chain shares no other scores.
     bias = head.decoder.bias.numpy()
     scores = emissions + bias if bias.any() else emissions
     tags = _decoded(head, chain, scores, None if bias.any() else marginals)
@@ -99,7 +99,7 @@ def _add_chain(
 
 
 def _decoded(head: ChainHead, chain: Chain, scores: Value, marginals: Optional[Value]) -> Value:
-    """The predicted tags, (B, T), by scores with the bias; `marginals` are given if there is none."""
+    """Decodes the tags, (B, T), from scores with the bias; `marginals` are given if there is no bias."""
     if isinstance(head, SoftmaxHead) and not head.constrain_decoding:
         return chain.mask.where(scores.op("ArgMax", axis=2, keepdims=0), np.int64(0))
     biased = chain._replace(emissions=scores.cast("float64"))
@@ -117,13 +117,13 @@ def _decoded(head: ChainHead, chain: Chain, scores: Value, marginals: Optional[V
 
 
 def _linear_chain(head: ChainHead, emissions: Value) -> Tuple[Value, Tuple[np.ndarray, ...]]:
-    """The emissions of a head's chain, (B, T, K) float32; and its transitions, start and end."""
+    """Returns the emissions of a head's chain, (B, T, K) float32, and its transitions, start and end."""
     num_tags = len(head.decoder.bias)
     with torch.no_grad():
         of_zeros, of_ones, of_twos = (
             head.chain_scores(torch.full((1, 1, num_tags), value)) for value in (0.0, 1.0, 2.0)
         )
-    # A weighting may scale the emissions that are decoded.
+    # A weighting may scale emissions in decoding.
     scale = of_ones.emissions
     if of_zeros.emissions.any() or not torch.equal(of_twos.emissions, 2 * scale):
         raise ConfigurationError(

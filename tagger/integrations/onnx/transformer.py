@@ -1,4 +1,4 @@
-"""A pretrained transformer as ONNX, written by PyTorch's exporter."""
+"""A pretrained transformer as ONNX, converted by PyTorch's exporter."""
 
 import logging
 import warnings
@@ -18,7 +18,7 @@ from tagger.transformers.windows import longest_window
 
 
 def embed_with_transformer(graph: Graph, embedder: Any, part: Any) -> Tuple[Value, Dict[str, Any]]:
-    """Embeds tokens with a transformer that sees their word pieces, and describes the indexer."""
+    """Embeds tokens with a transformer over their word pieces, and describes the indexer."""
     if isinstance(embedder, TransformerEmbedder):
         transformer, pooling = embedder.transformer_model, embedder.pooling
         description = _describe(part.indexer)
@@ -40,7 +40,7 @@ def embed_with_transformer(graph: Graph, embedder: Any, part: Any) -> Tuple[Valu
 
 
 def _describe(indexer: TransformerIndexer) -> Dict[str, Any]:
-    """Texts are read in one window; longer ones are refused by the runtime."""
+    """Describes the indexer. The runtime reads a text in one window and refuses longer ones."""
     pieces = indexer.word_pieces
     start, end = pieces.start_pieces, pieces.end_pieces
     return {
@@ -48,7 +48,7 @@ def _describe(indexer: TransformerIndexer) -> Dict[str, Any]:
         "start": start,
         "end": end,
         "padding": pieces.padding,
-        # Those of a word without a piece.
+        # The pieces for a word that has none.
         "unknown": pieces([""])[0],
         "max_pieces": len(start) + indexer.max_pieces + len(end),
     }
@@ -84,7 +84,7 @@ def _describe_allennlps(
 
 def _shares(offsets: Value, places: Value, pooling: str) -> Value:
     """The share of each word piece in each token, (B, T, P); 0 for a token without a piece."""
-    # (B, T, 1) each; a token without a piece has -1 for both.
+    # (B, T, 1) each; -1 in both for a token without a piece.
     first, last = (offsets.gather(np.array([place]), axis=2) for place in (0, 1))
     if pooling != "mean":
         return places.equals(first if pooling == "first" else last).cast("float32")
@@ -93,7 +93,7 @@ def _shares(offsets: Value, places: Value, pooling: str) -> Value:
 
 
 class _LastLayer(torch.nn.Module):
-    """A transformer that takes word pieces and their mask, and returns its last layer alone."""
+    """A transformer that takes word pieces and their mask and returns only its last layer."""
 
     def __init__(self, transformer: torch.nn.Module) -> None:
         super().__init__()
@@ -105,7 +105,7 @@ class _LastLayer(torch.nn.Module):
 
 def _exported(transformer: torch.nn.Module) -> onnx.ModelProto:
     model = _LastLayer(transformer).eval()
-    # Sizes that are alike, or 1, would be taken for constants.
+    # The exporter would treat equal sizes, or a size of 1, as constants.
     example = torch.ones(3, 7, dtype=torch.int64), torch.ones(3, 7)
     sizes = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
@@ -120,7 +120,7 @@ def _exported(transformer: torch.nn.Module) -> onnx.ModelProto:
                 dynamo=True,
                 verbose=False,
             )
-    except Exception as error:  # The exporter has many errors of its own.
+    except Exception as error:  # The exporter raises many types of errors.
         raise ConfigurationError(
             f"the transformer `{type(transformer).__name__}` cannot be exported: PyTorch's exporter "
             f"says {type(error).__name__}: {str(error)[:200]}"

@@ -1,1 +1,1 @@
-"""A file tagged by many machines, `allennlp predict-file --ray`; page in `docs/how_to`: `any_size`."""
+"""Tags a file on many machines with `allennlp predict-file --ray`; page in `docs/how_to`: `any_size`."""

@@ -1,12 +1,12 @@
-"""`predict-file --ray`: Ray Data reads the inputs and shares them out to a pool of workers, which write.
+"""`predict-file --ray`: Ray Data reads the inputs, and a pool of workers predicts and writes.
 
-Each worker writes the predictions of a window to a file, so a run that goes on predicts only the windows
-without a file. While a run is unfinished, `OUTPUT.unfinished/` holds these files, and `run.json`, which
-says what the run is; see `tagger.commands.resumable_output`. An output that ends in a slash is a folder,
-which gets the files itself, as Parquet.
+Each worker writes the predictions for a window of inputs to a file, so a resumed run only predicts the
+windows without a file. While a run is unfinished, `OUTPUT.unfinished/` holds these files and `run.json`,
+which identifies the run; see `tagger.commands.resumable_output`. If the output ends in a slash, it is a
+folder for these files in Parquet format.
 
-The column `input_row` has the number of the file, from 0, times 2 to the 40, plus that of the input in
-the file, from 1.
+The column `input_row` is the index of the input file, from 0, times 2 to the power of 40, plus the
+number of the input in the file, from 1.
 """
 
 import json
@@ -37,18 +37,18 @@ from tagger.common.outputs import new_output, store_of
 from tagger.common.parquet import batches, open_parquet
 from tagger.predictors.prediction_type import prediction_type
 
-#: The column of an output folder that numbers the rows, and how many bits of it are those of a file.
+#: The column of an output folder that numbers the rows, and the number of bits for rows within a file.
 ROW, _BITS = "input_row", 40
 #: How many windows a file may have.
 _MOST_WINDOWS = 10**12
-#: How often a window is tried again if its worker dies.
+#: How often a window is retried if its worker dies.
 _RETRIES = 4
 
 
 class WorkerPool(NamedTuple):
-    """The workers of a run; `max_size` None is as many as the cluster has room for.
+    """The workers of a run; if `max_size` is None, as many as the cluster has room for.
 
-    The model is on the first of the GPUs that a worker has.
+    The model is on the first GPU that a worker has.
     """
 
     min_size: int = 1
@@ -78,7 +78,7 @@ def predict_with_ray(
     layout: Layout,
     overwrite: bool,
 ) -> None:
-    """Predicts files by Ray Data; the same call completes what a killed one began.
+    """Predicts files with Ray Data; repeating an interrupted call completes its output.
 
     All workers must be able to read the files and to write the output. See `predict_file.Runner`.
     """
@@ -91,7 +91,7 @@ def predict_with_ray(
     inputs.remedy = "add --on-error skip, and repeat the command to go on"
     with output_lock(output):
         begin_run(unfinished, run, parts, target, overwrite)
-        # Workers run in the folder in which their cluster was started.
+        # Workers run in the folder where their cluster was started.
         sources = [inputs.of(_absolute(each)) for each in files]
         has_columns = is_folder and inputs.unit == "row"
         done = {part.window for part in parts_in(parts)}
@@ -113,7 +113,7 @@ def predict_with_ray(
 
 
 def _check(inputs: LineInputs, files: Sequence[str], target: str, layout: Layout) -> None:
-    """Checks that an output can take the predictions."""
+    """Checks that the output can hold the predictions."""
     if not target.endswith("/"):
         if len(files) > 1:
             raise ConfigurationError(
@@ -138,9 +138,9 @@ def _absolute(path: str) -> str:
 def _windows(
     inputs: Sequence[LineInputs], window: int, has_columns: bool, done: Set[int], files: Any
 ) -> Iterator[Any]:
-    """Yields the windows of a file that are not done, each as a table of one row, which Ray shares out.
+    """Yields the unfinished windows of a file, each as a table of one row, which Ray distributes.
 
-    `files` is a table with the number of the file; with `has_columns`, windows keep its columns.
+    `files` is a table with the index of the file; with `has_columns`, windows keep the file's columns.
     """
     import pyarrow as pa
 
@@ -158,10 +158,10 @@ def _windows(
 
 
 class _Worker:
-    """Predicts windows and writes them. Ray makes it once in each of its processes.
+    """Predicts windows and writes them. Ray makes one in each worker process.
 
-    `task` refers to the inputs with the predictor, the names of the files in messages, the folder to
-    write to, and the column of predictions in Parquet, or None for lines of JSON.
+    `task` refers to the inputs with the predictor, the names of files for messages, the output folder,
+    and the column of predictions in Parquet, or None for JSON lines.
     """
 
     def __init__(self, task: Any, uses_gpu: bool) -> None:
@@ -200,15 +200,15 @@ class _Worker:
 
 
 def _run(reading: Any, num_files: int, pool: WorkerPool, task: Any) -> None:
-    """Has Ray Data read the windows of files, each file in one task, and the workers predict them."""
+    """Reads files with Ray Data, one task for each, and predicts their windows with the workers."""
     import pyarrow as pa
     import ray
 
     _connect(pool)
     context = ray.data.DataContext.get_current().copy()
-    # Each window is a block of its own, and so a task of its own.
+    # Makes each window a separate block, and so a separate task.
     context.target_max_block_size = 1
-    # Reading takes little, and must find room where workers have all CPUs.
+    # Reading needs little CPU, and must be scheduled even when workers occupy all CPUs.
     with ray.data.DataContext.current(context):
         predicted = (
             ray.data.from_arrow([pa.table({"file": [number]}) for number in range(num_files)])
@@ -234,7 +234,7 @@ def _run(reading: Any, num_files: int, pool: WorkerPool, task: Any) -> None:
 
 
 def _connect(pool: WorkerPool) -> None:
-    """Joins the cluster that runs here or that `RAY_ADDRESS` names, or starts one on this machine."""
+    """Joins the cluster running here or named by `RAY_ADDRESS`, or else starts one on this machine."""
     import ray
 
     if ray.is_initialized():
@@ -254,8 +254,8 @@ def _connect(pool: WorkerPool) -> None:
 
 
 def _version(path: str) -> str:
-    """Returns what tells whether a file has changed."""
+    """Returns a string that differs if a file has changed."""
     store, name = store_of(path)
-    if path.startswith("http"):  # Its key is the address.
+    if path.startswith("http"):  # For these, the address is the key.
         return json.dumps(store.info(name), default=str, sort_keys=True)
     return str(store.ukey(name))

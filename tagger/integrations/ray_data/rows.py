@@ -1,7 +1,7 @@
-"""Taggers in pipelines of Ray Data, and of whatever else hands tables of Arrow to a function.
+"""Taggers in Ray Data pipelines and anything else that passes Arrow tables to a function.
 
-This is a module, because AllenNLP's `import_module_and_submodules` would take a package of this name for
-Ray itself.
+This is a module rather than a package, because AllenNLP's `import_module_and_submodules` would confuse
+a package of this name with Ray itself.
 """
 
 import json
@@ -17,18 +17,18 @@ from tagger.predictors.prediction_type import prediction_type, predictions_of_li
 class TaggerActor:
     """Loads a tagger once, then adds a column of predictions to each table that it is called with.
 
-    It is for `ray.data.Dataset.map_batches`, which makes an actor of it, with `batch_format="pyarrow"`;
-    it needs no Ray itself. A row that cannot be predicted has an `error` in place of a prediction, so
-    it neither ends nor repeats its batch.
+    Pass the class to `ray.data.Dataset.map_batches` with `batch_format="pyarrow"`; it does not import
+    Ray. A row that cannot be predicted gets an `error` in place of a prediction, so one bad row neither
+    fails nor repeats its batch.
 
     Args:
-        archive: The archive, at a path or an address that every worker can read.
-        text_column: The column of texts or lists of tokens.
-        column: The new column, whose fields are those of `prediction_type`.
-        **options: The options of `tagger.load`, such as `cuda_device`.
+        archive: The archive, at a path or address that every worker can read.
+        text_column: The column with texts or lists of tokens.
+        column: The new column, with the fields of `prediction_type`.
+        **options: Options of `tagger.load`, such as `cuda_device`.
 
     Raises:
-        ValueError: If a table has no `text_column`, or has `column` already.
+        ValueError: If a table has no `text_column`, or already has `column`.
     """
 
     def __init__(
@@ -38,14 +38,14 @@ class TaggerActor:
         column: str = "prediction",
         **options: Any,
     ) -> None:
-        # As `predict-file`: less memory for many shapes of batches.
+        # As in `predict-file`: saves memory when batches have many shapes.
         os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
         self._rows = RowInputs(tagger.load(archive, **options).predictor, "", skips_errors=True)
         self._text_column = text_column
         self._column = column
 
     def __call__(self, table: Any) -> Any:
-        """Returns a `pyarrow.Table` with the rows and columns of another, and the predictions."""
+        """Returns a `pyarrow.Table` with the given rows and columns and the predictions."""
         names = table.column_names
         if self._text_column not in names or self._column in names:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""A tagger as a service over HTTP, with a page: what `allennlp serve` runs.
+"""Serves a tagger over HTTP, with a web page; run by `allennlp serve`.
 
 It needs FastAPI, uvicorn, httptools and prometheus_client: `pip install '.[serve]'`.
 

@@ -1,4 +1,4 @@
-"""The service's paths, as an ASGI application."""
+"""The service's endpoints, as an ASGI application."""
 
 import base64
 import hashlib
@@ -36,24 +36,24 @@ from tagger_onnx.display import LABELS
 from tagger_onnx.inputs import InputError, parse_json
 from tagger_onnx.tagged_text import Extras
 
-#: The name of each machine for itself.
+#: Names under which every machine can reach itself.
 LOCAL_HOSTS = ("localhost",)
 _REFUSED: Dict[Union[int, str], Dict[str, Any]] = {
     status: {"model": schemas.ErrorResponse, "description": description}
     for status, description in {
-        400: "The body is no JSON.",
-        403: "A page of another site sent the request.",
-        408: "The body is too slow.",
+        400: "The body is not valid JSON.",
+        403: "The request comes from a page of another site.",
+        408: "The body arrives too slowly.",
         413: "Too many bytes, texts, characters or tokens.",
-        421: "The service has no such name.",
-        422: "The body does not fit the description, or a label is unknown.",
-        503: "Too many requests wait for the model.",
+        421: "The service is not known by this name.",
+        422: "The body does not match the schema, or a label is unknown.",
+        503: "Too many requests are waiting for the model.",
     }.items()
 }
 
 
 class Served(NamedTuple):
-    """A tagger, which nobody else may use meanwhile, and what is known of it."""
+    """A tagger, for the service's exclusive use, and facts about it."""
 
     model: SavedTagger
     name: str
@@ -63,7 +63,7 @@ class Served(NamedTuple):
 
 class _StrictRequest(Request):
     async def json(self) -> Any:
-        """Returns the body, in which no field may stand twice."""
+        """Returns the body; refuses a field that occurs twice."""
         try:
             return parse_json(await self.body())
         except InputError as error:
@@ -86,10 +86,10 @@ class _StrictRoute(APIRoute):
 
 def create_app(
     served: Served,
-    limits: Limits = Limits(),  # noqa: B008  (it cannot change)
+    limits: Limits = Limits(),  # noqa: B008  (immutable)
     hosts: Optional[Sequence[str]] = LOCAL_HOSTS,
 ) -> App:
-    """Returns the service as an ASGI application; `hosts` are its names, None for any."""
+    """Returns the service as an ASGI application; `hosts` are its names, or None to allow any."""
     metrics = ServiceMetrics()
     batcher = Batcher(served.model, limits, metrics)
     metrics.waiting.set_function(lambda: batcher.num_waiting)
@@ -103,7 +103,7 @@ def create_app(
         title="allennlp serve",
         version=__version__,
         description="Tags texts with a trained sequence tagger.",
-        # Their pages load scripts from elsewhere.
+        # FastAPI's own pages load scripts from other sites.
         docs_url=None,
         redoc_url=None,
         lifespan=lifespan,
@@ -116,9 +116,9 @@ def create_app(
 
 
 def render_page(model: str) -> Tuple[str, Dict[str, str]]:
-    """Returns the page, and the headers to send with it.
+    """Returns the page and its headers.
 
-    The headers forbid a browser to load anything from elsewhere, or to run any other script.
+    The headers keep browsers from loading anything from other sites and from running other scripts.
     """
     page = render(
         "tagger.integrations.service",
@@ -147,7 +147,7 @@ def _add_tagging(
 
     @app.post("/tag", response_model=schemas.TagResponse, responses=_REFUSED)
     async def tag(request: schemas.TagRequest) -> Response:
-        """Tags one text or several, together with those of other requests."""
+        """Tags one or several texts, batched with other requests."""
         started = time.perf_counter()
         inputs = inputs_of(request)
         check_sizes(inputs, limits)
@@ -186,12 +186,12 @@ def _add_information(
 
     @app.get("/labels")
     async def labels() -> schemas.Labels:
-        """Returns the labels, their biases, and precision and recall by bias if they are known."""
+        """Returns the labels, their biases, and if known, precision and recall at each bias."""
         return of_labels
 
     @app.get("/health")
     async def health() -> schemas.Health:
-        """Says that the service takes requests."""
+        """Reports that the service is up."""
         return schemas.Health(
             status="ok",
             model=served.name,
@@ -201,7 +201,7 @@ def _add_information(
 
     @app.get("/metrics", response_class=Response, responses={200: {"content": {CONTENT_TYPE: {}}}})
     async def show_metrics() -> Response:
-        """Returns counters for Prometheus, in its text format."""
+        """Returns counters in Prometheus' text format."""
         return Response(metrics.text(), headers={"Content-Type": CONTENT_TYPE})
 
 
@@ -217,7 +217,7 @@ def _add_error_handlers(app: FastAPI) -> None:
                 "send `Content-Type: application/json`"
             )
             return RequestError(422, "invalid", message).response()
-        # Without the input, which may be anything.
+        # The input is left out, since it could be anything.
         problems = [
             f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()[:5]
         ]
@@ -270,6 +270,6 @@ def _as_dict(result: TaggedText) -> Dict[str, Any]:
 
 
 def _hash_of(page: str, tag: str) -> str:
-    """Returns the hash by which a browser knows the only element of this kind."""
+    """Returns the hash by which browsers identify the only element of this kind."""
     (content,) = re.findall(rf"<{tag}>(.*?)</{tag}>", page, re.DOTALL)
     return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()

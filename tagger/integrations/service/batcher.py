@@ -1,4 +1,4 @@
-"""Tags the texts of several requests together."""
+"""Tags the texts of several requests in shared batches."""
 
 import asyncio
 from collections import defaultdict, deque
@@ -12,29 +12,29 @@ from tagger.integrations.service.service_metrics import ServiceMetrics
 from tagger.predictors.saved_tagger import SavedTagger, TaggedText
 from tagger_onnx.tagged_text import Extras
 
-#: How many texts are tagged at a time, if they come from several requests.
+#: How many texts from different requests are tagged in one batch.
 BATCH_TEXTS = 512
 
 
 class Job(NamedTuple):
-    """What a request wants tagged; its biases are pairs, sorted by label."""
+    """The inputs of a request and how to tag them; its biases are pairs, sorted by label."""
 
     inputs: List[Union[str, List[str]]]
     extras: Extras
     biases: Tuple[Tuple[str, float], ...]
 
 
-#: Texts that are split into words.
+#: Texts after splitting into words.
 Inputs = List[Union[Text, List[str]]]
 Outcome = Union[List[TaggedText], Exception]
 
 
 class Batcher:
-    """Lets one thread tag. Requests that arrive meanwhile wait, and are tagged together next.
+    """Tags in a single thread. Requests that arrive while it is busy are batched and tagged next.
 
     Texts with the same biases and the same extras are tagged in one call of the tagger with these
-    biases, so a request gets what it would get alone. Nobody else may use the tagger
-    meanwhile. `metrics` gets the sizes of batches.
+    biases, so a request gets the same results as on its own. Nothing else may use the tagger at the
+    same time. `metrics` records batch sizes.
     """
 
     def __init__(self, model: SavedTagger, limits: Limits, metrics: ServiceMetrics) -> None:
@@ -47,11 +47,11 @@ class Batcher:
 
     @property
     def num_waiting(self) -> int:
-        """The number of requests that wait for the model."""
+        """The number of requests waiting for the model."""
         return len(self._waiting)
 
     async def tag(self, job: Job) -> List[TaggedText]:
-        """Returns the results of a job, one for each input, unless too many requests wait."""
+        """Returns one result for each input, unless too many requests are waiting."""
         if self.num_waiting >= self._limits.waiting_requests:
             raise RequestError(
                 503,
@@ -68,13 +68,13 @@ class Batcher:
         return await future
 
     async def close(self) -> None:
-        """Waits until what was accepted is done, and ends the thread."""
+        """Finishes all accepted jobs and ends the thread."""
         while self._working is not None:
             await asyncio.wait([self._working])
         self._thread.shutdown()
 
     async def _work(self) -> None:
-        """Tags until nothing waits."""
+        """Tags until no request is waiting."""
         loop = asyncio.get_running_loop()
         try:
             while self._waiting:
@@ -98,16 +98,16 @@ class Batcher:
         num_texts = 0
         while self._waiting and num_texts < BATCH_TEXTS:
             job, future = self._waiting.popleft()
-            # Nobody waits for a request whose connection is gone.
+            # Skips requests with a closed connection.
             if not future.cancelled():
                 batch.append((job, future))
                 num_texts += len(job.inputs)
         return batch
 
     def outcomes(self, jobs: Sequence[Job]) -> List[Outcome]:
-        """Returns the results of each job, or its error. Nothing but the worker's thread calls this."""
+        """Returns the results of each job, or its error. Only the worker thread may call this."""
         outcomes: Dict[int, Outcome] = {}
-        # By extras and biases, the inputs of each job.
+        # The inputs of each job, grouped by extras and biases.
         groups: Dict[Any, Dict[int, Inputs]] = defaultdict(dict)
         for index, job in enumerate(jobs):
             try:
@@ -120,7 +120,7 @@ class Batcher:
         return [outcomes[index] for index in range(len(jobs))]
 
     def _split(self, job: Job) -> Inputs:
-        """Splits texts into tokens, and refuses too many."""
+        """Splits texts into tokens, and raises an error if there are too many."""
         limits, num_tokens = self._limits, 0
         inputs: Inputs = []
         for number, each in enumerate(job.inputs):
@@ -146,7 +146,7 @@ class Batcher:
 
 
 def _tag_each(model: SavedTagger, inputs: Sequence[Inputs], extras: Extras) -> List[Outcome]:
-    """Tags the inputs of several jobs in one call, or if that fails, job by job."""
+    """Tags the inputs of several jobs in one call, or if that fails, one job at a time."""
     try:
         results = iter(model.tag(list(chain(*inputs)), **extras._asdict()))
         return [list(islice(results, len(texts))) for texts in inputs]

@@ -1,4 +1,4 @@
-"""uvicorn's HTTP, with an end to every wait for a client, and a bound on the number of connections."""
+"""uvicorn's HTTP protocol with timeouts for all waiting on clients and limits on connections."""
 
 import asyncio
 import ipaddress
@@ -10,38 +10,38 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from tagger.integrations.service.limits import Limits, RequestError
 
-#: How large the head of a request may be, its request line and headers.
+#: The largest head of a request, which is its request line and headers.
 HEAD_BYTES = 32_768
-#: How many requests of a connection may wait for the answer to an earlier one.
+#: How many requests of a connection may wait for the response to an earlier one.
 PIPELINED_REQUESTS = 16
-#: How much of an answer a client must read within `Limits.read_seconds`.
+#: How much of a response a client must read within `Limits.read_seconds`.
 READ_BYTES = 16_384
-#: The time between two looks at a connection.
+#: The time between two checks of a connection.
 LOOK_SECONDS = 0.25
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """Ends connections that wait too long for their clients; uvicorn itself would wait for ever.
+    """Closes connections that wait too long for their clients; plain uvicorn would wait forever.
 
-    A connection waits for its client until a whole request has arrived, again when the request has been
-    answered, and while the client does not read the answer. What arrives outside of a request does not
-    prolong the wait: an empty line, or the rest of a body that the application did not want. If there
-    are too many connections, the one that has waited longest makes room for the new one, among those of
-    the address that has most.
+    A connection waits for its client until a complete request has arrived, again once the request has
+    been answered, and as long as the client does not read the response. Data outside of a request do
+    not extend the wait, such as an empty line or the rest of a body that the application did not
+    read. If there are too many connections, the address with the most connections loses the one that
+    has waited longest.
 
-    The application itself limits how long a body may take.
+    The application itself limits how long a body may take to arrive.
     """
 
     _network = ""
     _next_look: Optional[asyncio.TimerHandle] = None
-    #: Since when the connection waits for its client; None while the application has to answer.
+    #: When the connection began to wait for its client; None while the application has to answer.
     _waits_since: Optional[float] = None
     _is_in_head = False
     _has_made_room = False
-    #: The bytes of the head that have arrived, those of them that are parsed, and those of the data that
-    #: the parser reads.
+    #: The number of bytes of the head that have arrived, the number already parsed, and the number of
+    #: bytes that the parser is reading now.
     _num_bytes = _num_parsed = _num_read = 0
-    #: A time, and how many bytes the client had not read by then.
+    #: A time, and how many bytes the client had not read at that time.
     _unread: Optional[Tuple[float, int]] = None
 
     def __init__(self, limits: Limits, **kwargs: Any) -> None:
@@ -67,17 +67,17 @@ class BoundedProtocol(HttpToolsProtocol):
         except RequestError as error:
             self._refuse(error)
         except httptools.HttpParserError as error:
-            # What a callback raises becomes the context of the parser's own error.
+            # An exception raised in a callback becomes the context of the parser's own error.
             is_ours = isinstance(error.__context__, RequestError)
             self._refuse(error.__context__ if is_ours else _not_http())  # type: ignore[arg-type]
 
     def _parse(self, data: bytes) -> bytes:
-        """Parses data, and returns what has to be parsed next."""
+        """Parses data and returns what is left to parse."""
         self._num_read = len(data)
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
-            # The parser takes the rest for another protocol.
+            # The parser assumes that the rest belongs to another protocol.
             return self._head_without_upgrade() + data[upgrade.args[0] :]
         if self._is_in_head:
             self._num_bytes += len(data)
@@ -85,7 +85,7 @@ class BoundedProtocol(HttpToolsProtocol):
         return b""
 
     def _head_without_upgrade(self) -> bytes:
-        """Returns the last head without its wish for another protocol, to be parsed anew."""
+        """Returns the last head without its upgrade request, so that it can be parsed again."""
         method = self.parser.get_method()
         if method == b"CONNECT":
             raise httptools.HttpParserError("this is no proxy")
@@ -99,7 +99,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_message_begin()
         self._is_in_head = True
         self._num_parsed = 0
-        # What came with the start may belong to the request before.
+        # Data that arrived with the start may belong to the previous request.
         self._num_bytes = -self._num_read
         if not self._is_under_way():
             self._waits_since = self.loop.time()
@@ -130,9 +130,9 @@ class BoundedProtocol(HttpToolsProtocol):
             self._waits_since = None
 
     def on_response_complete(self) -> None:
-        # The next request may wait already.
+        # The next request may already be waiting.
         super().on_response_complete()
-        # uvicorn's timer, which any data would stop.
+        # Turns off uvicorn's own timer, which any data would reset.
         self._unset_keepalive_if_required()
         if not self._is_under_way() or self.cycle.more_body:
             self._waits_since = self.loop.time()
@@ -149,11 +149,11 @@ class BoundedProtocol(HttpToolsProtocol):
             self._waits_since = None
 
     def _is_under_way(self) -> bool:
-        """Whether a request has not been answered whose head has arrived."""
+        """Whether a request's head has arrived and the request has not been answered."""
         return self.cycle is not None and not self.cycle.response_complete
 
     def _look(self) -> None:
-        """Ends the connection if its client takes too long."""
+        """Closes the connection if its client takes too long."""
         self._next_look = self.loop.call_later(LOOK_SECONDS, self._look)
         now = self.loop.time()
         if not self._is_read(now):
@@ -168,7 +168,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self.transport.close()
 
     def _is_read(self, now: float) -> bool:
-        """Whether the client reads what it is sent, if anything."""
+        """Whether the client keeps reading, if there is anything to read."""
         num_unread = self.transport.get_write_buffer_size()
         if num_unread == 0:
             self._unread = None
@@ -177,7 +177,7 @@ class BoundedProtocol(HttpToolsProtocol):
         return self._unread is None or now - self._unread[0] <= self._limits.read_seconds
 
     def _find_room(self) -> None:
-        """Ends another connection, or this one, if there are too many."""
+        """Closes another connection, or this one, if there are too many."""
         others = [
             each
             for each in self.connections
@@ -212,11 +212,11 @@ class BoundedProtocol(HttpToolsProtocol):
             raise RequestError(431, "headers_too_large", message, HEAD_BYTES, num_bytes)
 
     def _refuse(self, error: RequestError) -> None:
-        """Answers in place of the application, and ends the connection."""
+        """Answers in place of the application and closes the connection."""
         if self.transport.is_closing():
             return
         if self._is_under_way() and not self.cycle.more_body:
-            # Whoever waits for the answer to an earlier request would take this one for it.
+            # A client waiting for an earlier response would mistake this one for it.
             self.cycle.keep_alive = False
             self.flow.pause_reading()
             return
@@ -228,7 +228,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
 
 def network_of(address: str) -> str:
-    """Returns the address of a client, or the first half of one whose second half it may choose.
+    """Returns a client's address; for IPv6, only the network part, since clients can vary the rest.
 
     Example:
         >>> network_of("192.0.2.7"), network_of("2001:db8::7:1"), network_of("::ffff:192.0.2.7")

@@ -1,4 +1,4 @@
-"""Refuses requests for another host or from another site, and bodies that are too large or too slow."""
+"""Refuses requests for other hosts or from other sites, and bodies that are too large or too slow."""
 
 import asyncio
 import ipaddress
@@ -12,7 +12,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
-#: After these the rest of the connection cannot be understood.
+#: Used where the rest of the connection can no longer be parsed.
 _CLOSE = {"Connection": "close"}
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
@@ -21,10 +21,10 @@ _HEADERS = (
 
 
 class Guard:
-    """An ASGI application around another one, which gets only whole, small requests of this site.
+    """An ASGI application that passes only complete, small requests of this site to another one.
 
-    A page of another site may send requests to a service on this machine, or reach it under a name of
-    its own (DNS rebinding). The first are known by `Origin`, the second by `Host`.
+    A page of another site may send requests to a service on this machine, or reach it under the page's
+    own host name (DNS rebinding). The `Origin` header reveals the first, and `Host` the second.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Guard:
         async def send_counted(message: Message) -> None:
             if message["type"] == "http.response.start":
                 message["headers"] = [*message.get("headers", ()), *_HEADERS]
-                # The router leaves the route of a path that exists.
+                # The router stores the route if the path exists.
                 path = getattr(scope.get("route"), "path", "other")
                 self._metrics.requests.labels(path, message["status"]).inc()
             await send(message)
@@ -63,7 +63,7 @@ class Guard:
     def _check_site(self, headers: Dict[bytes, bytes]) -> None:
         host = headers.get(b"host", b"").decode("latin-1").lower()
         name = _without_port(host)
-        # A name of somebody else can be made to lead here; an address cannot.
+        # An attacker's host name can resolve to this machine; an IP address cannot be faked like that.
         if not (self._hosts is None or name in self._hosts or _is_address(name)):
             raise RequestError(
                 421,
@@ -80,7 +80,7 @@ class Guard:
             raise RequestError(403, "other_site", message)
 
     async def _whole_body(self, headers: Dict[bytes, bytes], receive: Receive) -> Optional[bytes]:
-        """Reads a body, neither too large nor too slow; None if the client leaves before its end."""
+        """Reads a body, or None if the client disconnects; refuses one that is too large or too slow."""
         limit = self._limits.body_bytes
         declared = headers.get(b"content-length", b"0")
         size = int(declared) if declared.isdigit() and len(declared) < 20 else 0
@@ -103,9 +103,9 @@ class Guard:
 
 
 async def _read(receive: Receive, limit: int) -> Tuple[Optional[bytes], int]:
-    """Returns a body, or None if it has no end, and its size; of one above the limit nothing is kept.
+    """Returns a body and its size. A body above the limit is not kept; one without an end is None.
 
-    All of it is read: a client that is still sending would not see the answer.
+    It is always read to the end, because a client that is still sending would not see the response.
     """
     body, size = bytearray(), 0
     while True:
@@ -123,7 +123,7 @@ async def _read(receive: Receive, limit: int) -> Tuple[Optional[bytes], int]:
 
 
 def _giving(body: bytes, receive: Receive) -> Receive:
-    """Returns what gives the application a body that has been read."""
+    """Returns a `receive` function that gives the application a body that has already been read."""
     messages = iter([{"type": "http.request", "body": body, "more_body": False}])
 
     async def give() -> Message:
@@ -141,7 +141,7 @@ def _is_address(name: str) -> bool:
 
 
 def _without_port(host: str) -> str:
-    """Returns the name or address of a `Host` header.
+    """Returns the name or address in a `Host` header.
 
     Example:
         >>> _without_port("localhost:8000"), _without_port("[::1]:8000"), _without_port("::1")

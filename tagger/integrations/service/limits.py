@@ -1,4 +1,4 @@
-"""How large a request may be, and how one is refused that is larger, or wrong in another way."""
+"""Limits on requests, and the error for requests that exceed one or are invalid otherwise."""
 
 import json
 import math
@@ -15,15 +15,16 @@ from tagger.spans import AMBIGUOUS
 from tagger_onnx.inputs import RUN_CHARACTERS, InputError, longest_run, only_field
 from tagger_onnx.tagged_text import Extras
 
-#: The fields of a request that hold inputs; exactly one of them does.
+#: The fields for inputs; a request has exactly one of them.
 FIELDS = ("text", "tokens", "inputs")
 Number = Union[int, float]
 
 
 class RequestError(HTTPException):
-    """Ends a request with an error that its sender can correct.
+    """Rejects a request with an error that the client can correct.
 
-    `code` names it for programs, such as `too_many_texts`; `got` is what exceeded `limit`, if anything.
+    `code` identifies the error for programs, such as `too_many_texts`. `got` is the value that exceeded
+    `limit`, if any.
     """
 
     def __init__(
@@ -39,33 +40,33 @@ class RequestError(HTTPException):
         self.code, self.limit, self.got = code, limit, got
 
     def response(self) -> Response:
-        """Returns the answer, a JSON object."""
+        """Returns the response, a JSON object."""
         error: Dict[str, Any] = {"code": self.code, "message": self.detail}
         if self.limit is not None:
             error.update(limit=self.limit, got=self.got)
-        # ASCII, because a message may quote half a surrogate pair.
+        # ASCII, because a message may quote a lone surrogate.
         content = json.dumps({"error": error}).encode()
         return Response(content, self.status_code, self.headers, "application/json")
 
 
 class Limits(NamedTuple):
-    """The limits of requests; what exceeds one is refused before the model sees it.
+    """Limits of requests, all checked before the model runs.
 
-    They bound the memory and the time that one request takes.
+    They bound the memory and time that a single request can take.
 
     Attributes:
-        connections: How many connections may be open.
-        address_connections: How many of them may come from one address.
+        connections: The number of open connections.
+        address_connections: The number of open connections from one address.
         idle_seconds: How long a connection may stay open without a request.
         head_seconds: How long the headers of a request may take to arrive.
-        read_seconds: How long a client may take to read 16 KB of an answer, or the rest of it.
+        read_seconds: How long a client may take to read 16 KB of a response, or the rest of it.
         body_bytes: The size of a request's body.
         body_seconds: How long the body may take to arrive.
-        texts: How many texts a request may have.
-        text_characters: How long a text may be.
-        run_characters: How long a run of characters without white space may be, or a token.
-        text_tokens: How many tokens a text may have.
-        request_tokens: How many tokens all texts of a request may have together.
+        texts: The number of texts in a request.
+        text_characters: The length of a text.
+        run_characters: The length of a token, or of a run of characters without white space.
+        text_tokens: The number of tokens in a text.
+        request_tokens: The total number of tokens in a request.
         waiting_requests: How many requests may wait for the model.
     """
 
@@ -85,7 +86,7 @@ class Limits(NamedTuple):
 
 
 def make_limits(given: Mapping[str, Any]) -> Limits:
-    """Returns the default limits with others, given by name, in place of some."""
+    """Returns the default limits, with those in `given` replaced."""
     for name, value in given.items():
         if name not in Limits._fields:
             raise ConfigurationError(
@@ -103,7 +104,7 @@ def make_limits(given: Mapping[str, Any]) -> Limits:
 
 
 def inputs_of(request: TagRequest) -> List[Union[str, List[str]]]:
-    """Returns the texts and lists of tokens of a request, which has exactly one field of them."""
+    """Returns the texts and lists of tokens in a request, which must have exactly one input field."""
     try:
         only_field({name: getattr(request, name) for name in FIELDS}, FIELDS)
     except InputError as error:
@@ -114,7 +115,7 @@ def inputs_of(request: TagRequest) -> List[Union[str, List[str]]]:
 
 
 def check_sizes(inputs: Sequence[Union[str, List[str]]], limits: Limits) -> None:
-    """Refuses too many texts or characters. Tokens are counted when texts are split."""
+    """Refuses too many texts or characters. Tokens are counted later, when texts are split."""
     refuse_above(
         limits.texts,
         len(inputs),
@@ -143,13 +144,13 @@ def check_sizes(inputs: Sequence[Union[str, List[str]]], limits: Limits) -> None
 
 
 def refuse_above(limit: int, got: int, code: str, message: str) -> None:
-    """Raises a `RequestError` of a code and a message if there is more than a limit allows."""
+    """Raises a `RequestError` with this code and message if `got` exceeds `limit`."""
     if got > limit:
         raise RequestError(413, code, message, limit, got)
 
 
 def check_biases(biases: Dict[str, float], known: Dict[str, float]) -> None:
-    """Raises a `RequestError` if a label has a bias that is not among the known ones."""
+    """Raises a `RequestError` if `biases` contains an unknown label."""
     if biases and not known:
         message = "`decode_bias` must be left out: this tagger decides each label by itself"
         raise RequestError(422, "no_bias", message)
@@ -157,9 +158,9 @@ def check_biases(biases: Dict[str, float], known: Dict[str, float]) -> None:
 
 
 def check_extras(extras: Extras, model: SavedTagger) -> None:
-    """Raises a `RequestError` if a tagger cannot give what is asked for."""
+    """Raises a `RequestError` if the tagger does not support what is asked for."""
     _check_labels("leak_labels", extras.leak_labels, model.labels)
-    # In IOB1 entities have no probability.
+    # Entities have no probability in IOB1.
     can_give = {
         "leak_labels": model.finds_entities,
         "candidates": model.tag_encoding not in AMBIGUOUS,

@@ -1,4 +1,4 @@
-"""What the service takes and gives, as its OpenAPI description shows it."""
+"""Requests and responses of the service, as shown in its OpenAPI description."""
 
 from typing import Annotated, Dict, List, Optional, Union
 
@@ -7,9 +7,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from tagger.tools.tuning.decoding import LARGEST_BIAS
 from tagger_onnx.inputs import check_characters
 
-#: Far more than any bias that makes a difference, and far less than what overflows.
+#: Far beyond any bias that makes a difference, and far below what would overflow.
 BIAS_BOUND = 100.0
-#: With less, an answer could be far larger than its request.
+#: A lower threshold could make a response far larger than its request.
 LEAST_CANDIDATE = 0.001
 TEXT = "Maria Lindqvist met Paulo Ferraz in Lisbon."
 
@@ -44,44 +44,44 @@ class TagRequest(BaseModel):
     )
     leak_labels: List[str] = Field(
         default_factory=list,
-        description="Labels whose entities must not be missed. With some of them each result has the "
-        "probability that the text has such an entity that was not found.",
+        description="Labels of entities that must not be missed. If given, each result has the "
+        "probability that the text contains such an entity that was not found.",
     )
     candidates: Optional[float] = Field(
         None,
         ge=LEAST_CANDIDATE,
         le=1,
-        description="A probability. With it each result lists every entity that is at least that "
-        "probable, found or not.",
+        description="A probability. If given, each result lists every entity that is at least that "
+        "probable, whether predicted or not.",
     )
     decode_bias: Dict[str, Bias] = Field(
         default_factory=dict,
         description="By label, what to add to the scores of the tags that open an entity: above 0 finds "
-        f"more of them, below 0 fewer; from {-LARGEST_BIAS:g} to {LARGEST_BIAS:g} for all practical "
-        "purposes. A label that is left out keeps the bias of the model. No probability changes.",
+        f"more of them, below 0 fewer; useful from {-LARGEST_BIAS:g} to {LARGEST_BIAS:g}. "
+        "Labels that are left out keep the bias of the model. Probabilities do not change.",
     )
 
 
 class EntityFound(BaseModel):
-    """A span of a text that has a label."""
+    """A labelled span of a text."""
 
     label: str
     text: str
     start: int = Field(description="The offset of its first character, in Unicode code points.")
-    end: int = Field(description="The offset behind its last character.")
+    end: int = Field(description="The offset after its last character.")
     first: int = Field(description="The index of its first token.")
     last: int = Field(description="The index of its last token.")
     probability: Optional[float] = Field(
-        description="That exactly these tokens form an entity of this label; null if unknown."
+        description="The probability that exactly these tokens form such an entity; null if unknown."
     )
 
 
 class TextTagged(BaseModel):
-    """A text with what the model found in it."""
+    """A text with the entities or labels that were found in it."""
 
     text: str = Field(
-        description="The text; tokens that came without one, joined by single blanks, where their "
-        "scripts have blanks."
+        description="The text; if only tokens were given, they are joined by single blanks where their "
+        "scripts use blanks."
     )
     tokens: List[str]
     tags: List[str] = Field(
@@ -95,25 +95,25 @@ class TextTagged(BaseModel):
         description="For each token the probability of each tag; empty unless asked for."
     )
     leak_probability: Optional[float] = Field(
-        description="That the text has an entity of the `leak_labels` that is not among `entities`; "
-        "null unless asked for."
+        description="The probability that the text has an entity of the `leak_labels` that is not among "
+        "`entities`; null unless asked for."
     )
     expected_missed: Optional[float] = Field(
         description="The expected number of such entities; null unless asked for."
     )
     candidates: List[EntityFound] = Field(
-        description="Every entity that is probable enough, found or not; empty unless asked for."
+        description="Every entity that is probable enough, predicted or not; empty unless asked for."
     )
 
 
 class TagResponse(BaseModel):
-    """A result for each input, in their order."""
+    """One result for each input, in order."""
 
     results: List[TextTagged]
 
 
 class LabelCurve(BaseModel):
-    """Precision and recall on development data by the label's bias; the others keep theirs."""
+    """Precision and recall on development data by the label's bias, with the other biases unchanged."""
 
     num_gold: int = Field(
         description="The number of gold entities; with few, the curve is unreliable."
@@ -128,16 +128,16 @@ class Label(BaseModel):
 
     name: str
     bias: Optional[float] = Field(
-        description="The model's own `decode_bias`; null if the label takes none."
+        description="The model's own `decode_bias`; null if the label does not support one."
     )
     curve: Optional[LabelCurve] = None
 
 
 class PromiseKept(BaseModel):
-    """What `tune-decoding --confidence` has promised of the model with its own biases."""
+    """What `tune-decoding --confidence` promised for the model with its own biases."""
 
     labels: List[str]
-    text: str = Field(description="What is promised, how surely, and on which data it rests.")
+    text: str = Field(description="The promise, its confidence, and the data that it rests on.")
     date: str
 
 
@@ -146,9 +146,9 @@ class Labels(BaseModel):
 
     labels: List[Label]
     promises: List[PromiseKept] = Field(
-        description="They hold for the model's own biases only, on texts like those behind them."
+        description="Valid only for the model's own biases, on texts like those behind the promises."
     )
-    curves_data: Optional[str] = Field(description="The file behind the curves, if there are any.")
+    curves_data: Optional[str] = Field(description="The file behind the curves, if any.")
     limits: Dict[str, Union[int, float]] = Field(description="The limits of requests.")
 
 
@@ -158,7 +158,7 @@ class Health(BaseModel):
     status: str = Field(examples=["ok"])
     model: str
     waiting_requests: int
-    seconds: float = Field(description="Since the start.")
+    seconds: float = Field(description="The time since the start.")
 
 
 class Error(BaseModel):
@@ -173,6 +173,6 @@ class Error(BaseModel):
 
 
 class ErrorResponse(BaseModel):
-    """The answer to a request that was refused."""
+    """The response to a rejected request."""
 
     error: Error

@@ -16,14 +16,14 @@ from tagger.integrations.service.bounded_protocol import BoundedProtocol
 from tagger.integrations.service.guard import App
 from tagger.integrations.service.limits import Limits
 
-#: How many connections wait to be accepted, and how many are accepted before one of them is looked at.
+#: How many connections may wait to be accepted, and how many are accepted at once.
 BACKLOG, ACCEPTED_AT_ONCE = 2048, 32
-#: Files that are not connections: those of libraries, and connections that are about to end.
+#: Open files that are not connections: those of libraries, and connections about to close.
 OTHER_FILES = 96 + 4 * ACCEPTED_AT_ONCE
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Takes a port of this machine, 0 for any that is free, before time is spent on anything else."""
+    """Binds a port of this machine, 0 for any free one, before time is spent on anything else."""
     if not 0 <= port <= 65_535:
         raise OSError(
             f"`--port` {port} is no port; give one from 1 to 65535, or 0 for any free one"
@@ -39,7 +39,7 @@ def bind(host: str, port: int) -> socket.socket:
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(address)
-        # Two services may bind one port as long as none listens.
+        # Two sockets can be bound to one port until one of them listens.
         bound.listen(BACKLOG)
     except OSError as error:
         bound.close()
@@ -56,9 +56,9 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def names_of(host: str, others: Sequence[str]) -> Optional[List[str]]:
-    """Returns the names by which the service may be addressed, besides addresses; None for any.
+    """Returns the names by which requests may address the service, besides IP addresses; None for any.
 
-    These are that of its host, and others that the user allows; `*` allows all.
+    These are `host` itself and the names that the user allows; `*` allows all.
     """
     if "*" in others:
         return None
@@ -66,7 +66,7 @@ def names_of(host: str, others: Sequence[str]) -> Optional[List[str]]:
 
 
 def is_local(host: str) -> bool:
-    """Whether an address can be reached from this machine only."""
+    """Whether an address can only be reached from this machine."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -80,10 +80,10 @@ def url_of(bound: socket.socket) -> str:
 
 
 def allow_open_files(limits: Limits) -> None:
-    """Lets the process open a file for each connection, or says that it may not."""
+    """Raises the limit on open files to one for each connection; raises an error if it cannot."""
     try:
         import resource
-    except ImportError:  # Windows, where a process may open enough.
+    except ImportError:  # Windows, where the limit is high enough.
         return
     needed = limits.connections + OTHER_FILES
     allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -102,18 +102,18 @@ def allow_open_files(limits: Limits) -> None:
 class _Server(uvicorn.Server):
     async def startup(self, sockets: Optional[List[socket.socket]] = None) -> None:
         await super().startup(sockets)
-        # The event loop has set it to the number that it accepts at once.
+        # The event loop has set the backlog to the number of connections that it accepts at once.
         for bound in sockets or []:
             bound.listen(BACKLOG)
 
 
 def run(app: App, bound: socket.socket, limits: Limits = Limits()) -> None:  # noqa: B008
-    """Serves until SIGINT or SIGTERM; requests that were accepted by then are answered."""
-    # When it has shut down, uvicorn sends itself the signal again, for those who want to die of it.
+    """Serves until SIGINT or SIGTERM, then answers the requests accepted so far."""
+    # After shutting down, uvicorn raises the signal again for the previous handlers.
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     for number in before:
         signal.signal(number, lambda *_: None)
-    # Each malformed request would be a warning.
+    # Otherwise each malformed request would log a warning.
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     config = uvicorn.Config(
         app,

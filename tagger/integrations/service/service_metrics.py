@@ -1,4 +1,4 @@
-"""What the service counts, for Prometheus."""
+"""The service's counters for Prometheus."""
 
 from typing import Sequence
 
@@ -20,7 +20,7 @@ class ServiceMetrics:
         )
         self.seconds = Histogram(
             "tagger_request_seconds",
-            "The time from a request for /tag to its answer.",
+            "The time from a request for /tag to its response.",
             buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
             registry=registry,
         )
@@ -31,7 +31,7 @@ class ServiceMetrics:
             registry=registry,
         )
         self.waiting = Gauge(
-            "tagger_waiting_requests", "Requests that wait for the model.", registry=registry
+            "tagger_waiting_requests", "Requests waiting for the model.", registry=registry
         )
         self._texts = Counter("tagger_texts", "Texts that were tagged.", registry=registry)
         self._tokens = Counter("tagger_tokens", "Tokens that were tagged.", registry=registry)
@@ -40,7 +40,7 @@ class ServiceMetrics:
         )
 
     def count(self, results: Sequence[TaggedText]) -> None:
-        """Counts what was found in texts."""
+        """Counts texts, tokens and entities."""
         self._texts.inc(len(results))
         self._tokens.inc(sum(len(result.tokens) for result in results))
         for result in results:
@@ -48,5 +48,5 @@ class ServiceMetrics:
                 self._entities.labels(entity.label).inc()
 
     def text(self) -> bytes:
-        """Returns all numbers in Prometheus' text format."""
+        """Returns all metrics in Prometheus' text format."""
         return generate_latest(self._registry)

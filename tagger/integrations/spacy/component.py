@@ -1,7 +1,7 @@
-"""The spaCy component `allennlp_tagger`: a trained tagger in a pipeline of spaCy.
+"""The spaCy component `allennlp_tagger`: a trained tagger in a spaCy pipeline.
 
-spaCy finds it by its name, because the package has an entry point for it; this module is imported when a
-pipeline uses it, and imports AllenNLP when the first document comes.
+spaCy finds it through the package's entry point. This module is imported when a pipeline uses the
+component, and AllenNLP when the first document arrives.
 """
 
 import tempfile
@@ -23,28 +23,28 @@ if TYPE_CHECKING:
     from tagger.data.texts import Text
     from tagger.predictors.saved_tagger import SavedTagger
 
-#: The archive in a folder that a pipeline is saved to.
+#: The name of the archive in the folder of a saved pipeline.
 ARCHIVE_NAME = "model.tar.gz"
 
 
 class AllenNlpTagger(Pipe):
-    """Sets the entities of documents to those that a trained tagger finds.
+    """Sets the entities of documents with a trained tagger.
 
-    It tags spaCy's own tokens, without those of white space and without a byte order mark in front. If a
-    component before it has set the boundaries of sentences, it tags each sentence by itself, as taggers
-    are trained, otherwise the whole document. Long ones are cut as other texts are. The model is loaded
-    when it is first used.
+    It tags spaCy's own tokens, except for white space and a byte order mark at the start. If an earlier
+    component has set sentence boundaries, each sentence is tagged separately, as in training; otherwise
+    the document is tagged as a whole. Long documents are cut like any other text. The model is loaded
+    at first use.
 
     Args:
         name: The component's name in the pipeline.
-        model: The archive of a tagger whose tags spell entities, or the folder of a training run.
-        batch_size: How many documents `pipe` tags together, unless it is told otherwise.
-        span_group: The name of the group in `doc.spans` that gets all entities that were found. Its
-            `attrs["probabilities"]` has the probability of each; None if the model gives none.
-        overwrite: Whether entities that are set already are removed. Otherwise they stay, and those that
-            were found are added where there is none.
-        decode_bias: By label, how much more readily to find it; see `SavedTagger.with_bias`.
-        cuda_device: The number of the GPU to use; -1 for the CPU.
+        model: The archive of a tagger with tags that spell entities, or the folder of a training run.
+        batch_size: How many documents `pipe` tags together by default.
+        span_group: The name of the group in `doc.spans` for all entities found. Its
+            `attrs["probabilities"]` has the probability of each, or None if the model gives none.
+        overwrite: Whether to remove existing entities. Otherwise they stay, and new ones are added
+            where they do not overlap.
+        decode_bias: How much more readily to predict each label; see `SavedTagger.with_bias`.
+        cuda_device: The number of the GPU to use, or -1 for the CPU.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class AllenNlpTagger(Pipe):
 
     @property
     def tagger(self) -> "SavedTagger":
-        """The tagger, as `tagger.load` gives it, with the biases."""
+        """The tagger as loaded by `tagger.load`, with the biases."""
         if self._tagger is None:
             import tagger
             from tagger.common.from_allennlp import ConfigurationError
@@ -86,7 +86,7 @@ class AllenNlpTagger(Pipe):
                 loaded = tagger.load(path, cuda_device=device)
             if not loaded.finds_entities:
                 raise ConfigurationError(
-                    f"`model` of the component `{self.name}` must be a tagger whose tags spell "
+                    f"`model` of the component `{self.name}` must be a tagger with tags that spell "
                     f"entities, such as B-PER; got one of plain labels; use `tagger.load` for it"
                 )
             biases = self._settings["decode_bias"]
@@ -95,8 +95,8 @@ class AllenNlpTagger(Pipe):
 
     @property
     def labels(self) -> Tuple[str, ...]:
-        """The labels that the model knows; none if the archive is not there."""
-        # spaCy asks before `from_disk` says where the archive is.
+        """The labels that the model knows; empty if there is no archive."""
+        # spaCy asks for the labels before `from_disk` says where the archive is.
         is_there = isinstance(self._archive, bytes) or self._archive.exists()
         return tuple(self.tagger.labels) if is_there else ()
 
@@ -106,7 +106,7 @@ class AllenNlpTagger(Pipe):
         return doc
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: Optional[int] = None) -> Iterator[Doc]:
-        """Tags documents, `batch_size` at a time, and keeps their order."""
+        """Tags documents in batches of `batch_size` and keeps their order."""
         for docs in minibatch(stream, size=batch_size or self._settings["batch_size"]):
             try:
                 self._tag(docs)
@@ -116,18 +116,18 @@ class AllenNlpTagger(Pipe):
                 yield from docs
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> Dict[str, Any]:
-        """Returns precision, recall and F1 of entities, as spaCy's `ner` does."""
+        """Returns precision, recall and F1 of entities, like spaCy's `ner`."""
         scores: Dict[str, Any] = get_ner_prf(examples)
         return scores
 
     def to_disk(self, path: Union[str, Path], *, exclude: Iterable[str] = ()) -> None:
-        """Writes a folder with the archive; `exclude` is ignored, here and below."""
+        """Writes a folder with the archive; `exclude` is ignored here and in the other methods."""
         folder = ensure_path(path)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / ARCHIVE_NAME).write_bytes(self.to_bytes())
 
     def from_disk(self, path: Union[str, Path], *, exclude: Iterable[str] = ()) -> "AllenNlpTagger":
-        """Takes the archive in a folder that `to_disk` has written."""
+        """Uses the archive in a folder written by `to_disk`."""
         self._archive, self._tagger = ensure_path(path) / ARCHIVE_NAME, None
         return self
 
@@ -139,7 +139,7 @@ class AllenNlpTagger(Pipe):
         return (self._archive / ARCHIVE_NAME if is_folder else self._archive).read_bytes()
 
     def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> "AllenNlpTagger":
-        """Takes an archive that `to_bytes` has returned."""
+        """Uses an archive returned by `to_bytes`."""
         self._archive, self._tagger = data, None
         return self
 
@@ -150,7 +150,7 @@ class AllenNlpTagger(Pipe):
         from tagger.data.tokenizers import LanguageRulesTokenizer
 
         places = [(doc, indices) for doc in docs for indices in _sentences(doc)]
-        # A tagger whose corpus was split otherwise than spaCy does splits the text by itself.
+        # A tagger trained on differently split text has to split the text itself.
         tokenizer = self.tagger.tokenizer
         takes_tokens = isinstance(tokenizer, LanguageRulesTokenizer) and (
             not docs or docs[0].lang_ in ("", tokenizer.language)
@@ -178,12 +178,12 @@ class AllenNlpTagger(Pipe):
             self._annotate(doc, found[id(doc)])
 
     def _with_tokens(self, text: str, doc: Doc, indices: List[int]) -> "Text":
-        """Returns a text with spaCy's tokens, cut into sentences as the tagger cuts it."""
+        """Returns a text with spaCy's tokens, cut into sentences as the tagger would."""
         from tagger.data.texts import Text
 
         words = [_text(doc[index]) for index in indices]
         begin = doc[indices[0]].idx
-        # A byte order mark is in front of the first word.
+        # A byte order mark belongs before the first word.
         starts = [
             doc[index].idx - begin + len(doc[index]) - len(word)
             for index, word in zip(indices, words)
@@ -192,14 +192,14 @@ class AllenNlpTagger(Pipe):
         return Text(text, words, starts, lengths)
 
     def _annotate(self, doc: Doc, found: List[Tuple[Span, Optional[float]]]) -> None:
-        """Puts entities and their probabilities into a document."""
+        """Adds entities and their probabilities to a document."""
         group, spans = self._settings["span_group"], [span for span, _ in found]
         attributes = {"probabilities": [probability for _, probability in found]}
         doc.spans[group] = SpanGroup(doc, name=group, spans=spans, attrs=attributes)
         before = [] if self._settings["overwrite"] else list(doc.ents)
         taken = {token.i for span in before for token in span}
         free = [span for span in spans if taken.isdisjoint(range(span.start, span.end))]
-        # Two entities may lie in one of spaCy's tokens, if the tagger splits more finely.
+        # If the tagger splits more finely, two entities may share one of spaCy's tokens.
         doc.set_ents([*before, *filter_spans(free)])
 
 
@@ -225,18 +225,18 @@ def make_component(
     decode_bias: Dict[str, float],
     cuda_device: int,
 ) -> AllenNlpTagger:
-    """Makes the component for a pipeline; spaCy calls this."""
+    """Makes the component for a pipeline; called by spaCy."""
     return AllenNlpTagger(name, model, batch_size, span_group, overwrite, decode_bias, cuda_device)
 
 
 def _text(token: Token) -> str:
-    """The text of a token, without a byte order mark in front of the document."""
+    """The text of a token, without a byte order mark at the start of the document."""
     text: str = token.text
     return text[begin_of(text) :] if token.i == 0 else text
 
 
 def _sentences(doc: Doc) -> Iterator[List[int]]:
-    """Yields the indices of each sentence's tokens, without those that have no text or white space."""
+    """Yields the indices of each sentence's tokens, skipping white space and empty tokens."""
     for sentence in doc.sents if doc.has_annotation("SENT_START") else [doc[:]]:
         indices = [token.i for token in sentence if _text(token) and not token.is_space]
         if indices:

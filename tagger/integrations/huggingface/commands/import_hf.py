@@ -13,9 +13,9 @@ from tagger.common.console import say
 class ImportHf(Command):
     """Make an archive of a Hugging Face tagger.
 
-    Turn a model for token classification that `save_pretrained` wrote into an archive for all commands
-    of this package. Its logits become the emissions of a CRF that allows legal sequences only. Nothing
-    is downloaded.
+    Turn a token-classification model saved with `save_pretrained` into an archive for all commands of
+    this package. Its logits become the emissions of a CRF that allows only legal sequences. Nothing is
+    downloaded.
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -23,7 +23,7 @@ class ImportHf(Command):
         add("model", help="a folder, or a name in the local cache of the hub")
         text = "the archive to write"
         add("-o", "--output", type=Path, required=True, metavar="ARCHIVE", help=text)
-        text = "the spaCy code of the language whose rules split texts; en by default"
+        text = "the language (spaCy code) to split texts with; en by default"
         add("--language", default="en", metavar="CODE", help=text)
         text = "a JSON file with transition scores such as `background_to_start`"
         add("--transition-bias", type=Path, metavar="FILE", help=text)

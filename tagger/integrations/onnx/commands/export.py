@@ -18,9 +18,9 @@ from tagger_onnx.checksum import with_checksum
 class Export(Command):
     """Write a saved tagger as one ONNX file.
 
-    Write a saved tagger as one ONNX file, with its vocabulary, its labels and the rules that split
-    texts. The package `tagger_onnx` runs it with numpy, onnxruntime and regex alone; a web page can run
-    it, too.
+    Write a saved tagger as one ONNX file that also holds its vocabulary, its labels and the rules for
+    splitting texts. The package `tagger_onnx` runs it with only numpy, onnxruntime and regex. It also
+    runs in a web page.
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -29,7 +29,7 @@ class Export(Command):
         text = "the file to write, such as tagger.onnx"
         add("-o", "--output", type=Path, required=True, help=text)
         add_shared(parser, "--force")
-        text = "the spaCy code of the language whose rules split texts, instead of the archive's"
+        text = "the language (spaCy code) to split texts with, instead of the archive's"
         add("--language", help=text)
 
     def run(self, args: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""The options of `predict-file` that have Ray's workers predict."""
+"""The options of `predict-file` for predicting with Ray."""
 
 import argparse
 from functools import partial
@@ -9,14 +9,14 @@ from tagger.commands.predict_file import RUNNERS, Runner
 def _add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     text = (
-        "share the work among Ray Data's workers, on this machine's cluster or on this machine "
+        "predict with Ray Data workers, on the cluster that this machine belongs to or on this machine "
         "alone; the input may then be a folder, or a pattern such as 'texts/*.gz'"
     )
     add("--ray", action="store_true", help=text)
-    text = "with --ray: how many workers, or the fewest and the most"
+    text = "with --ray: the number of workers, or the fewest and the most"
     add("--workers", metavar="MIN:MAX", default="1:", help=text)
-    add("--cpus", type=float, default=1, help="with --ray: how many CPUs each worker has")
-    add("--gpus", type=float, default=0, help="with --ray: how many GPUs each worker has")
+    add("--cpus", type=float, default=1, help="with --ray: the number of CPUs for each worker")
+    add("--gpus", type=float, default=0, help="with --ray: the number of GPUs for each worker")
 
 
 def _runner(args: argparse.Namespace) -> Runner:

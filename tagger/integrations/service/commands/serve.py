@@ -16,7 +16,8 @@ from tagger.common.extras import check_installed
 class Serve(Command):
     """Serve a tagger over HTTP, with a page.
 
-    Tag texts over HTTP, and show a page with a dial of precision and recall for each label.
+    Serve a tagger over HTTP, with a web page that has a dial between precision and recall for each
+    label.
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -28,16 +29,14 @@ class Serve(Command):
         )
         add("--host", default="127.0.0.1", help=text)
         add("--port", type=int, default=8000, help="the port; 0 for any free one")
-        text = (
-            "another name by which requests may address the service, such as a proxy's; * for any"
-        )
+        text = "another name under which the service can be reached, such as a proxy's; * for any"
         add("--allow-host", action="append", default=[], metavar="NAME", help=text)
         text = (
-            "development data, whose precision and recall the page shows for each dial; by default "
-            "those that `tune-decoding --curves` has put into the archive, if any"
+            "development data; the page shows precision and recall on them for each dial; by default "
+            "the data that `tune-decoding --curves` has put into the archive, if any"
         )
         add("--data", help=text)
-        text = "the spaCy code of the language whose rules split texts, instead of the archive's"
+        text = "the language (spaCy code) to split texts with, instead of the archive's"
         add("--language", help=text)
         text = (
             'limits of requests, as JSON: {"texts": 1000, "text_tokens": 5000}; /labels shows all'
@@ -69,9 +68,9 @@ class Serve(Command):
         from tagger.tools.tuning.promise_record import check_labels, saved_promises
 
         logging.getLogger("allennlp.common.params").disabled = True
-        # The sizes of batches vary, and oneDNN would keep code for the last 1,024.
+        # Batch sizes vary, and oneDNN would cache code for the last 1,024 of them.
         os.environ.setdefault(*FEW_SHAPES)
-        # Speeds over hours in which nothing came say nothing; /metrics counts.
+        # Throughput over idle hours means nothing; /metrics has counters.
         logging.getLogger("tagger.predictors.batched_predictor").disabled = True
         limits = make_limits(parse_object("--limits", args.limits))
         allow_open_files(limits)
@@ -88,7 +87,7 @@ class Serve(Command):
                 reader = archive.validation_dataset_reader
                 tuner = tuner_on_file(archive.model, reader, args.data)
                 curves = decoding_curves(tuner, settings_of(archive.model), Path(args.data).name)
-            # The first sentence takes longer.
+            # The first sentence takes longer than all others.
             tagger.tag("Ready.", probabilities=True)
             promises = saved_promises(path)
             check_labels(promises, [label or "_" for label in tagger.labels])
@@ -102,7 +101,7 @@ class Serve(Command):
 
 
 def _name_of(archive_file: str) -> str:
-    """What tells a model from others: its file, or its run's folder, whose archive is `model.tar.gz`."""
+    """Returns the archive's file name, or its run's folder if the file is called `model.tar.gz`."""
     path = Path(archive_file)
     path = path.absolute() if path.exists() else path
     name = path.name.removesuffix(".gz").removesuffix(".tar")
@@ -110,9 +109,9 @@ def _name_of(archive_file: str) -> str:
 
 
 def _say(text: str) -> None:
-    """Prints a line. The service goes on where nobody reads it any more."""
+    """Prints a line; the service keeps running if standard output is closed."""
     try:
         print(text, flush=True)
     except BrokenPipeError:
-        # The line is still in the buffer, and would fail again at the end.
+        # The line is still buffered, and writing it at exit would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
