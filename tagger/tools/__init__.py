@@ -1,1 +1,1 @@
-"""What prepares data, and what studies and improves taggers. The core does not need it."""
+"""Tools that prepare data, and that study and improve taggers. The core does not need them."""

@@ -1,4 +1,4 @@
-"""Adds labels to a saved tagger whose training data may be gone: see `add_labels`."""
+"""Adds labels to a saved tagger without its training data: see `add_labels`."""
 
 import shutil
 from collections import Counter
@@ -37,14 +37,14 @@ from tagger.tools.tuning.promise_record import PROMISES_NAME
 from tagger.tools.tuning.tuned_archive import rewrite_archive
 from tagger.training.run_folder import check_can_be_made, check_is_same_run, is_finished
 
-#: What holds for the old labels' training or decoding alone, and is left out of the new archive.
+#: Settings that only make sense for the old labels' training or decoding; left out of the new archive.
 _DROPPED_OF_HEAD = (
     *("decode_bias", "entity_thresholds", "recalibration"),
     *("weighting", "distillation_weight"),
 )
 _DROPPED_FILES = (PROMISES_NAME, CURVES_NAME)
 _DROPPED_OF_CONFIG = ("validation_data_path", "test_data_path", "evaluate_on_test", "distributed")
-#: What reads the old tagger's states for the new labels.
+#: The part of the config for the small encoder that reads the old tagger's states.
 _EXTENSION = {
     "type": "bilstm",
     "hidden_size": 50,
@@ -52,14 +52,14 @@ _EXTENSION = {
     "input_dropout": 0.5,
     "output_dropout": 0.5,
 }
-#: How it is trained. Decay would change weights that get no gradients.
+#: How the encoder is trained. Weight decay would change weights without gradients.
 _OPTIMIZATION = {
     "optimizer": {"type": "fused_adamw", "lr": 0.003, "betas": [0.9, 0.98], "weight_decay": 0},
     "learning_rate_scheduler": {"type": "slanted_triangular", "cut_frac": 0.05},
 }
-#: The file that says what the run started from, and the archive without a bias.
+#: A file with what the run started from, and the archive before the bias is chosen.
 _BASE_NAME, _TRAINED_NAME = "started.txt", "trained.tar.gz"
-#: How much F1 old labels may lose to new ones.
+#: The default limit on how much F1 old labels may lose to new ones.
 MOST_LOST = 0.005
 
 
@@ -71,19 +71,19 @@ def add_labels(
     prepare: Prepare = keep_what_is_known,
     most_lost: Optional[float] = MOST_LOST,
 ) -> Path:
-    """Adds the labels of a file, in which no others need to be labelled, to a tagger.
+    """Adds labels to a tagger from a file that only has to be labelled for these labels.
 
-    The new tagger has all weights of the old one, which are not trained. What is new is a small encoder
-    of the old one's states, and the scores of new tags. From these it learns the new labels. Where the
-    file has `O`, it learns that there is none of them; where it has `?`, they stay open. Entities of
-    known labels in the file may be there or not. Finally, new labels get a bias, so that they are not
-    found at the expense of old ones: see `new_label_bias`.
+    All weights of the old tagger are kept and frozen. Only a small new encoder of its states and the
+    scores of the new tags are trained. Where the file has `O`, there is no new label; where it has `?`,
+    the tag is unknown. Entities of known labels may be left out of the file. Finally, the new labels
+    get a bias, so that they do not displace old labels: see `new_label_bias`.
 
-    A call that was interrupted goes on when it is repeated.
+    Repeat an interrupted call to resume it.
 
-    `overrides` is JSON for the archive's config, such as `{"trainer.num_epochs": 40}`. `prepare` gets
-    the old and the new tagger and the sentences before training starts. Old labels may lose an F1 of
-    `most_lost`, from 0 to 1; None gives no bias. Returns the path of the new archive.
+    `overrides` is JSON for the archive's config, such as `{"trainer.num_epochs": 40}`. `prepare` is
+    called before training with the old tagger, the new tagger and the sentences. Old labels may lose an
+    F1 of at most `most_lost`, from 0 to 1; None leaves out the bias. Returns the path of the new
+    archive.
     """
     archive = load_archive(archive_file)
     model = _checked_tagger(archive.model, archive_file)
@@ -99,7 +99,7 @@ def add_labels(
         reader = _reader(params, folder)
         sentences = _read(reader, input_file, model)
     except (ConfigurationError, OSError, ValueError):
-        # So that the command can be given again with other settings.
+        # So that the command can be repeated with other settings.
         if is_new:
             shutil.rmtree(folder)
         raise
@@ -117,7 +117,7 @@ def add_labels(
 def _archive(
     folder: Path, path: Path, config: Dict[str, Any], decode_bias: Dict[str, float]
 ) -> None:
-    """Writes the archive of a trained tagger, and removes what is needed no longer."""
+    """Writes the archive of a trained tagger and removes files that are no longer needed."""
     trained = folder / _TRAINED_NAME
     archive_model(folder, archive_path=trained, include_in_archive=config.get("include_in_archive"))
     settings = {"decode_bias": decode_bias} if decode_bias else {}
@@ -131,9 +131,9 @@ def _tell(sentences: NewSentences, dropped: Sequence[str]) -> None:
     say(f"New: {', '.join(counts)}")
     known = sorted(sentences.counts.keys() - set(sentences.new))
     if known:
-        say(f"Known already, and taken from the file where it has them: {', '.join(known)}")
+        say(f"Already known, and learnt from the file where it has them: {', '.join(known)}")
     if dropped:
-        say(f"Left out, since it held for the old tagger alone: {', '.join(dropped)}")
+        say(f"Left out, since it only applied to the old tagger: {', '.join(dropped)}")
 
 
 def _checked_tagger(model: Model, archive_file: Union[str, PathLike]) -> SequenceTagger:
@@ -151,15 +151,15 @@ def _checked_tagger(model: Model, archive_file: Union[str, PathLike]) -> Sequenc
     else:
         got, remedy = f"a {type(model).__name__}", "label its old labels too and train it again"
     raise ConfigurationError(
-        f"{archive_file}: labels can be added to a `sequence_tagger` with the head `crf`, whose tags "
-        f"spell entities in BIO, BIOUL, BMES or IOBES; got {got}; {remedy}"
+        f"{archive_file}: labels can only be added to a `sequence_tagger` with the head `crf` and tags "
+        f"that spell entities in BIO, BIOUL, BMES or IOBES; got {got}; {remedy}"
     )
 
 
 def _new_config(
     archive: Archive, input_file: str, overrides: str
 ) -> Tuple[Dict[str, Any], List[str]]:
-    """Returns the config of the new archive, and what it has no longer."""
+    """Returns the config of the new archive, and the settings that were left out."""
     config = archive.config.as_dict(quiet=True)
     readers = [config.get(name, {}) for name in ("validation_dataset_reader", "dataset_reader")]
     reader = next((each for each in readers if each.get("type") == "column"), None)
@@ -187,7 +187,7 @@ def _start_run(
     config: Dict[str, Any],
     folder: Path,
 ) -> bool:
-    """Makes the folder of a run, or checks that it is the same run's; returns whether it is new."""
+    """Makes the run's folder, or checks that it belongs to the same run; returns whether it is new."""
     check_can_be_made(folder)
     files = (archive_file, config["train_data_path"])
     started = " ".join([*(sha256_of_file(cached_path(each)) for each in files), str(most_lost)])
@@ -206,7 +206,7 @@ def _start_run(
 
 
 def _carry_files(archive_file: Union[str, PathLike], folder: Path) -> List[str]:
-    """Copies what else an archive carries, such as a transformer; returns what it leaves out."""
+    """Copies the archive's other files, such as a transformer; returns the names of those left out."""
     own = (CONFIG_NAME, META_NAME, "weights.th", "vocabulary", *_DROPPED_FILES)
     with extracted_archive(cached_path(archive_file)) as unpacked:
         members = list(Path(unpacked).iterdir())
@@ -214,7 +214,7 @@ def _carry_files(archive_file: Union[str, PathLike], folder: Path) -> List[str]:
             target = folder / member.name
             if member.name in own or target.exists():
                 continue
-            # A killed command leaves no half of it.
+            # So that a killed command leaves no partial copy.
             unfinished = target.with_name(f".{member.name}.unfinished")
             if member.is_dir():
                 shutil.copytree(member, unfinished, dirs_exist_ok=True)
@@ -225,14 +225,14 @@ def _carry_files(archive_file: Union[str, PathLike], folder: Path) -> List[str]:
 
 
 def _reader(params: Params, folder: Path) -> DatasetReader:
-    """Returns the archive's reader, for which `?` is an unknown tag unless it has another."""
+    """Returns the archive's reader, with `?` as the unknown tag unless it already has one."""
     config = params["dataset_reader"].as_dict(quiet=True)
     config["unknown_tag"] = config.get("unknown_tag") or "?"
     return DatasetReader.from_params(Params(config), serialization_dir=str(folder))
 
 
 def _read(reader: DatasetReader, input_file: str, model: SequenceTagger) -> NewSentences:
-    """Reads the new file; refuses one without a new label."""
+    """Reads the new file; raises an error if it has no new label."""
     encoding = cast(str, model.tag_encoding)
     instances = list(reader.read(input_file))
     tags = [tag for each in instances for tag in cast(TagSetsField, each["tags"]).known_tags()]

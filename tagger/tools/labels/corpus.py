@@ -1,4 +1,4 @@
-"""A column file as its documents, sentences and entities, whose entities can be corrected."""
+"""A column file as documents, sentences and entities that can be corrected."""
 
 import re
 from pathlib import Path
@@ -15,16 +15,16 @@ from tagger.data.survey.spellings import STANDARD
 from tagger.data.survey.text_encodings import decoded_lines, open_text
 from tagger.spans import IllegalTagError, Span, check_tags, spans_to_tags, tags_to_spans
 
-#: What is written between two documents, by what tells them.
+#: The text between two documents, by how documents are marked.
 _BORDERS = {DOCSTART: "-DOCSTART-\n\n", COMMENTS: "-DOCSTART-\n\n", BLANK_LINES: "\n"}
-#: The share of what is not held out that chooses the best epoch.
+#: The share of the sentences not held out that is used to choose the best epoch.
 _DEV_SHARE = 0.1
 
 
 class Sentence(NamedTuple):
     """A sentence of a corpus: its lines, its tokens, and its labelled entities, in order.
 
-    `document` is the number of its document, from 0; 0 for all if the file tells none.
+    `document` is the index of its document, from 0; it is 0 for all if the file marks none.
     """
 
     rows: List[Row]
@@ -36,15 +36,15 @@ class Sentence(NamedTuple):
 class Corpus:
     """A column file with tags that spell entities.
 
-    `reader` is the config of the dataset reader `column` that reads it. `documents` are None if the
-    file marks none. A file whose tags spell no entities, or may be unknown, is refused.
+    `reader` is the config of the dataset reader `column` that reads it. `documents` is None if the file
+    marks none. Raises an error if the tags spell no entities or may be unknown.
     """
 
     def __init__(self, path: Path, reader: Mapping[str, Any]) -> None:
         self.path = path
         if reader.get("type", "column") != "column":
             raise ConfigurationError(
-                "label errors are found in what the dataset reader `column` reads; got "
+                "label errors can only be found in files for the dataset reader `column`; got "
                 f"`dataset_reader.type` {reader['type']!r}"
             )
         encoding: Optional[str] = reader.get("source_encoding", AUTO)
@@ -71,7 +71,7 @@ class Corpus:
         )
         if scheme.source_encoding is None or is_unusual:
             raise ConfigurationError(
-                f"{path}: label errors are found where tags are spelled as `B-PER`, got "
+                f"{path}: label errors can only be found in tags such as `B-PER`; got "
                 f"{dict(found.describe())['tags']}; make such a file: allennlp convert {path} "
                 f"{path.with_suffix('.conll')}"
             )
@@ -100,7 +100,7 @@ class Corpus:
         border = _BORDERS.get(how, "")
         before: Optional[int] = None
         for sentence in (self.sentences[number] for number in sentences):
-            # A blank line before the first document would be none.
+            # A blank line before the first document would mark no border.
             if sentence.document != before and (parts or how != BLANK_LINES):
                 parts.append(border)
             before = sentence.document
@@ -108,19 +108,19 @@ class Corpus:
         path.write_text("".join(parts), encoding="utf-8")
 
     def lines(self) -> List[str]:
-        """Returns all lines of the file; line n stands at n - 1."""
+        """Returns all lines of the file; line n is at index n - 1."""
         with open_text(self.path, self._text_encoding) as (file, _):
             return [line for _, line in decoded_lines(file, self.path)]
 
     def edits(self, number: int, removed: Sequence[Span], added: Sequence[Span]) -> Dict[int, str]:
-        """Returns the lines that change when entities of a sentence are replaced.
+        """Returns the lines to change if entities of a sentence are replaced.
 
-        Returns the new text of each changed line, by the line's number. `added` must overlap no others.
-        Entities that share no token can be replaced by several calls or by one, with the same result.
+        The result maps line numbers to new text. The entities in `added` must not overlap others.
+        Entities that share no token can be replaced in one call or several, with the same result.
         """
         sentence = self.sentences[number]
         kept = [span for span in sentence.spans if span not in removed]
-        # In IOB1 a tag depends on the one before, unless it opens its entity with `B-`.
+        # In IOB1, a tag depends on the previous one unless its entity opens with `B-`.
         spelling = "BIO" if self.encoding == "IOB1" else self.encoding
         tags = spans_to_tags([*kept, *added], len(sentence.rows), spelling)
         touched = {t for _, (first, last) in (*removed, *added) for t in range(first, last + 1)}
@@ -129,9 +129,9 @@ class Corpus:
         return {row.number: self.with_tag(row, tag) for row, tag in rows if tag != self._tag(row)}
 
     def with_tag(self, row: Row, tag: str) -> str:
-        """Returns a line in which this tag is in its column, and all else as it was."""
+        """Returns a line with this tag in its column, and otherwise unchanged."""
         gap = r"[ \t\r\n\f\v]+" if self._delimiter is None else re.escape(self._delimiter)
-        # Cells and what separates them, in turn; white space at the ends of the line is no cell.
+        # Cells and separators alternate; white space at either end of the line is not a cell.
         cells = re.split(f"({gap})", row.text)
         columns = [i for i in range(0, len(cells), 2) if self._delimiter is not None or cells[i]]
         cells[columns[self._tag_column]] = tag
@@ -151,7 +151,7 @@ class Corpus:
 
 
 class Fold(NamedTuple):
-    """The sentences of a fold: to train on, to choose the best epoch on, and held out."""
+    """The sentences for training, for choosing the best epoch, and held out in a fold."""
 
     train: List[int]
     dev: List[int]
@@ -159,7 +159,7 @@ class Fold(NamedTuple):
 
 
 def make_folds(corpus: Corpus, num_folds: int) -> List[Fold]:
-    """Divides the documents of a corpus, or blocks of sentences if the file tells none.
+    """Divides the documents of a corpus, or blocks of sentences if the file marks no documents.
 
     Each fold has its share of each label.
     """

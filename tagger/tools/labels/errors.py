@@ -1,4 +1,4 @@
-"""The errors in a corpus's labels, most suspicious first.
+"""Estimates which labels of a corpus are errors.
 
 Letters: `N` items, `S` sentences.
 """
@@ -16,29 +16,29 @@ from tagger.tools.labels.corpus import Sentence
 from tagger.tools.labels.features import DIRECTIONS, features_of
 from tagger.tools.labels.probabilities import Item, LabelProbabilities, overlap
 
-#: The share of entities that get an error.
+#: The share of entities with a synthetic error.
 RATE = 0.1
-#: How often other entities of the same words get the same error, and how many at most.
+#: How often an error is repeated on other entities with the same words, and how many at most.
 _REPEATED, _MOST_REPEATED = 0.5, 20
-#: How the first and the last token of an entity may move.
+#: How an error may move the first and last token of an entity.
 _SHIFTS = ((-1, 0), (1, 0), (0, -1), (0, 1))
-#: How far probabilities are kept from 0 and 1.
+#: How far probabilities stay from 0 and 1.
 _MARGIN = 1e-6
-#: How far log-odds may be shifted.
+#: The largest shift of log-odds.
 _FARTHEST = 20.0
-#: Synthetic errors are made until there are about this many, in copies of the labels.
+#: Synthetic errors are added to copies of the labels until there are about this many.
 _NUM_SYNTHETIC = 3000
 _MOST_COPIES = 30
-#: The parts of a corpus, of which each is classified by what is learnt from the others.
+#: The number of parts of a corpus; each is classified by a model trained on the others.
 _NUM_PARTS = 5
 
 
 class ErrorProbabilities(NamedTuple):
-    """How probable errors in the labels of a corpus are."""
+    """The probabilities of errors in the labels of a corpus."""
 
-    items: List[Item]  # The N labelled and perhaps missed entities, in order
-    of_items: np.ndarray  # (N,), how probable it is that an item is an error
-    of_sentences: np.ndarray  # (S,), how probable it is that a sentence has one
+    items: List[Item]  # The N labelled or possibly missed entities, in order
+    of_items: np.ndarray  # (N,), the probability that an item is an error
+    of_sentences: np.ndarray  # (S,), the probability that a sentence has an error
 
 
 def error_probabilities(
@@ -47,16 +47,17 @@ def error_probabilities(
     seed: int = 0,
     from_elsewhere: bool = False,
 ) -> ErrorProbabilities:
-    """Says how probable it is that each label of a corpus is wrong.
+    """Estimates the probability that each label of a corpus is wrong.
 
-    A gradient-boosted classifier learns from synthetic errors how the features of `features_of` count.
-    The taggers know nothing of these errors, and the classifier of no correction. A sentence is
-    classified by a classifier that has not learnt from it, since its errors count as right there.
+    A gradient-boosted classifier is trained on synthetic errors with the features of `features_of`. The
+    taggers never see the synthetic errors, and the classifier never sees a correction. Each sentence is
+    classified by a model that was not trained on it, because in training its own errors count as right.
 
-    The corpus may have more errors or fewer than were made, or others. So if the taggers have learnt
-    from other parts of it, the probabilities are corrected by `with_shares_of_errors`.
+    The corpus may have more or fewer errors than the synthetic ones, or different ones. So if the
+    taggers were trained on other parts of the same corpus, `with_shares_of_errors` corrects the
+    probabilities.
 
-    `from_elsewhere` says that they have learnt from another corpus.
+    `from_elsewhere` says that the taggers were trained on another corpus.
     """
     spans = [sentence.spans for sentence in sentences]
     num_entities = sum(map(len, spans))
@@ -82,8 +83,8 @@ def error_probabilities(
         is_own, is_learnt = own_part == held_out, part != held_out
         if not is_learnt.any():
             raise ConfigurationError(
-                f"expected entities in several sentences of the corpus, got {num_entities} in all, "
-                "from which no classifier of errors can learn; take a larger corpus"
+                f"expected entities in several sentences of the corpus, got {num_entities} in all, too "
+                "few to train a classifier of errors; take a larger corpus"
             )
         classifier = _classifier(own_features.shape[1], seed)
         classifier.fit(synthetic_features[is_learnt], is_synthetic[is_learnt])
@@ -111,9 +112,9 @@ def _classifier(num_features: int, seed: int) -> Any:
 def are_errors(
     items: Sequence[Item], spans: Sequence[List[Span]], right: Sequence[List[Span]]
 ) -> np.ndarray:
-    """Returns which of the items of `spans` are errors, (N,) bool, given the right entities.
+    """Returns which of the items of `spans` are errors, (N,) bool, given the correct entities.
 
-    A missed entity overlaps no labelled one.
+    A missed entity is one that overlaps no labelled one.
     """
     missed = [
         [span for span in true if not any(overlap(span, each) for each in own)]
@@ -133,11 +134,11 @@ def are_errors(
 def with_synthetic_errors(
     sentences: Sequence[Sentence], random: np.random.Generator
 ) -> List[List[Span]]:
-    """Returns the entities of each sentence, some of them with errors of all kinds.
+    """Returns the entities of each sentence, with errors of all kinds added.
 
-    Equally often an entity gets another label, gets a border that is off by a token, is taken away, or a
-    capitalised word elsewhere becomes one. Half of the errors strike all entities of the same words,
-    because annotators repeat theirs.
+    There are equally many of each kind: an entity gets another label, a border moves by one token, an
+    entity is removed, or a capitalised word outside of entities becomes one. Half of the errors affect
+    all entities with the same words, because annotators repeat their errors.
     """
     changed = [list(sentence.spans) for sentence in sentences]
     places = [(number, span) for number, own in enumerate(changed) for span in own]
@@ -169,7 +170,7 @@ def _text(sentence: Sentence, span: Span) -> Tuple[str, ...]:
 
 
 def _replace(spans: List[Span], old: Span, new: Optional[Span], num_tokens: int) -> None:
-    """Replaces an entity where the new one has room."""
+    """Replaces an entity, if there is room for the new one."""
     others = [span for span in spans if span != old]
     if new is not None:
         first, last = new[1]
@@ -185,7 +186,7 @@ def _add(
     label: str,
     random: np.random.Generator,
 ) -> None:
-    """Makes an entity of a capitalised word that is outside of all; gives up after some tries."""
+    """Turns a capitalised word outside of all entities into one; gives up after some tries."""
     for _ in range(100):
         number = int(random.integers(len(sentences)))
         first = int(random.integers(len(sentences[number].tokens)))
@@ -202,14 +203,14 @@ def with_shares_of_errors(
     synthetic_items: Sequence[Item],
     is_synthetic: np.ndarray,
 ) -> np.ndarray:
-    """Corrects probabilities of errors, (N,), that were learnt where other shares of items were wrong.
+    """Corrects probabilities of errors, (N,), for the shares of errors in the corpus itself.
 
-    The log-odds of all labelled entities are shifted by a constant, and those of all that may have been
-    missed by another. The mean probabilities of the two kinds then stand in the proportion of
-    `shares_of_errors`. They sum to as many errors as `share_like_synthetic` counts, but no more than
-    those shares.
+    The log-odds of all labelled entities are shifted by one constant, and those of possibly missed
+    entities by another. Afterwards the mean probabilities of the two kinds are in the proportion of
+    `shares_of_errors`. Their sum is the number of errors estimated by `share_like_synthetic`, but not
+    more than those shares.
 
-    The taggers of the N `items` have learnt from labels of the same annotators; `is_synthetic`, (M,)
+    The taggers of the N `items` were trained on labels of the same annotators. `is_synthetic`, (M,)
     bool, says which of the M `synthetic_items` are errors.
     """
     kinds, synthetic_kinds = _kinds(items), _kinds(synthetic_items)
@@ -229,9 +230,9 @@ def with_shares_of_errors(
 def share_like_synthetic(mean: float, synthetic: float) -> float:
     """Estimates the share `e` of errors like synthetic ones, whose share is `r`; at most 1.
 
-    The classifier takes all other labels for right, though a share `e` of them are such errors. So it
-    gives each such error the probability `r / (r + e)`. Where there are no synthetic errors its mean is
-    `m = e r / (r + e)`, so `e = m r / (r - m)`.
+    The classifier is trained as if all other labels were right, though a share `e` of them are such
+    errors. So it gives each such error the probability `r / (r + e)`. Without synthetic errors, its
+    mean is `m = e r / (r + e)`, so `e = m r / (r - m)`.
     """
     return min(mean * synthetic / (synthetic - mean), 1.0) if mean < synthetic else 1.0
 
@@ -239,17 +240,17 @@ def share_like_synthetic(mean: float, synthetic: float) -> float:
 def shares_of_errors(items: Sequence[Item]) -> Tuple[float, float]:
     """Estimates the shares of wrong labelled entities, and of missed ones where nothing is labelled.
 
-    The taggers behind the items must have learnt from labels of the same annotators. A label is wrong as
-    often as taggers, given that there is an entity, take another label or another border.
+    The taggers behind the items must be trained on labels of the same annotators. The share of wrong
+    labels is how often the taggers, given that there is an entity, prefer another label or border.
 
-    Where annotators miss entities, taggers learn to doubt all. Of the places where an entity has a
-    probability above one half, let `c` be the share that is labelled. Let `p` be the probability of an
-    entity where none is labelled. If annotators miss all alike, one was missed there with probability
-    `(1 - c) / c * p / (1 - p)`, at most 1 (Elkan & Noto 2008, "Learning classifiers from only positive
-    and unlabeled data"; they estimate `c` as the mean probability at labelled entities, which spurious
-    ones lower).
+    If annotators miss entities, taggers trained on their labels underestimate all of them. Let `c` be
+    the share of labelled places among those where an entity has a probability above one half. Let `p`
+    be the probability of an entity at a place without a label. If annotators miss all entities
+    equally often, the probability that they missed one there is `(1 - c) / c * p / (1 - p)`, at most
+    1 (Elkan & Noto 2008, "Learning classifiers from only positive and unlabeled data"; they estimate
+    `c` as the mean probability at labelled entities, which spurious ones would lower).
 
-    Both shares are 0 for no item.
+    Both shares are 0 if there are no items.
     """
     beliefs = np.array([(item.agreement, item.presence) for item in items]).reshape(-1, 2)
     labelled, others = (beliefs.clip(_MARGIN, 1 - _MARGIN)[kind] for kind in _kinds(items))
@@ -261,7 +262,7 @@ def shares_of_errors(items: Sequence[Item]) -> Tuple[float, float]:
 
 
 def shifted_to_mean(probabilities: np.ndarray, mean: float) -> np.ndarray:
-    """Adds a constant to log-odds, so that the mean is `mean`; where none does, adds nothing.
+    """Adds a constant to log-odds so that the mean becomes `mean`; adds nothing if that is impossible.
 
     Example:
         >>> shifted_to_mean(np.array([0.1, 0.5]), 0.5).round(3)
@@ -280,7 +281,7 @@ def shifted_to_mean(probabilities: np.ndarray, mean: float) -> np.ndarray:
 
 
 def _kinds(items: Sequence[Item]) -> Tuple[np.ndarray, np.ndarray]:
-    """Returns which items are labelled, and which are not, (N,) bool."""
+    """Returns which items are labelled and which are not, (N,) bool each."""
     is_labelled = np.array([item.labelled is not None for item in items], dtype=bool)
     return is_labelled, ~is_labelled
 

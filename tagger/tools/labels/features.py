@@ -1,4 +1,4 @@
-"""What tells wrong labels from right ones: features from taggers, and from the same words elsewhere.
+"""Features that separate wrong labels from right ones, from taggers and other uses of the same words.
 
 Letters: `N` items, `F` features.
 """
@@ -13,11 +13,11 @@ from tagger.spans import Span
 from tagger.tools.labels.corpus import Sentence
 from tagger.tools.labels.probabilities import Item, LabelProbabilities, Place
 
-#: What words are that are no entity, and what they are that are a part of one.
+#: Stand in for a label where words are in no entity, and where they are part of a larger one.
 _OUTSIDE, _PARTLY = "O", "~"
 
-#: How the probability of an error may change with each feature: -1 down, 1 up, 0 either way. A
-#: classifier that is free in this learns what is true of synthetic errors alone.
+#: How the probability of an error may change with each feature: -1 down, 1 up, 0 either way. Without
+#: these constraints a classifier would learn what is only true of synthetic errors.
 DIRECTIONS = (-1, 1, 1, -1, -1, -1, 0, 0, -1)
 
 
@@ -28,16 +28,17 @@ def features_of(
     spans: Sequence[List[Span]],
     with_beliefs: bool = False,
 ) -> np.ndarray:
-    """Returns the features of items, whose `DIRECTIONS` are known.
+    """Returns the features of items, in the order of `DIRECTIONS`.
 
-    They are (N, F). For each item, as log-odds: the probability of what is labelled, and of its best
-    rival; the difference; the least probability of a labelled tag, which is cleanlab's score; how many
-    of the other occurrences of the same words in the corpus, and in the document, have the same label.
-    Then whether an entity may have been missed, and its number of tokens. Last, with `with_beliefs`,
-    how probable the label is elsewhere. That helps if the taggers have learnt from another corpus.
-    Otherwise they have learnt the labels of these very words, and believe in repeated errors.
+    They are (N, F). The first six are log-odds: the probability of the label; that of its best rival;
+    their difference; the lowest probability of a labelled tag, which is cleanlab's score; and how often
+    the same words have the same label elsewhere in the corpus and in the document. Then come whether
+    the item is a possibly missed entity, and its number of tokens. The last, only with
+    `with_beliefs`, is how probable the label is at other occurrences. It helps if the taggers were
+    trained on another corpus. Otherwise they were trained on the labels of these very words and trust
+    repeated errors.
 
-    The labelled entities in `spans` may differ from those of `sentences`.
+    The labelled entities in `spans` may differ from those in `sentences`.
     """
     of_tags = taggers.of_tags(spans)
     occurrences = _Occurrences(items, taggers, sentences, spans)
@@ -61,7 +62,7 @@ def features_of(
 
 
 class _Occurrences:
-    """How all occurrences of the words of items are labelled, and how probable each label is there."""
+    """How other occurrences of items' words are labelled, and how probable each label is there."""
 
     def __init__(
         self,
@@ -73,7 +74,7 @@ class _Occurrences:
         self._sentences, self._spans, self._candidates = sentences, spans, taggers.candidates
         texts = {self._text(item.sentence, item.place) for item in items}
         lengths = {len(text) for text in texts}
-        # By words, and by words and document.
+        # By words alone, and by words and document.
         self._labels: Dict[Hashable, Counter[str]] = defaultdict(Counter)
         self._sums: Dict[Hashable, Dict[str, float]] = defaultdict(lambda: defaultdict(float))
         for number, sentence in enumerate(sentences):
@@ -119,7 +120,7 @@ class _Occurrences:
         return _OUTSIDE
 
     def _beliefs(self, number: int, place: Place) -> Dict[str, float]:
-        """Returns the probability of each label of these words, and about that of none."""
+        """Returns the probability of each label for these words, and roughly that of no label."""
         beliefs = {_OUTSIDE: 1.0}
         for (label, other), probability in self._candidates[number].items():
             if other == place:

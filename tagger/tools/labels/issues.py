@@ -1,4 +1,4 @@
-"""The labels that are probably wrong, as JSON lines, tables, a page to read, and a corrected corpus."""
+"""Probably wrong labels as JSON lines, tables, an interactive page and a corrected corpus."""
 
 import hashlib
 import json
@@ -17,39 +17,39 @@ from tagger.tools.runs.results import write_table
 from tagger_onnx.display import label_colours
 from tagger_onnx.segments import join_words
 
-#: How many words a page shows before and behind an issue.
+#: How many words a page shows before and after an issue.
 _CONTEXT = 15
 
-#: The files about what was found: the page, one object a line, and two tables.
+#: The result files: the page, one with JSON lines, and two tables.
 FILES = ("errors.html", "errors.jsonl", "errors.csv", "sentences.csv")
 
 
 class LabelIssue(NamedTuple):
     """A label that is probably wrong."""
 
-    id: int  # Its rank, from 1, most suspicious first
+    id: int  # Its rank from 1, most suspicious first
     line: int  # The line of the file on which it begins
     sentence: int  # The number of its sentence, from 1
     kind: str  # `wrong label`, `boundary`, `missed` or `spurious`
-    probability: float  # How probable it is that the label is wrong
+    probability: float  # The probability that the label is wrong
     labelled: Optional[Span]  # The labelled entity; None if one may have been missed
-    suggested: Optional[Span]  # What it should be; None for no entity
-    suggestion_probability: float  # The exact probability of the suggestion, under the taggers
+    suggested: Optional[Span]  # The suggested entity; None for no entity
+    suggestion_probability: float  # The taggers' exact probability of the suggestion
     tokens: List[str]  # The tokens of the sentence
-    # The first and the last line of the entities that a correction replaces or adds.
+    # The first and last line of the entities that a correction replaces or adds.
     lines: List[int]
     edits: Dict[int, str]  # The corrected lines, by number
 
     def text(self, span: Optional[Span]) -> str:
-        """Returns the words of an entity, or nothing."""
+        """Returns the words of an entity, or an empty string for none."""
         return join_words(self.tokens[span[1][0] : span[1][1] + 1])[0] if span else ""
 
     def spell(self, span: Optional[Span]) -> str:
-        """Returns an entity's label and words, `-` for none."""
+        """Returns an entity's label and words, or `-` for none."""
         return f"{span[0]} {self.text(span)}" if span else "-"
 
     def record(self) -> Dict[str, Any]:
-        """Returns the issue as it stands in `errors.jsonl`."""
+        """Returns the issue as written to `errors.jsonl`."""
         readings = {
             name: span
             and {"label": span[0], "text": self.text(span), "first": span[1][0], "last": span[1][1]}
@@ -92,7 +92,7 @@ def list_issues(
 
 
 def accept(lines: Sequence[str], issues: Iterable[LabelIssue]) -> List[str]:
-    """Returns corrected lines; of two issues that touch the same lines, the first counts."""
+    """Returns corrected lines; if two issues touch the same lines, the first one wins."""
     corrected = list(lines)
     done: Set[int] = set()
     for issue in issues:
@@ -105,7 +105,7 @@ def accept(lines: Sequence[str], issues: Iterable[LabelIssue]) -> List[str]:
 
 
 def leave_open(corpus: Corpus, issues: Iterable[LabelIssue], unknown_tag: str = "?") -> List[str]:
-    """Returns the lines of a corpus in which the tags that issues are about are unknown."""
+    """Returns the lines of a corpus with the tags of all issues marked as unknown."""
     lines = corpus.lines()
     rows = {row.number: row for sentence in corpus.sentences for row in sentence.rows}
     for issue in issues:
@@ -115,7 +115,7 @@ def leave_open(corpus: Corpus, issues: Iterable[LabelIssue], unknown_tag: str = 
 
 
 def read_decisions(path: Path, corpus: Corpus, issues: Sequence[LabelIssue]) -> List[LabelIssue]:
-    """Returns the issues whose suggestions a person has accepted on the page."""
+    """Returns the issues for which a person accepted the suggestion on the page."""
     try:
         decisions = json.loads(path.read_text(encoding="utf-8"))
         accepted, digest = set(decisions["accepted"]), decisions["list"]
@@ -132,7 +132,7 @@ def read_decisions(path: Path, corpus: Corpus, issues: Sequence[LabelIssue]) -> 
 
 
 def digest_of(corpus: Corpus, issues: Sequence[LabelIssue]) -> str:
-    """Returns what tells a list of issues from others."""
+    """Returns a digest that identifies a list of issues."""
     places = json.dumps([[each.line, each.labelled, each.suggested] for each in issues])
     return hashlib.sha256((sha256_of_file(corpus.path) + places).encode()).hexdigest()[:16]
 
@@ -205,7 +205,7 @@ def _write_page(corpus: Corpus, issues: Sequence[LabelIssue], path: Path) -> Non
 
 
 def _reading(issue: LabelIssue, span: Optional[Span]) -> Dict[str, Any]:
-    """What a page shows of a reading: the words around an entity, or around none."""
+    """Returns the data to show an entity with the words around it, or that there is none."""
     shown = [each for each in (issue.labelled, issue.suggested) if each]
     first = max(0, min(place[0] for _, place in shown) - _CONTEXT)
     last = max(place[1] for _, place in shown) + _CONTEXT

@@ -1,7 +1,7 @@
-"""A bias against new labels under which a tagger goes on finding the old ones, by cross-validation.
+"""A cross-validated bias against new labels, so that the tagger still finds the old ones.
 
-The file in which new labels alone are labelled says where they are. Elsewhere the old tagger says what
-old entities there are. Taggers that have not seen a part of the file are measured on it against both.
+The file says where new labels are, and the old tagger where old entities are. Taggers trained without a
+part of the file are evaluated against both on that part.
 
 Letters: `G` biases, `C` labels.
 """
@@ -32,9 +32,9 @@ from tagger.tools.labels.student import (
 from tagger.tools.tuning.decoding import Settings
 from tagger.tools.tuning.labelled_file import decoding_tuner
 
-#: The biases that are tried, in nats.
+#: The candidate biases, in nats.
 BIASES = tuple(-step / 4 if step else 0.0 for step in range(17))
-#: The number of parts of the file, and the folder of the taggers that have not seen one.
+#: The number of parts of the file, and the folder for the taggers trained without one of them.
 NUM_PARTS, PARTS_NAME = 3, "parts"
 _BATCH_SIZE = 32
 
@@ -47,28 +47,28 @@ def cross_validated_bias(
     folder: Path,
     most_lost: Optional[float],
 ) -> float:
-    """Returns the bias of the new labels, 0 if none is wanted or there are too few sentences to tell.
+    """Returns the bias of the new labels, or 0 if none is wanted or there are too few sentences.
 
-    The counts of each part of the file are kept, for a call that goes on.
+    The counts for each part of the file are saved, so that an interrupted call can resume.
     """
     if most_lost is None:
         return 0.0
     if len(sentences.instances) < NUM_PARTS:
-        say("There are too few sentences to choose a bias of the new labels")
+        say("There are too few sentences to choose a bias for the new labels")
         return 0.0
-    # Documents, whose sentences are neighbours, are hardly divided.
+    # Consecutive parts, because the sentences of a document are neighbours and should stay together.
     bounds = np.linspace(0, len(sentences.instances), NUM_PARTS + 1).astype(int).tolist()
     counts = np.zeros((), np.int64)
     for number, (start, end) in enumerate(itertools.pairwise(bounds), start=1):
         place = folder / PARTS_NAME / str(number)
         file = place / "counts.json"
         if not file.exists():
-            say(f"Part {number} of {NUM_PARTS} is held out, to choose the bias of the new labels")
+            say(f"Holding out part {number} of {NUM_PARTS} to choose the bias of the new labels")
             place.mkdir(parents=True, exist_ok=True)
             own = params.duplicate()
             own.pop("validation_data_path", None)
             prepare_environment(own)
-            # Its transformer lies in the folder of the run.
+            # The run's folder has the transformer.
             student = make_student(model, sentences.new, own, folder)
             keep_what_is_known(model, student, sentences.instances)
             others = [*sentences.instances[:start], *sentences.instances[end:]]
@@ -89,15 +89,15 @@ def cross_validated_bias(
 
 
 def with_old_entities(tagger: SequenceTagger, instances: Sequence[Instance]) -> List[Instance]:
-    """Returns sentences in which what a tagger finds counts as right, unless it contradicts labels.
+    """Adds the entities that a tagger finds to the labels of sentences, unless they contradict them.
 
-    Its entities are added where annotators of new labels have seen none. All else there is outside. Tags
-    that are labelled, or that nobody looked at, stay as they are.
+    They are added where annotators of new labels left the token open; all other such tokens become
+    outside. Tags that are labelled, or that nobody looked at, do not change.
     """
     encoding = cast(str, tagger.tag_encoding)
     completed = []
     for group in lazy_groups_of(iter(instances), _BATCH_SIZE):
-        # The old tagger does not know all tags.
+        # The old tagger does not know all tags of the sentences.
         fields = [{k: v for k, v in each.fields.items() if k != "tags"} for each in group]
         with torch.no_grad():
             found = tagger.eval().forward_on_instances([Instance(each) for each in fields])
@@ -121,7 +121,7 @@ def with_old_entities(tagger: SequenceTagger, instances: Sequence[Instance]) -> 
 
 
 def is_opened(tags: TagSet) -> bool:
-    """Whether annotators of new labels have seen none at a token, which may be of an old one."""
+    """Whether annotators of new labels found none at a token; it may still belong to an old label."""
     return tags.tags == {"O"} and bool(tags.labels) and bool(tags.other_prefixes)
 
 
@@ -130,7 +130,7 @@ def counts_by_bias(
 ) -> np.ndarray:
     """Returns true positives, predicted and gold entities under each of `BIASES`, (G, 3, 2) int64.
 
-    The last axis has new labels, then old ones. Each bias is that of all new labels.
+    On the last axis, new labels come first, then old ones. Each bias applies to all new labels.
     """
     tuner = decoding_tuner(tagger, instances, _BATCH_SIZE, in_order=True)
     is_new = np.isin(tuner.labels, labels)
@@ -143,8 +143,8 @@ def counts_by_bias(
 def choose_bias(counts: np.ndarray, most_lost: float) -> float:
     """Returns the bias with the best F1 of new labels among those that keep the old ones.
 
-    The F1 of old labels may be less by `most_lost` than under the best bias. `counts` are those of
-    `counts_by_bias`, summed over the parts of the file.
+    Under this bias, the F1 of old labels is at most `most_lost` below their best F1 under any bias.
+    `counts` are from `counts_by_bias`, summed over the parts of the file.
     """
     new, old = f1_by_bias(counts).T
     may_be = old >= old.max() - most_lost

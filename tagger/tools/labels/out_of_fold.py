@@ -1,4 +1,4 @@
-"""Taggers trained on folds of a corpus, and their scores of the sentences held out.
+"""Trains taggers on folds of a corpus and scores the sentences held out.
 
 Letters: `S` sentences, `T` tokens of a sentence, `K` tags.
 """
@@ -26,16 +26,16 @@ _SCORES = "scores.npz"
 
 
 class SentenceScores(NamedTuple):
-    """The chains of S sentences under one tagger, or the mean of several.
+    """The chains of S sentences under one tagger, or the mean over several taggers.
 
-    The mean of scores is the normalised geometric mean of distributions over sequences, as in
-    `SequenceTaggerEnsemble`.
+    The mean of the scores gives the normalised geometric mean of their distributions over sequences, as
+    in `SequenceTaggerEnsemble`.
     """
 
     # (K,) and (S,) int64
     tags: np.ndarray
     lengths: np.ndarray
-    # (tokens, K): those of all sentences laid end to end
+    # (tokens, K): all sentences concatenated
     emissions: np.ndarray
     # (K, K), (K,), (K,)
     transitions: np.ndarray
@@ -43,7 +43,7 @@ class SentenceScores(NamedTuple):
     end: np.ndarray
 
     def ordered(self, tags: Sequence[str]) -> "SentenceScores":
-        """Returns the scores with the same tags in this order; refuses other tags."""
+        """Returns the scores with the tags in this order; raises an error if these are other tags."""
         own = self.tags.tolist()
         if sorted(own) != sorted(tags):
             different = sorted(set(own) ^ set(tags))
@@ -62,7 +62,7 @@ class SentenceScores(NamedTuple):
 
 
 def mean_scores(several: Sequence[SentenceScores]) -> SentenceScores:
-    """Returns the mean of taggers' scores of the same sentences, with the tags of the first."""
+    """Returns the mean of several taggers' scores of the same sentences, with the tags of the first."""
     tags, lengths = several[0][:2]
     ordered = [each.ordered(tags.tolist())[2:] for each in several]
     return SentenceScores(tags, lengths, *(np.mean(parts, axis=0) for parts in zip(*ordered)))
@@ -76,10 +76,10 @@ def out_of_fold(
     seeds: Sequence[int],
     num_workers: int,
 ) -> List[Tuple[List[int], SentenceScores]]:
-    """Trains taggers on folds of a corpus, and has each score the sentences that it has not seen.
+    """Trains taggers on folds of a corpus and lets each score the sentences held out from it.
 
-    A tagger is trained with each seed on each fold, and their scores are averaged. `config` is
-    complete; its files are replaced. Returns the sentences held out by each fold, and their scores.
+    For each fold, one tagger is trained with each seed, and their scores are averaged. `config` must be
+    complete; its file names are replaced. Returns the held-out sentences of each fold and their scores.
     """
     folds, jobs = make_folds(corpus, num_folds), []
     for number, fold in enumerate(folds):
@@ -94,8 +94,8 @@ def out_of_fold(
     failed = run_jobs(jobs, folder, num_workers, train_and_score)
     if failed:
         raise ConfigurationError(
-            f"{len(failed)} of {len(jobs)} taggers failed; see {failed[0].log(folder)}, then give the "
-            "same command again, which keeps the others"
+            f"{len(failed)} of {len(jobs)} taggers failed; see {failed[0].log(folder)}, then repeat the "
+            "command, which keeps the others"
         )
     of_folds: List[List[SentenceScores]] = [[] for _ in folds]
     for job in jobs:
@@ -105,14 +105,14 @@ def out_of_fold(
 
 
 def train_and_score(config: Mapping[str, Any], folder: Path) -> None:
-    """Trains a tagger, and keeps its scores of the sentences held out: a study's work."""
+    """Trains a tagger and saves its scores of the held-out sentences; this is the work of each job."""
     from allennlp.models import load_archive
 
     train(config["config"], folder)
     archive = load_archive(folder / "model.tar.gz")
     scores = score_file(archive.model, archive.validation_dataset_reader, config["held_out"])
     np.savez_compressed(folder / _SCORES, **scores._asdict())
-    # A tagger of a part of the corpus is of no more use.
+    # A tagger trained on part of the corpus is not used for anything else.
     (folder / "model.tar.gz").unlink()
     for name in ("vocabulary", "transformers"):
         shutil.rmtree(folder / name, ignore_errors=True)
@@ -128,9 +128,9 @@ def score_file(model: Model, reader: DatasetReader, path: str) -> SentenceScores
         or model.tag_encoding in (None, *AMBIGUOUS)
     ):
         raise ConfigurationError(
-            "label errors are found by a `sequence_tagger` with the head `crf` or `softmax`, whose tags "
-            f"spell entities in BIO, BIOUL, BMES or IOBES; got `{type(model).__name__}` with "
-            f"{getattr(model, 'tag_encoding', None) or 'plain labels'}"
+            "label errors can only be found with a `sequence_tagger` that has the head `crf` or "
+            "`softmax` and tags that spell entities in BIO, BIOUL, BMES or IOBES; got "
+            f"`{type(model).__name__}` with {getattr(model, 'tag_encoding', None) or 'plain labels'}"
         )
     batches = [batch for batch, _, _ in encoded(model, read_instances(reader, path), 64)]
     chains = [head.chain_scores(batch.emissions) for batch in batches]
@@ -145,7 +145,7 @@ def score_file(model: Model, reader: DatasetReader, path: str) -> SentenceScores
 def _config_of(
     config: Mapping[str, Any], corpus: Corpus, train_path: Path, dev_path: Path
 ) -> Dict[str, Any]:
-    """Returns the config with other files, and with all labels of the corpus in the vocabulary."""
+    """Returns the config with other files, and with all labels of the corpus in its vocabulary."""
     reader = config["dataset_reader"]
     encoding = reader.get("tag_encoding") or {"IOB1": "BIO"}.get(corpus.encoding, corpus.encoding)
     params: Dict[str, Any] = json.loads(json.dumps(config))

@@ -1,4 +1,4 @@
-"""What taggers make of the sentences of a corpus, whatever its labels are.
+"""Taggers' probabilities for the sentences of a corpus, independent of its labels.
 
 Letters: `B` sentences of a batch, `S` sentences, `T` tokens, `K` tags, `N` entities.
 """
@@ -17,32 +17,32 @@ from tagger.tools.labels.out_of_fold import SentenceScores
 #: The first and the last token of an entity.
 Place = Tuple[int, int]
 
-#: Entities that are less probable are not looked at.
+#: Less probable entities are ignored.
 _LEAST_PROBABILITY = 0.01
 _BATCH_SIZE = 64
 
 
 class Item(NamedTuple):
-    """An entity that is labelled, or one that may have been missed."""
+    """A labelled entity, or one that may have been missed."""
 
-    sentence: int  # The number of its sentence
+    sentence: int  # The index of its sentence
     labelled: Optional[Span]  # The labelled entity; None if one may have been missed
-    # The most probable other reading of these tokens; None if that is no entity.
+    # The most probable alternative for these tokens; None if that is no entity.
     suggested: Optional[Span]
-    agreement: float  # The exact probability of what is labelled
-    rivalry: float  # The exact probability of what is suggested
-    presence: float  # The exact probability that some token of it is in an entity
+    agreement: float  # The exact probability of the label
+    rivalry: float  # The exact probability of the suggestion
+    presence: float  # The exact probability that any of its tokens is in an entity
 
     @property
     def place(self) -> Place:
-        """The tokens of the labelled or the missed entity."""
+        """The tokens of the labelled or possibly missed entity."""
         span = self.labelled or self.suggested
         assert span is not None
         return span[1]
 
     @property
     def kind(self) -> str:
-        """The kind of error that it would be."""
+        """The kind of error, if it is one."""
         if self.labelled is None:
             return "missed"
         if self.suggested is None:
@@ -51,11 +51,11 @@ class Item(NamedTuple):
 
 
 class LabelProbabilities:
-    """Exact probabilities of entities, of none and of tags, under taggers.
+    """Taggers' exact probabilities of entities, of no entity and of tags.
 
-    The `parts`, numbers of sentences and their scores, are together all sentences of a corpus.
-    `candidates` has the probable entities of each sentence, with their probabilities, and `marginals`
-    the probability of each tag at each token, (T, K) each.
+    Each of `parts` has indices of sentences and their scores; together they cover the corpus.
+    `candidates` has the probable entities of each sentence with their probabilities, and `marginals`
+    the probability of each tag at each token, (T, K) for each sentence.
     """
 
     def __init__(self, parts: Sequence[Tuple[Sequence[int], SentenceScores]]) -> None:
@@ -80,7 +80,7 @@ class LabelProbabilities:
                 self.marginals[number] = row[:length]
 
     def items(self, spans: Sequence[List[Span]]) -> List[Item]:
-        """Returns the labelled entities of each sentence, and those that may have been missed."""
+        """Returns the labelled entities of each sentence and those that may have been missed."""
         missed = [_missed(each, own) for each, own in zip(self.candidates, spans)]
         right, outside = self._of_spans([[*own, *more] for own, more in zip(spans, missed)])
         items = []
@@ -125,7 +125,7 @@ class LabelProbabilities:
         ]
 
     def _of_spans(self, spans: Sequence[List[Span]]) -> Tuple[List[List[float]], List[List[float]]]:
-        """Returns by sentence how probable each entity is, and that none of its tokens is in any."""
+        """Returns, by sentence, the probability of each entity and that none of its tokens is in any."""
         label_of = {label: i for i, label in enumerate(self._finder.labels)}
         is_outside = torch.tensor([tag == "O" for tag in self._tags])
         entities: List[List[float]] = [[] for _ in spans]
@@ -163,7 +163,7 @@ def overlap(one: Span, other: Span) -> bool:
 
 
 def _missed(candidates: Dict[Span, float], labelled: Sequence[Span]) -> List[Span]:
-    """Returns the most probable entities that overlap neither a labelled one nor each other."""
+    """Returns the most probable entities that overlap neither labelled ones nor each other."""
     chosen: List[Span] = []
     for span in sorted(candidates, key=lambda each: -candidates[each]):
         if not any(overlap(span, other) for other in (*labelled, *chosen)):
@@ -174,7 +174,7 @@ def _missed(candidates: Dict[Span, float], labelled: Sequence[Span]) -> List[Spa
 def _batches(
     numbers: Sequence[int], scores: SentenceScores
 ) -> Iterator[Tuple[List[int], ChainScores, torch.Tensor]]:
-    """Yields sentences of similar lengths: their numbers, chains in float64, and mask, (B, T)."""
+    """Yields batches of sentences of similar lengths: indices, chains in float64, and mask, (B, T)."""
     rows = torch.from_numpy(scores.emissions).double().split(scores.lengths.tolist())
     rest = [torch.from_numpy(each).double() for each in scores[3:]]
     order = np.argsort(scores.lengths, kind="stable").tolist()

@@ -1,4 +1,4 @@
-"""Texts in the order in which they should be labelled, with the questions to ask about them.
+"""Ranks texts by how useful it would be to label them, with questions to ask about them.
 
 Letters: `N` questions, `C` labels.
 """
@@ -20,14 +20,14 @@ from tagger.predictors.sequence_tagger import holds_document
 from tagger.tools.labels.selection import select
 from tagger.tools.labels.uncertainty import UncertainSentence, uncertain_sentences
 
-#: How many texts are read and tagged at a time.
+#: How many texts are read and tagged together.
 _WINDOW = 1024
 
 
 class PoolText(NamedTuple):
-    """A text that may be labelled: its words, whether it is a document, and as it was read.
+    """A text that may be labelled: its words, whether it is a document, and its source.
 
-    `source` has what people have labelled, and the text's other properties.
+    `source` is the text as it was read, with existing labels and other properties.
     """
 
     text: Text
@@ -38,17 +38,17 @@ class PoolText(NamedTuple):
 class Ranking(NamedTuple):
     """What to label next."""
 
-    # Those with questions, the most useful first. Their entities are the tagger's suggestions, with
-    # their probabilities; `properties` have the questions.
+    # The texts with questions, most useful first. Their entities are the tagger's suggestions with
+    # probabilities; `properties` has the questions.
     texts: List[AnnotatedText]
-    num_words: int  # The number of words of all texts of the pool
-    num_asked: int  # The number of words that are asked for
-    num_questions: int  # The number of all questions that could be asked
-    num_chosen: int  # The number of those that are
+    num_words: int  # The number of words in the pool
+    num_asked: int  # The number of words that are asked about
+    num_questions: int  # The number of possible questions
+    num_chosen: int  # The number of chosen questions
 
 
 class _Question(NamedTuple):
-    """A question about words of a text, `first` to `last`, and its place among those of the text."""
+    """A question about the words `first` to `last` of a text, and its index in that text."""
 
     text: int
     place: int
@@ -59,7 +59,7 @@ class _Question(NamedTuple):
 def pool_of(
     predictor: SequenceTaggerPredictor, texts: Iterable[Union[str, AnnotatedText]]
 ) -> Iterator[PoolText]:
-    """Yields texts as the tagger sees them; as documents if it has learnt from documents."""
+    """Yields texts as the tagger sees them, as documents if it was trained on documents."""
     key = "document" if getattr(predictor.dataset_reader, "reads_documents", False) else "sentence"
     for number, each in enumerate(texts, start=1):
         source = each
@@ -76,8 +76,8 @@ def read_pool(
 ) -> Iterator[PoolText]:
     """Yields the texts of a file.
 
-    Without a format of an annotation tool or a library, it has a text or a JSON object on each line, as
-    for `predict-file`.
+    Unless the file has the format of an annotation tool or a library, each line is a text or a JSON
+    object, as for `predict-file`.
     """
     if format is not None:
         yield from pool_of(predictor, read_texts(path, format, labelled=False))
@@ -102,13 +102,13 @@ def rank_texts(
     most_similar: float = 0.8,
     least_doubt: float = 0.01,
 ) -> Ranking:
-    """Returns what to label next, and what to ask about it.
+    """Returns what to label next and what to ask about it.
 
-    What was asked before, by the properties of the texts, is not asked again. With `rare_labels`, a
-    question counts more the rarer its uncertain labels are: by how many times more entities of the most
-    frequent label the tagger expects in the pool. `by`, `score` (which is divided by the number of
-    words) and `least_doubt` are those of `uncertain_sentences`, `budget` and `most_similar` those of
-    `select`.
+    Questions that were asked before, according to the texts' properties, are not asked again. With
+    `rare_labels`, a question counts more the rarer its uncertain labels are. The factor is the expected
+    number of entities of the most frequent label in the pool divided by that of the question's labels.
+    `by`, `score` (which is divided by the number of words) and `least_doubt` are as in
+    `uncertain_sentences`, `budget` and `most_similar` as in `select`.
     """
     check_whole("budget", budget)
     if not any(each.text.words for each in pool):
@@ -140,7 +140,7 @@ def rank_texts(
 def _new_questions(
     pool: Sequence[PoolText], seen: Sequence[UncertainSentence]
 ) -> Iterator[_Question]:
-    """Yields the questions about words of which nobody was asked about any."""
+    """Yields the questions about words that nobody has been asked about."""
     for number, (text, each) in enumerate(zip(pool, seen)):
         known = parts_of(text.source, ASKED)
         for place, (first, last) in enumerate(each.questions):
@@ -151,12 +151,12 @@ def _new_questions(
 def _seen(
     predictor: SequenceTaggerPredictor, pool: Sequence[PoolText], *settings: Any
 ) -> Iterator[UncertainSentence]:
-    """Yields what the tagger makes of each text, with words counted from the start of the text."""
+    """Yields the tagger's view of each text, with word indices that count from the start of the text."""
     with Tqdm.tqdm(total=len(pool), unit=" texts") as progress:
         for window in lazy_groups_of(iter(pool), _WINDOW):
             of_texts = [predictor.instances_of(each.text, each.is_document) for each in window]
             instances = list(itertools.chain(*of_texts))
-            # Batches of similar lengths need little padding.
+            # Texts of similar lengths are batched together, to reduce padding.
             order = sorted(range(len(instances)), key=lambda index: len(instances[index]["tokens"]))
             sentences = uncertain_sentences(
                 predictor.model, [instances[index] for index in order], *settings
@@ -199,10 +199,10 @@ def _joined(sentences: Sequence[UncertainSentence]) -> UncertainSentence:
 def _rarity(of_labels: np.ndarray, num_expected: np.ndarray) -> np.ndarray:
     """Returns how rare the uncertain labels of each question are, (N,), at least 1.
 
-    `of_labels`, (N, C), says how uncertain entities of each label are, and `num_expected`, (C,), how
-    many are expected in all texts.
+    `of_labels`, (N, C), is the uncertainty about entities of each label, and `num_expected`, (C,), the
+    number of entities expected in all texts.
     """
-    # A label of which less than one entity is expected is as rare as one of which one is.
+    # A label with less than one expected entity counts as if there were one.
     weights = np.maximum(num_expected.max(), 1) / np.maximum(num_expected, 1)
     totals = of_labels.sum(1)
     means = of_labels @ weights / np.where(totals > 0, totals, 1)
@@ -220,7 +220,7 @@ def _characters(text: Text, first: int, last: int) -> Tuple[int, int]:
 def _with_questions(
     text: PoolText, seen: UncertainSentence, questions: List[_Question], score: float
 ) -> AnnotatedText:
-    """Returns a text with the tagger's entities, and what is asked about it as properties."""
+    """Returns a text with the tagger's entities, and with the questions as properties."""
     source, words = text.source, text.text
     known = parts_of(source, ASKED)
     entities = [(each, 1.0) for each in source.entities if _touches(each[1:], known)]

@@ -1,4 +1,4 @@
-"""Which questions to ask: the first ones that fit a budget, those like one before later than others.
+"""Selects questions within a budget, and postpones those that resemble earlier ones.
 
 Letters: `N` questions, `F` features.
 """
@@ -9,28 +9,28 @@ from typing import Any, Dict, List, Sequence, Tuple
 
 import numpy as np
 
-#: The words of a text, and the first and the last of those that a question is about.
+#: The words of a text, and the first and last word of a question about it.
 Place = Tuple[Sequence[str], int, int]
 
-#: How many questions are compared with those selected at a time.
+#: How many questions are compared with the selected ones at a time.
 _BLOCK = 256
 _NUM_FEATURES = 1 << 18
-#: Two questions are the same if so many words on each side are the same too.
+#: Two questions are the same only if this many words on either side are the same too.
 _NUM_AROUND = 3
 
 
 def select(
     scores: np.ndarray, places: Sequence[Place], budget: int, most_similar: float = 0.8
 ) -> List[int]:
-    """Returns the indices of the questions to ask, first the one with the highest score.
+    """Returns the indices of the questions to ask, starting with the highest score.
 
-    A question that resembles one before waits until all others have been asked. Then those that waited
-    are gone through in the same way, and so on. The same question between the same words is asked once.
-    Case does not count, and all digits are alike.
+    A question that resembles an earlier one is postponed until all others have been asked. Postponed
+    questions are then processed in the same way, and so on. A question that occurs several times
+    between the same words is asked once. Case is ignored, and all digits are treated alike.
 
-    Questions resemble each other if the cosine of their counts of words and of pairs of neighbours is
-    at least `most_similar`; above 1, none do. One that needs more words than are left of `budget` is
-    left out. `scores` are (N,), and `places` one word or more each.
+    Two questions resemble each other if the cosine similarity of their counts of words and pairs of
+    neighbouring words is at least `most_similar`; above 1, none do. A question with more words than are
+    left of `budget` is skipped. `scores` are (N,), and each of `places` has at least one word.
     """
     distinct: Dict[Tuple, int] = {}
     for index in np.argsort(-scores, kind="stable").tolist():
@@ -44,7 +44,7 @@ def select(
     sizes = [len(each) for each in words]
     selected: List[int] = []
     while waiting:
-        # Rounding must not tell a question from the same one.
+        # The tolerance keeps rounding from making identical questions differ.
         own, waiting = _go_through(waiting, vectors, sizes, budget, most_similar - 1e-9)
         selected += own
         budget -= sum(sizes[index] for index in own)
@@ -54,7 +54,7 @@ def select(
 def _go_through(
     order: Sequence[int], vectors: Any, sizes: Sequence[int], budget: int, least: float
 ) -> Tuple[List[int], List[int]]:
-    """Returns the questions to ask, and those that fit as well but are like one of these."""
+    """Returns the questions to ask, and those that would fit but resemble one of these."""
     selected: List[int] = []
     waiting: List[int] = []
     for start in range(0, len(order), _BLOCK):
@@ -78,7 +78,7 @@ def _go_through(
 
 
 def _vectors(words: Sequence[Sequence[str]]) -> Any:
-    """Returns a sparse matrix, (N, F), whose rows have length 1."""
+    """Returns a sparse matrix, (N, F), with rows of length 1."""
     from sklearn.feature_extraction.text import HashingVectorizer
 
     def words_and_pairs(words: Sequence[str]) -> List[str]:

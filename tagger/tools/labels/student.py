@@ -1,6 +1,6 @@
-"""New sentences, a tagger of their new labels as it starts, and its training.
+"""Creates and trains a tagger with new labels from new sentences.
 
-Letters: `J` tags of the old tagger, `K` tags of the new one, whose first `J` are those of the old one.
+Letters: `J` tags of the old tagger, `K` tags of the new one. The first `J` of these are the old tags.
 """
 
 import copy
@@ -22,24 +22,24 @@ from tagger.models import SequenceTagger
 from tagger.spans import TagSet, complete_tags, split_tag
 from tagger.spans.encodings import join_tag, rules_of
 
-#: How much less probable than outside a new tag starts, in nats.
+#: How much less probable than `O` a new tag is at the start, in nats.
 _DISCOUNT = 1.0
 
 
 class NewSentences(NamedTuple):
-    """What is in the new file."""
+    """The contents of the new file."""
 
-    # Its sentences, or documents. `tags` are the sets of tags that tokens may have.
+    # Its sentences or documents. `tags` holds the set of possible tags for each token.
     instances: List[Instance]
     counts: Dict[str, int]  # The number of entities of each label
     new: List[str]  # The labels that the tagger does not know, sorted
 
 
 def open_outside(field: TagSetsField, labels: Sequence[str], encoding: str) -> TagSetsField:
-    """Returns the tags that tokens may have if annotators have looked for these labels alone.
+    """Returns the possible tags of tokens if annotators have looked for these labels only.
 
-    Where they saw nothing, a token may be outside or part of an entity of any other label. Where nobody
-    looked, it may have any tag.
+    A token without a label may be outside or part of an entity of any other label. A token that nobody
+    looked at may have any tag.
     """
     rules = rules_of(encoding)
     prefixes = frozenset(rules.places + rules.opening)
@@ -54,9 +54,9 @@ def open_outside(field: TagSetsField, labels: Sequence[str], encoding: str) -> T
 def make_student(
     teacher: SequenceTagger, labels: Sequence[str], params: Params, folder: Path
 ) -> SequenceTagger:
-    """Returns a tagger with the teacher's weights, with new labels, and perhaps with more features.
+    """Returns a tagger with the teacher's weights, new labels, and possibly more features.
 
-    What the projection makes of features that the teacher lacks starts as zero.
+    The projection's weights for features that the teacher lacks start at zero.
     """
     namespace, encoding = teacher.label_namespace, cast(str, teacher.tag_encoding)
     vocab = with_new_tags(teacher.vocab, namespace, labels, encoding)
@@ -79,7 +79,7 @@ def make_student(
 def with_new_tags(
     vocab: Vocabulary, namespace: str, labels: Sequence[str], encoding: str
 ) -> Vocabulary:
-    """Returns a copy of a vocabulary with the tags of new labels after the old ones."""
+    """Returns a copy of a vocabulary with the tags of new labels added at the end."""
     extended = copy.deepcopy(vocab)
     rules = rules_of(encoding)
     tags = extended.get_token_to_index_vocabulary(namespace)
@@ -92,10 +92,10 @@ def with_new_tags(
 def with_new_rows(
     weights: Dict[str, torch.Tensor], old: Sequence[str], new: Sequence[str]
 ) -> Dict[str, torch.Tensor]:
-    """Returns a tagger's weights by name with rows for new tags: K instead of J.
+    """Returns a tagger's weights by name, with rows for new tags: K instead of J.
 
-    To the old tagger, entities of a new label are outside. So the emissions of new tags start as those
-    of `O`, a little lower. A transition score starts as the mean over the old labels.
+    To the old tagger, entities of a new label are outside. So the emissions of new tags start slightly
+    below those of `O`. Transition scores start at the mean over the old labels.
     """
     places = {tag: k for k, tag in enumerate(old)}
     analogies = []
@@ -119,7 +119,7 @@ def with_new_rows(
 def keep_what_is_known(
     teacher: SequenceTagger, student: SequenceTagger, _instances: Sequence[Instance]
 ) -> None:
-    """Lets nothing be trained that the teacher has: its scores of sequences of old tags stay."""
+    """Freezes everything that the teacher has, so that its scores of old tag sequences do not change."""
     known = dict(teacher.named_parameters())
     num_old = len(teacher.tags)
     for name, weights in student.named_parameters():
@@ -127,7 +127,7 @@ def keep_what_is_known(
             weights.requires_grad_(False)
         elif name in known and weights.requires_grad:
             is_new = torch.ones(weights.shape, dtype=torch.bool)
-            # The features that the teacher lacks count nothing for old tags.
+            # Features that the teacher lacks do not affect old tags.
             old = (slice(num_old), slice(num_old))
             is_new[old if name == "head.crf.transitions" else old[:1]] = False
             weights.register_hook(partial(_restricted, is_new))
@@ -138,7 +138,7 @@ def _restricted(is_new: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:
 
 
 class _Given(DatasetReader):
-    """Reads instances that are there already."""
+    """Reads instances that already exist."""
 
     def __init__(self, instances: Sequence[Instance], reader: DatasetReader) -> None:
         super().__init__()
@@ -158,7 +158,7 @@ def train_student(
     params: Params,
     folder: Path,
 ) -> None:
-    """Trains a tagger on instances of a reader, or goes on with it, as `params` say."""
+    """Trains a tagger on instances of a reader, or resumes training, as `params` say."""
 
     def loader_of(settings: Params, its_reader: DatasetReader, path: str) -> DataLoader:
         loader = DataLoader.from_params(settings, reader=its_reader, data_path=path)
@@ -185,5 +185,5 @@ def train_student(
     dump_metrics(str(folder / "metrics.json"), trainer.train(), log=True)
 
 
-#: The type of `keep_what_is_known`, which may also change the sentences' tags.
+#: The type of `keep_what_is_known`, which may also modify the sentences' tags.
 Prepare = Callable[[SequenceTagger, SequenceTagger, Sequence[Instance]], Any]

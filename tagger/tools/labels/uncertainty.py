@@ -1,7 +1,7 @@
-"""Questions to an annotator about the tags of tokens, and how uncertain a tagger is about the answers.
+"""Questions to an annotator about the tags of tokens, and a tagger's uncertainty about the answers.
 
-A question is a run of tokens: a whole sentence, or just what is uncertain. Its scores are exact under
-the tagger's chain, whatever stands around it.
+A question is about a run of tokens, either a whole sentence or an uncertain part. Its scores are exact
+under the tagger's chain for the whole sentence.
 
 Letters: `B` rows, `T` tokens, `K` tags, `N` questions, `C` labels.
 """
@@ -29,25 +29,25 @@ from tagger.spans.missed import MissFinder, expected_entities
 from tagger.tools.tuning.decoding import Batch
 from tagger.tools.tuning.labelled_file import encoded, tuned_model
 
-#: The rows, first and last tokens of N questions, (N, 3) int64.
+#: The row, first token and last token of N questions, (N, 3) int64.
 Places = np.ndarray
-#: Scores the questions of a batch, (N,), by its chain and its mask.
+#: Scores the questions of a batch, (N,), given its chain and mask.
 Score = Callable[[ChainScores, Places, torch.Tensor], np.ndarray]
 
 UNITS = ("sentence", "span")
-#: Entities that are less probable are not looked at.
+#: Less probable entities are ignored.
 _LEAST_PROBABILITY = 0.01
 
 
 class UncertainSentence(NamedTuple):
-    """What a tagger makes of a sentence."""
+    """A tagger's view of a sentence."""
 
-    num_tokens: int  # The number of its tokens
-    entities: List[Tuple[Span, float]]  # The predicted entities, with their probabilities
-    open: List[List[int]]  # The first and the last token of each uncertain run
-    questions: List[List[int]]  # The first and the last token of each question
-    scores: np.ndarray  # (N,), the uncertainty about each, per token
-    # (N, C), how uncertain the entities of each label are, as the sum of `p (1 - p)`.
+    num_tokens: int  # The number of tokens
+    entities: List[Tuple[Span, float]]  # The predicted entities with their probabilities
+    open: List[List[int]]  # The first and last token of each uncertain run
+    questions: List[List[int]]  # The first and last token of each question
+    scores: np.ndarray  # (N,), the uncertainty about each question, per token
+    # (N, C), the uncertainty about entities of each label, as the sum of `p (1 - p)`.
     of_labels: np.ndarray
     num_expected: np.ndarray  # (C,), the expected number of entities of each label
 
@@ -55,9 +55,9 @@ class UncertainSentence(NamedTuple):
 def entropy(chain: ChainScores, places: Places, mask: torch.Tensor) -> np.ndarray:
     """Returns the entropy of the tags of each question, (N,), in nats.
 
-    By the chain rule it is `H(y_a) + sum_t H(y_t | y_{t-1})`. For a whole sentence it is the entropy of
-    the sequence (Kim et al. 2006, "MMR-based active machine learning for bio named entity recognition"),
-    here over all sequences, not the best few.
+    By the chain rule, it is `H(y_a) + sum_t H(y_t | y_{t-1})`. For a whole sentence it is the entropy
+    of the sequence (Kim et al. 2006, "MMR-based active machine learning for bio named entity
+    recognition"), here over all sequences rather than the best few.
     """
     # (B, T), (B, T - 1)
     of_tags = torch.special.entr(tag_marginals(chain, mask)).sum(2)
@@ -70,10 +70,10 @@ def entropy(chain: ChainScores, places: Places, mask: torch.Tensor) -> np.ndarra
 
 
 def least_confidence(chain: ChainScores, places: Places, mask: torch.Tensor) -> np.ndarray:
-    """Returns minus the log-probability that the best path is right about each question, (N,), in nats.
+    """Returns minus the log-probability that the best path is right in each question, (N,), in nats.
 
-    Per token and for whole sentences this is the maximum normalized log-probability of Shen et al. 2018,
-    "Deep active learning for named entity recognition".
+    Divided by the number of tokens of a whole sentence, this is the maximum normalized log-probability
+    of Shen et al. 2018, "Deep active learning for named entity recognition".
     """
     paths, _ = viterbi_decode(chain, mask)
     width = int((places[:, 2] - places[:, 1]).max(initial=0)) + 1
@@ -89,7 +89,7 @@ def least_confidence(chain: ChainScores, places: Places, mask: torch.Tensor) -> 
 
 
 def _expected_missed(tags: Sequence[str], tag_encoding: str) -> Score:
-    """Counts the entities that the best path is expected to miss and that begin in each question."""
+    """Returns a score: the expected number of missed entities that begin in each question."""
     find = EntityFinder(tags, tag_encoding)
     find_missed = MissFinder(tags, tag_encoding, find.labels)
 
@@ -105,7 +105,7 @@ def _expected_missed(tags: Sequence[str], tag_encoding: str) -> Score:
     return expected_missed
 
 
-#: What makes a score of the tags and their encoding.
+#: Makes each score, given the tags and their encoding.
 SCORES: Dict[str, Callable[[Sequence[str], str], Score]] = {
     "entropy": lambda *_: entropy,
     "least_confidence": lambda *_: least_confidence,
@@ -121,14 +121,13 @@ def uncertain_sentences(
     least_doubt: float = 0.01,
     batch_size: int = 64,
 ) -> Iterator[UncertainSentence]:
-    """Yields what a tagger makes of each sentence of instances, in order.
+    """Yields a tagger's view of each sentence of instances, in order.
 
-    Tags that an instance has are known, and are not asked for again: the chain is that of the others
-    given these.
+    Tags that an instance already has are known and not asked about: the chain is conditioned on them.
 
-    `by` is `"sentence"` to ask for all tags of a sentence, or `"span"` for those of each uncertain run
-    of tokens: of entities that overlap and whose probabilities are at least `least_doubt` from 0 and
-    from 1. `score` is one of `SCORES`.
+    `by` is `"sentence"` to ask for all tags of a sentence, or `"span"` to ask about each uncertain run
+    of tokens. Such a run consists of overlapping entities with probabilities at least `least_doubt`
+    from 0 and from 1. `score` is one of `SCORES`.
     """
     check_is_one_of("by", by, UNITS)
     check_is_one_of("score", score, list(SCORES))
@@ -179,7 +178,7 @@ def _named(
 def _of_labels(
     questions: np.ndarray, candidates: Entities, doubts: np.ndarray, labels: Sequence[str]
 ) -> np.ndarray:
-    """Returns the doubt about entities of each label inside each question of a row, (N, C)."""
+    """Returns the uncertainty about entities of each label inside each question of a row, (N, C)."""
     firsts, lasts = questions.T[..., np.newaxis]
     # (N, M), (M, C)
     is_inside = (candidates.firsts >= firsts) & (candidates.lasts <= lasts)
@@ -189,14 +188,14 @@ def _of_labels(
 
 
 def _whole_rows(is_asked: torch.Tensor, mask: torch.Tensor) -> Places:
-    """Returns the rows with a token that is asked for."""
+    """Returns the rows that have a token to ask about."""
     rows = is_asked.any(1).nonzero()[:, 0]
     lasts = mask[rows].sum(1) - 1
     return torch.stack([rows, torch.zeros_like(rows), lasts], dim=1).cpu().numpy()
 
 
 def _chain_given(head: ChainHead, batch: Batch, is_known: torch.Tensor) -> ChainScores:
-    """Returns the chain of a batch, in which known tags, (B, T) bool, are certain."""
+    """Returns the chain of a batch, conditioned on known tags, (B, T) bool."""
     chain = ChainScores(*(each.double() for each in head.chain_scores(batch.emissions)))
     tags = torch.arange(batch.emissions.size(2), device=batch.mask.device)
     is_other = is_known.unsqueeze(2) & (tags != batch.gold_tags.unsqueeze(2))
@@ -204,7 +203,7 @@ def _chain_given(head: ChainHead, batch: Batch, is_known: torch.Tensor) -> Chain
 
 
 def _runs(entities: Entities, is_known: np.ndarray) -> Places:
-    """Joins entities that overlap, and leaves known tokens at the ends out."""
+    """Joins overlapping entities, and leaves out known tokens at either end."""
     runs: List[List[int]] = []
     for row, first, last in sorted(zip(*(column.tolist() for column in entities[1:]))):
         if runs and runs[-1][0] == row and first <= runs[-1][2]:

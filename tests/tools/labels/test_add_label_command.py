@@ -167,5 +167,5 @@ def test_mistakes_end_in_one_line(add_label, tmp_path, capsys):
 )
 def test_other_taggers_are_refused(archive, head, message):
     archive.model.head = head(archive.model.vocab)
-    with pytest.raises(ConfigurationError, match=f"^mine: labels can be added to .*{message}"):
+    with pytest.raises(ConfigurationError, match=f"^mine: labels can only be added to .*{message}"):
         _checked_tagger(archive.model, "mine")

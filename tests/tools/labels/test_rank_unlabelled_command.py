@@ -70,7 +70,7 @@ def test_plain_lines_may_look_like_json(rank, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        (("--by", "span", "--format", "columns"), {}, "`--format` columns has no room for what"),
+        (("--by", "span", "--format", "columns"), {}, "`--format` columns cannot store"),
         ((), {"budget": 1}, "nothing to ask: 3 questions, of which none fits `--budget` 1"),
         ((), {"texts": "none.txt"}, "none.txt"),
         (("--least-doubt", 0), {}, "`least_doubt` must be above 0"),

@@ -14,8 +14,8 @@ from tagger.common.console import say
 class AddLabel(Command):
     """Add labels to a saved tagger.
 
-    Teach a saved tagger new labels from sentences in which only these are labelled. It goes on finding
-    the old labels, whose data are not needed. Repeat a stopped command to go on.
+    Teach a saved tagger new labels from sentences in which only these are labelled. It still finds the
+    old labels, without needing their data. Repeat an interrupted command to resume it.
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -27,8 +27,8 @@ class AddLabel(Command):
         text = 'JSON to override the archive\'s config, such as {"trainer.num_epochs": 40}'
         add("-o", "--overrides", default="", help=text)
         text = (
-            "how much F1 the old labels may lose to the new ones at most, from 0 to 1; a bias keeps "
-            "them to it, and more taggers are trained to choose it"
+            "how much F1 the old labels may lose to the new ones, from 0 to 1; a bias enforces this, "
+            "and choosing it takes several trainings"
         )
         add("--most-lost", type=float, default=0.005, metavar="F1", help=text)
         add("--no-bias", action="store_true", help="add the labels without a bias, in less time")

@@ -15,11 +15,11 @@ from tagger.common.extras import check_installed
 class FindLabelErrors(Command):
     """Find the wrong labels of a corpus.
 
-    Train taggers on folds of a column file, and list the labels with which a tagger disagrees that has
-    not seen them: wrong labels, wrong boundaries, missed and spurious entities, each with a suggestion.
-    The folder gets errors.html, a page on which you accept or reject suggestions and save a corrected
-    corpus, and errors.jsonl, errors.csv and sentences.csv. Repeat a stopped command to go on; after the
-    end it trains nothing again.
+    Train taggers on folds of a column file, and list the labels that a tagger trained without them
+    disagrees with: wrong labels, wrong boundaries, missed and spurious entities, each with a
+    suggestion. The folder gets errors.html, a page where you accept or reject suggestions and save a
+    corrected corpus, and errors.jsonl, errors.csv and sentences.csv. Repeat an interrupted command to
+    resume it; once it has finished, repeating it trains nothing.
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -29,15 +29,15 @@ class FindLabelErrors(Command):
         text = "the config of the taggers; by default one that `start` would write"
         add("--config", type=Path, help=text)
         add("--overrides", default="", help="JSON to override the config")
-        add("--folds", type=int, default=5, help="into how many parts the documents are divided")
+        add("--folds", type=int, default=5, help="the number of parts to divide the documents into")
         add(
             "--seeds",
             nargs="+",
             type=int,
             default=[1],
-            help="a tagger is trained for each fold with each of these seeds",
+            help="for each fold, train a tagger with each of these seeds",
         )
-        text = "use these archives, which were not trained on the corpus, and train nothing"
+        text = "use these archives, which must not be trained on the corpus, and train nothing"
         add("--taggers", nargs="+", type=Path, help=text)
         text = "list labels that are wrong with at least this probability"
         add("--least", type=float, default=0.05, help=text)
@@ -71,7 +71,7 @@ class FindLabelErrors(Command):
         )
 
         _check_corpus(args.corpus)
-        # This makes the output's folder.
+        # Also makes the output folder.
         _check_options(args)
         corpus, taggers = _corpus_and_probabilities(args)
         probabilities = error_probabilities(
@@ -91,11 +91,11 @@ class FindLabelErrors(Command):
         for path, lines in texts.items():
             path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         say(format_issues(issues))
-        say(f"{len(issues)} labels in doubt. Wrote {', '.join(map(str, [*paths, *texts]))}")
+        say(f"{len(issues)} uncertain labels. Wrote {', '.join(map(str, [*paths, *texts]))}")
 
 
 def _check_options(args: argparse.Namespace) -> None:
-    """Refuses wrong options before hours of training."""
+    """Raises errors for wrong options before hours of training."""
     from tagger.common.files import check_is_file
     from tagger.common.locations import check_not_inputs
     from tagger.common.ranges import check_number, check_whole
@@ -153,7 +153,7 @@ def _corpus_and_probabilities(args: argparse.Namespace) -> Tuple[Any, Any]:
 
 
 def _config(args: argparse.Namespace) -> Dict[str, Any]:
-    """Returns the config of the taggers; without `--config`, one that it writes into the folder."""
+    """Returns the config of the taggers; without `--config`, writes a default one into the folder."""
     from allennlp.common import Params
 
     from tagger.tools.start.config import make_config
@@ -163,7 +163,7 @@ def _config(args: argparse.Namespace) -> Dict[str, Any]:
     if path is None:
         found = survey([args.corpus])
         path = args.output / "config.jsonnet"
-        # Each fold names its own files.
+        # Each fold overrides these file names.
         text = make_config(found, "train.txt", "dev.txt", found.files[0].sentences)
         path.write_text(text, encoding="utf-8")
     return Params.from_file(path, args.overrides).as_dict(quiet=True)

@@ -17,17 +17,17 @@ from tagger.data.formats import FORMATS, convert_texts, recognise
 if TYPE_CHECKING:
     from tagger.tools.labels.ranking import Ranking
 
-#: How many texts are shown, and how many characters of each.
+#: How many texts to show, and how many characters of each.
 _NUM_SHOWN, _WIDTH = 10, 70
 
 
 @Subcommand.register("rank-unlabelled")
 class RankUnlabelled(Command):
-    """Say what to label next.
+    """Choose what to label next.
 
-    Rank texts that nobody has labelled by how unsure a saved tagger is, and write the first ones, up to
-    a budget, for an annotation tool, with the tagger's suggestions. By span, annotators are asked only
-    about the words in doubt.
+    Rank unlabelled texts by how uncertain a saved tagger is about them, and write the first ones, up to
+    a budget, for an annotation tool, with the tagger's suggestions. With `--by span`, annotators are
+    only asked about the uncertain words.
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -40,21 +40,23 @@ class RankUnlabelled(Command):
         add("texts", type=str, help=text)
         add("-o", "--output", type=Path, required=True, help="the file to write")
         add("--budget", type=int, required=True, help="the most words to ask about")
-        text = "ask about whole sentences, or only about the words in doubt"
+        text = "ask about whole sentences, or only about uncertain words"
         add("--by", choices=("sentence", "span"), default="sentence", help=text)
         text = (
-            "rank by the entropy of the tags, by how improbable the best tags are, or by the "
-            "expected number of missed entities, each divided by the number of words"
+            "rank by the entropy of the tags, by the improbability of the best tags, or by the expected "
+            "number of missed entities, each divided by the number of words"
         )
         scores = ("entropy", "least_confidence", "expected_missed")
         add("--score", choices=scores, default="entropy", help=text)
-        add("--rare-labels", action="store_true", help="ask first where rare labels are in doubt")
+        add("--rare-labels", action="store_true", help="ask first about uncertain rare labels")
         text = (
-            "let a question wait until all others are asked if its words have at least this "
-            "cosine similarity to those of an earlier one; above 1 none waits"
+            "postpone a question until all others are asked if its words have at least this cosine "
+            "similarity to those of an earlier question; above 1 postpones none"
         )
         add("--most-similar", type=float, default=0.8, metavar="COSINE", help=text)
-        text = "by span: an entity is in doubt if its probability is at least this far from 0 and 1"
+        text = (
+            "by span: an entity is uncertain if its probability is at least this far from 0 and 1"
+        )
         add("--least-doubt", type=float, default=0.01, metavar="PROBABILITY", help=text)
         text = "the format of the output"
         add("--format", choices=FORMATS, default="doccano", metavar="FORMAT", help=text)
@@ -63,7 +65,7 @@ class RankUnlabelled(Command):
             "recognised"
         )
         add("--input-format", choices=FORMATS, metavar="FORMAT", help=text)
-        text = "take every line as text, even if it looks like JSON"
+        text = "treat every line as text, even if it looks like JSON"
         add("--plain", action="store_true", help=text)
         add_shared(parser, "--cuda-device", "--force")
 
@@ -76,8 +78,8 @@ class RankUnlabelled(Command):
         if args.by == "span" and "properties" not in FORMATS[args.format].keeps:
             kept = ", ".join(name for name, each in FORMATS.items() if "properties" in each.keeps)
             raise ConfigurationError(
-                f"`--format` {args.format} has no room for what is asked of a text; take one of {kept}, "
-                "or leave `--by span` out"
+                f"`--format` {args.format} cannot store the words that are asked about; take one of "
+                f"{kept}, or leave `--by span` out"
             )
         archive = load(args)
         predictor = make_predictor(archive, {"plain": args.plain})
@@ -107,7 +109,7 @@ class RankUnlabelled(Command):
 
 
 def format_ranking(ranking: "Ranking") -> str:
-    """Returns the first texts with their scores, and how much is asked for, as text."""
+    """Formats the first texts with their scores, and how much is asked, as text."""
     lines = []
     for text in ranking.texts[:_NUM_SHOWN]:
         meta = text.properties["meta"]
@@ -115,7 +117,7 @@ def format_ranking(ranking: "Ranking") -> str:
         lines.append(f"{meta['score']:8.4f}  {shown[:_WIDTH]}{'…' * (len(shown) > _WIDTH)}")
     lines = [f"{'score':>8}  asked", *lines]
     more = len(ranking.texts) - _NUM_SHOWN
-    lines += [f"{'':10}and {more:,} texts more"] if more > 0 else []
+    lines += [f"{'':10}and {more:,} more texts"] if more > 0 else []
     share = ranking.num_asked / ranking.num_words
     lines.append(
         f"{ranking.num_asked:,} of {ranking.num_words:,} words ({share:.1%}) in "
