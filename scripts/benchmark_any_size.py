@@ -1,10 +1,10 @@
-"""Measures `predict-file` on plain, compressed and columnar files, and with Ray: speed and memory.
+"""Measures the speed and memory of `predict-file` on plain, compressed and columnar files, and with Ray.
 
     python scripts/benchmark_any_size.py model.tar.gz texts.txt
 
-Each route predicts the texts some times over, and twice as often. The difference of the two gives a
-speed without start-up; the memory should not differ. The routes take turns, so that what else a machine
-does falls on all of them.
+Each route predicts a file with several copies of the texts, and one twice as large. The difference
+gives a speed without start-up time; memory should be equal. The routes take turns, so that other load
+on the machine affects all of them.
 """
 
 import argparse
@@ -21,9 +21,9 @@ import pyarrow as pa
 import pyarrow.parquet
 from fsspec.compression import compr
 
-#: How often the small file has the texts, and how often each route is measured.
+#: How many copies of the texts the small file has, and how often each route is measured.
 TIMES, RUNS = 2, 3
-#: What follows the name of the input, and the options.
+#: The suffix of the input, and the options.
 ROUTES: Dict[str, Tuple[str, List[str]]] = {
     "plain": (".txt", []),
     "gz": (".txt.gz", []),
@@ -35,7 +35,7 @@ ROUTES: Dict[str, Tuple[str, List[str]]] = {
 
 
 def write(texts: List[str], times: int, path: Path) -> None:
-    """Writes texts several times over, in the format that the path's suffix says."""
+    """Writes several copies of the texts in the format given by the path's suffix."""
     if path.suffix == ".parquet":
         table = pa.table({"text": texts})
         with pa.parquet.ParquetWriter(path, table.schema) as writer:
@@ -50,7 +50,7 @@ def write(texts: List[str], times: int, path: Path) -> None:
 
 
 def run(archive: str, path: Path, options: List[str]) -> Tuple[float, float]:
-    """Predicts a file; returns the seconds, and the most memory of the command itself in MB."""
+    """Predicts a file; returns the seconds and the peak memory of the command itself in MB."""
     started = time.perf_counter()
     with open(os.devnull, "wb") as nowhere:
         process = subprocess.Popen(

@@ -4,15 +4,15 @@ Run: python scripts/benchmark_crf.py [--tables crf weightings growth] [--sizes 3
     [--repeats 9] [--no-memory]
 
 The table `crf` compares the libraries, and `growth` shows how our time grows with sequences and tokens.
-The table `weightings` compares our class weightings with the plain likelihood, and also the likelihood
-of labels of which a third is unknown.
+The table `weightings` compares our class weightings, and the likelihood with a third of the gold tags
+unknown, with the plain likelihood.
 
 All candidates get the same float32 scores and right-padded masks, with lengths uniform in [T/2, T], and
-take turns. A candidate is not timed if its numbers differ from the reference in float64. `decoding` ends
-in lists, as AllenNLP's `viterbi_tags` returns them. Memory is the peak rise of the resident size (VmHWM
-of Linux, reset before) during one loss with gradient in a separate process. pytorch-crf and torch-struct
-are left out unless they are installed (`pip install --no-deps pytorch-crf torch-struct`). Set
-OMP_WAIT_POLICY=PASSIVE on a machine that does anything else.
+take turns. A candidate is only timed if its numbers agree with the reference in float64. `decoding`
+returns lists, like AllenNLP's `viterbi_tags`. Memory is the rise of the peak resident size (VmHWM of
+Linux, reset before) during one loss with gradient in a separate process. pytorch-crf and torch-struct
+are only included if installed (`pip install --no-deps pytorch-crf torch-struct`). Set
+OMP_WAIT_POLICY=PASSIVE if anything else runs on the machine.
 """
 
 import argparse
@@ -50,14 +50,14 @@ class Batch(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A CRF; what sums the log-likelihoods of a batch; what returns the best paths as lists."""
+    """A CRF, with functions for the sum of a batch's log-likelihoods and for the best paths as lists."""
 
     module: torch.nn.Module
     log_likelihood: Callable[[Batch], torch.Tensor]
     decode: Callable[[Batch], List[List[int]]]
 
     def run(self, task: str, batch: Batch) -> None:
-        """Does one of `TASKS`."""
+        """Runs one of `TASKS`."""
         if task == "loss+gradient":
             self.gradients(batch)
         else:
@@ -65,7 +65,7 @@ class Candidate(NamedTuple):
                 (self.decode if task == "decoding" else self.log_likelihood)(batch)
 
     def gradients(self, batch: Batch) -> List[torch.Tensor]:
-        """The gradients of the loss by the emissions, then by the parameters in the module's order."""
+        """The gradients of the loss for the emissions, then for the parameters in the module's order."""
         emissions = batch.emissions.detach().requires_grad_()
         parameters = [p for p in self.module.parameters() if p.requires_grad]
         loss = -self.log_likelihood(batch._replace(emissions=emissions))
@@ -96,7 +96,7 @@ def _of_module(module: Any) -> Candidate:
 
 
 def candidates(num_tags: int, device: str = "cpu") -> Dict[str, Candidate]:
-    """All CRFs that are installed, with the same parameters."""
+    """All installed CRFs, with the same parameters."""
     torch.manual_seed(0)
     ours, allennlp = ConditionalRandomField(num_tags), AllenNLPField(num_tags)
     allennlp.load_state_dict(ours.state_dict())
@@ -127,12 +127,12 @@ def _pytorch_crf(ours: ConditionalRandomField) -> Candidate:
 
 
 def _torch_struct(ours: ConditionalRandomField) -> Candidate:
-    """torch-struct's distribution, whose scores of each pair of neighbours come from our parameters."""
+    """torch-struct's distribution, with scores of neighbouring tags computed from our parameters."""
     from torch_struct import LinearChainCRF
 
     def distribution(batch: Batch) -> Any:
         lengths = batch.mask.sum(1)
-        # (B, T - 1, K, K), to the tag in the third dimension from that in the last
+        # (B, T - 1, K, K), to the tag in the third dimension from the tag in the last
         pairs = batch.emissions[:, 1:].unsqueeze(3) + ours.transitions.t()
         first = ours.start_transitions + batch.emissions[:, 0]
         pairs = torch.cat([pairs[:, :1] + first[:, None, None], pairs[:, 1:]], dim=1)
@@ -174,7 +174,7 @@ def disagreement(candidate: Candidate, exact: Candidate, batch: Batch) -> str:
     if not torch.allclose(gradient.double(), expected_gradient, atol=1e-3):
         return f"gradient off by {float((gradient - expected_gradient).abs().max()):.1g}"
     device = batch.mask.device
-    # Two paths may have the same score in float32, so the scores are compared, not the paths.
+    # Paths may tie in float32, so their scores are compared instead.
     best, chosen = (
         exact.log_likelihood(
             double._replace(
@@ -192,7 +192,7 @@ def _grown_memory(name: str, size: Size, queue: multiprocessing.Queue) -> None:
     small, batch = random_batch((2, 4, size[2])), random_batch(size)
     candidate = candidates(size[2])[name]
     candidate.gradients(small)
-    # 5 sets the peak to the present size.
+    # Writing 5 resets the peak to the current size.
     Path("/proc/self/clear_refs").write_text("5")
     before = _peak_kib()
     candidate.gradients(batch)
@@ -205,7 +205,7 @@ def _peak_kib() -> int:
 
 
 def peak_memory(name: str, size: Size) -> float:
-    """How many MiB one loss with gradient adds to the peak resident size of a fresh process."""
+    """The MiB that one loss with gradient adds to the peak resident size of a fresh process."""
     context = multiprocessing.get_context("spawn")
     queue = context.Queue()
     process = context.Process(target=_grown_memory, args=(name, size, queue))
@@ -227,7 +227,7 @@ def weighted_candidates(num_tags: int, device: str) -> Dict[str, Candidate]:
 
 
 def with_unknown_tags(candidate: Candidate, batch: Batch) -> Candidate:
-    """The same for this batch, with a third of its gold tags unknown."""
+    """The same candidate, with a third of this batch's gold tags unknown."""
     numbers = torch.arange(batch.tags.numel(), device=batch.tags.device).view_as(batch.tags)
     partial = batch._replace(tags=batch.tags.masked_fill(numbers % 3 == 0, -1))
 
@@ -238,7 +238,7 @@ def with_unknown_tags(candidate: Candidate, batch: Batch) -> Candidate:
 
 
 def times(found: Dict[str, Candidate], task: str, batch: Batch, repeats: int) -> Dict[str, list]:
-    """Milliseconds of each candidate, `repeats` of them, timed in turns."""
+    """The milliseconds of `repeats` runs of each candidate, timed in turns."""
     milliseconds: Dict[str, list] = {name: [] for name in found}
     for repeat in range(repeats + 1):
         for name, candidate in found.items():
@@ -277,7 +277,7 @@ def print_weighting_rows(size: Size, repeats: int) -> None:
 
 
 def print_growth_row(size: Size, repeats: int) -> None:
-    """Times ours at one size, also by token."""
+    """Times our CRF at one size, in total and per token."""
     found = {"ours": _of_module(ConditionalRandomField(size[2]))}
     batch = random_batch(size)
     num_tokens = int(batch.mask.sum())
@@ -306,7 +306,7 @@ def _size(text: str) -> Size:
 
 
 def main() -> None:
-    """Parses the command line and prints the table."""
+    """Parses the command line and prints the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     tables = ("crf", "weightings", "growth")
     parser.add_argument("--tables", nargs="+", choices=tables, default=tables)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python
-"""Times prediction: the predictor of our tagger, and that of AllenNLP's `crf_tagger`.
+"""Times prediction with our tagger and with AllenNLP's `crf_tagger`.
 
 Both taggers have the architecture of `scripts/benchmark_training.py` and random weights. They predict
 CoNLL-2003 in turns, in one process, with PyTorch's number of threads. The time is from instances to
-lines of JSON, without start-up; each run computes the features of a frozen transformer anew. AllenNLP
-predicts batches of 32 in the order of the file; ours predicts windows of 2,048 sentences, which it sorts
-by length, and is timed a second time with the encoder's `precision` set to `auto`. `--config` names the
-config of another tagger of ours, to time it too.
+JSON lines, without start-up; each run recomputes the features of a frozen transformer. AllenNLP
+predicts batches of 32 in file order. Ours predicts windows of 2,048 sentences, sorted by length, and
+is timed a second time with the encoder's `precision` set to `auto`. `--config` names the config of
+another tagger of ours to time as well.
 
 Usage: OMP_WAIT_POLICY=PASSIVE python scripts/benchmark_prediction.py [--sentences 3453] [--runs 3]
     [--data data/conll2003] [--config training_config/conll2003_bilstm_crf_glove.jsonnet]
@@ -35,7 +35,7 @@ from benchmark_training import add_corpus_options, config, import_allennlp_model
 
 
 class TimedPredictor:
-    """A predictor with random weights, and sentences for it."""
+    """A predictor with random weights, and sentences for it to predict."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class TimedPredictor:
         batch_size: int,
         device: str = "cpu",
     ) -> None:
-        # Building empties the config.
+        # Building a component empties its config.
         run_config = copy.deepcopy(run_config)
         self._reader = DatasetReader.from_params(Params(run_config["dataset_reader"]))
         instances: List[Any] = list(self._reader.read(source))
@@ -63,10 +63,10 @@ class TimedPredictor:
         self.num_tokens = sum(map(len, self._sentences))
 
     def run(self) -> float:
-        """Predicts all sentences; returns the seconds that it took."""
-        # Evaluation remembers the features of a transformer until the mode is set again.
+        """Predicts all sentences and returns the time in seconds."""
+        # In evaluation mode, features of a transformer are cached until the mode is set again.
         self._predictor._model.eval()
-        # Made anew: instances remember that they are indexed.
+        # Recreated for each run, because instances remember that they are indexed.
         instances = [self._reader.text_to_instance(sentence) for sentence in self._sentences]
         started = time.perf_counter()
         for group in lazy_groups_of(instances, self._batch_size):
@@ -76,7 +76,7 @@ class TimedPredictor:
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> None:
-    """Times both in turns and prints the medians."""
+    """Times both taggers in turns and prints medians."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -103,7 +103,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
         of_file["dataset_reader"]["max_instances"] = options.sentences
         taggers["--config"] = TimedPredictor(of_file, source, *ours[1:])
     runs: Dict[str, List[float]] = {name: [] for name in taggers}
-    # The first run warms up.
+    # The first run is for warm-up.
     for number in range(options.runs + 1):
         for name, each in taggers.items():
             seconds = each.run()

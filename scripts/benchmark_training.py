@@ -1,10 +1,10 @@
 #!/usr/bin/env python
-"""Times training and evaluation of our tagger and of AllenNLP's `crf_tagger`, by the parts of a step.
+"""Times training and evaluation of our tagger and of AllenNLP's `crf_tagger`, with the parts of a step.
 
-Both taggers have one architecture: words 100, a convolution over characters 128, BiLSTM 2 x 200, a CRF.
-They train on CoNLL-2003 with AllenNLP's trainer, Adam, and batches of 32. They take turns, epoch by
-epoch, in one process. Ours has the data loader `bucketed`, 128 sentences at a time in evaluation,
-`fused_adam`, and each distinct word's characters encoded once.
+Both taggers have the same architecture: words 100, a convolution over characters 128, BiLSTM 2 x 200, a
+CRF. They train on CoNLL-2003 with AllenNLP's trainer, Adam, and batches of 32. They take turns, epoch
+by epoch, in one process. Ours uses the data loader `bucketed`, 128 sentences at a time in evaluation,
+`fused_adam`, and encodes each distinct word's characters once.
 
 Usage: OMP_WAIT_POLICY=PASSIVE python scripts/benchmark_training.py [--sentences 3200] [--epochs 3]
     [--data data/conll2003]
@@ -33,7 +33,7 @@ from tqdm import tqdm
 from tagger.models import SequenceTagger
 
 PARTS = ("data", "encoder", "CRF", "optimizer", "metrics", "other")
-# Where scripts/install.sh --dev puts AllenNLP's tagger.
+# Where scripts/install.sh --dev installs AllenNLP's tagger.
 DOWNSTREAM = Path(__file__).parent.parent / ".venv/downstream"
 
 CNN = {
@@ -53,7 +53,7 @@ ENCODER = {
 
 
 def import_allennlp_models() -> None:
-    """Registers AllenNLP's tagger, or ends the program with the reason why not."""
+    """Registers AllenNLP's tagger, or exits with the reason if it cannot."""
     sys.path.append(str(DOWNSTREAM))
     try:
         import allennlp_models.tagging  # noqa: F401
@@ -137,7 +137,7 @@ class Stopwatch:
         self._part, self._since = "other", time.perf_counter()
 
     def switch(self, part: str) -> str:
-        """Starts this part and returns the one that was running."""
+        """Starts this part and returns the previous one."""
         if torch.cuda.is_available():
             torch.cuda.synchronize()
         now = time.perf_counter()
@@ -146,7 +146,7 @@ class Stopwatch:
         return before
 
     def timed(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Returns the function wrapped so that this part runs while it does."""
+        """Wraps a function so that this part is running during its calls."""
 
         def run(*args: Any, **kwargs: Any) -> Any:
             before = self.switch(part)
@@ -184,7 +184,7 @@ def timed_trainer(
 ) -> GradientDescentTrainer:
     """Returns the trainer of a run, with each part of its steps timed."""
     run_config = copy.deepcopy(run_config)
-    # It is read by the command that writes archives.
+    # Only needed by the command that writes archives.
     run_config.pop("include_in_archive", None)
     run = TrainModel.from_params(Params(run_config), serialization_dir=folder, local_rank=0)
     trainer, model = cast(GradientDescentTrainer, run.trainer), cast(Any, run.model)
@@ -195,8 +195,7 @@ def timed_trainer(
     for name in ("data_loader", "_validation_data_loader"):
         setattr(trainer, name, TimedLoader(getattr(trainer, name), watch))
     time_method(model, "forward", "CRF")
-    # The encoder runs until there are emissions; in the backward pass, it runs after their gradient is
-    # known.
+    # The encoder runs until there are emissions, and in the backward pass once their gradient is known.
     model.text_field_embedder.register_forward_pre_hook(_switch(watch, "encoder"))
     projection = getattr(model, "projection", None) or model.tag_projection_layer
     projection.register_forward_hook(_switch(watch, "CRF"))
@@ -238,7 +237,7 @@ def _switch(watch: Stopwatch, part: str) -> Callable[..., None]:
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> None:
-    """Times both in turns and prints the medians."""
+    """Times both taggers in turns and prints medians."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -249,7 +248,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     logging.disable(logging.INFO)
     tqdm.__init__ = partialmethod(tqdm.__init__, disable=True)
     watch = Stopwatch()
-    # Python looks these up in the class, so they are replaced there.
+    # These are patched on the class, where Python looks them up.
     for owner, name, part in (
         (torch.Tensor, "backward", "CRF"),
         (CategoricalAccuracy, "__call__", "metrics"),
@@ -265,7 +264,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
             )
             for name, is_ours in (("AllenNLP", False), ("ours", True))
         }
-        # The first epoch compiles and warms up.
+        # The first epoch is for compiling and warm-up.
         for epoch in range(options.epochs + 1):
             for name, trainer in trainers.items():
                 for phase, run in (

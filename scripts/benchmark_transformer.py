@@ -1,18 +1,17 @@
-"""Times training steps of a tagger over a pretrained transformer, done in several ways.
+"""Times training steps of a tagger over a pretrained transformer with different settings.
 
 Run: OMP_WAIT_POLICY=PASSIVE python scripts/benchmark_transformer.py
     [--transformer data/all-MiniLM-L6-v2] [--data data/conll2003/eng.train] [--encoding IOB1]
     [--sentences 400] [--rounds 5]
 
-A step is the forward and the backward pass, the clipping of gradients, and the optimizer, of the tagger
-of tagger/training/transformer.libsonnet with a weighted CRF. The ways take turns, batch by batch, and
-all have the same batches. `upper N` trains the last N layers over states of the lower ones, which a
-pass before has kept.
+A step is the forward and backward pass, gradient clipping and the optimizer, for the tagger of
+tagger/training/transformer.libsonnet with a weighted CRF. The settings take turns, batch by batch, on
+the same batches. `upper N` trains the last N layers on cached states of the lower ones.
 
-`pieces/s` is word pieces by second, without special ones and padding; `times` is the time of the first
-way by that of each, over the same batches: the median over rounds. `CRF` is the share of a step that the
-weighted CRF takes, forward and backward. Each has one thread and is timed by the processor's time, which
-other processes do not lengthen.
+`pieces/s` is word pieces per second, without special pieces and padding. `times` is the speed
+relative to the first settings on the same batches, as the median over rounds. `CRF` is the share of a
+step spent in the weighted CRF, forward and backward. Each runs in one thread and is measured in
+processor time, which does not depend on other processes.
 """
 
 import argparse
@@ -39,14 +38,14 @@ WEIGHTING = {"type": "chain", "label_weights": {"O": 0.5}}
 
 
 class Way(NamedTuple):
-    """A tagger, and what a step of it updates."""
+    """A tagger and its optimizer."""
 
     model: Any
     optimizer: torch.optim.Optimizer
 
 
 def ways(num_layers: int) -> Dict[str, Dict[str, Any]]:
-    """Returns the settings of each way, by name, for a transformer with so many layers."""
+    """Returns the settings of each way, by name, for a transformer with this many layers."""
     upper: Dict[str, Any] = {"precision": "float32", "num_frozen_layers": max(num_layers - 2, 1)}
     name = f"upper {num_layers - upper['num_frozen_layers']}"
     return {
@@ -81,7 +80,7 @@ def config(options: argparse.Namespace, settings: Dict[str, Any]) -> Dict[str, A
 def batches_of(
     options: argparse.Namespace, settings: Dict[str, Any]
 ) -> Tuple[Vocabulary, List[TensorDict]]:
-    """Returns the vocabulary of the data, and their batches in random order."""
+    """Returns the vocabulary of the data and batches in random order."""
     reader_config = settings["dataset_reader"]
     reader = DatasetReader.from_params(
         Params({**reader_config, "max_instances": options.sentences})
@@ -121,7 +120,7 @@ def crf_step(way: Way, batch: TensorDict) -> None:
 
 
 def seconds_of(run: Callable[[Way, TensorDict], None], way: Way, batch: TensorDict) -> float:
-    """Returns how long a run takes."""
+    """Returns the seconds of a run."""
     start = time.process_time()
     run(way, batch)
     return time.process_time() - start
@@ -132,7 +131,7 @@ def time_all(
 ) -> Dict[str, List[float]]:
     """Returns the seconds of each round for each way, and for the CRF alone under `CRF`."""
     rounds: Dict[str, List[float]] = {name: [] for name in (*taggers, "CRF")}
-    # The first compiles, warms up, and keeps the states of the lower layers.
+    # The first round compiles, warms up, and caches the states of the lower layers.
     for number in range(num_rounds + 1):
         seconds = dict.fromkeys(rounds, 0.0)
         for batch in batches:
@@ -146,7 +145,7 @@ def time_all(
 
 
 def format_table(rounds: Dict[str, List[float]], batches: Sequence[TensorDict]) -> str:
-    """Returns a line for each way: its speed, that relative to the first way, and the CRF's share."""
+    """Returns a line for each way: its speed, its relative speed and the share of the CRF."""
     texts: List[Any] = [batch["tokens"] for batch in batches]
     num_pieces = sum(int(text["tokens"]["num_pieces"].sum()) for text in texts)
     crf = rounds.pop("CRF")
@@ -168,7 +167,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     )
     parser.add_argument("--transformer", default="data/all-MiniLM-L6-v2")
     parser.add_argument("--data", default="data/conll2003/eng.train", help="a column file")
-    parser.add_argument("--encoding", default="IOB1", help="how it spells spans")
+    parser.add_argument("--encoding", default="IOB1", help="the encoding of its tags")
     parser.add_argument("--sentences", type=int, default=400)
     parser.add_argument("--rounds", type=int, default=5, help="passes over the batches")
     options = parser.parse_args(arguments)

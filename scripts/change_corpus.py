@@ -1,20 +1,20 @@
 #!/usr/bin/env python
-"""Writes a changed copy of a labelled file, to measure what imperfect labels cost.
+"""Writes a changed copy of a labelled file, to measure the cost of imperfect labels.
 
     python scripts/change_corpus.py hide-tokens data/wnut17/wnut17train.conll TARGET --share 0.3
     python scripts/change_corpus.py hide-labels data/reuters/train.jsonl TARGET --share 0.3
     python scripts/change_corpus.py miss-entities data/wnut17/wnut17train.conll TARGET --share 0.5
     python scripts/change_corpus.py thin-label data/conll2003/eng.train TARGET --label MISC --share 0.01
 
-- `hide-tokens`: a token in any span becomes an `ENTITY`, every other token an `O`; a share of all gets
-  the tag `--hide-as`: `?` for unknown, or `O`, as in data whose annotators overlooked some entities.
-- `hide-labels`, of lines of JSON with `labels`: a share of all labels of all documents is left out. The
-  first document of a label keeps it if all would lose it. Labels hidden at a share are also hidden at a
-  larger one.
-- `miss-entities`: a share of the entities (BIO) gets `O`.
-- `thin-label`: of the sentences with a label a share is kept, rounded up; all others stay.
+- `hide-tokens`: a token in any span becomes an `ENTITY`, every other token an `O`. A share of all
+  tokens gets the tag `--hide-as`: `?` for unknown, or `O`, like data with overlooked entities.
+- `hide-labels`, for JSON lines with `labels`: removes a share of all labels of all documents. A label
+  that would disappear entirely stays in its first document. Labels that are hidden at one share are
+  also hidden at any larger one.
+- `miss-entities`: a share of the entities (BIO) becomes `O`.
+- `thin-label`: keeps a share, rounded up, of the sentences with a label, and all other sentences.
 
-The same seed changes the same. An existing TARGET is never overwritten.
+The same seed always changes the same. An existing TARGET is never overwritten.
 """
 
 import argparse
@@ -38,7 +38,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     add("change", choices=CHANGES)
     add("file", type=Path, metavar="FILE", help="a column file with its tags last, or JSON lines")
     add("target", type=Path, metavar="TARGET", help="the file to write")
-    add("--share", type=float, required=True, help="of what is hidden, missed or kept")
+    add("--share", type=float, required=True, help="the share to hide, miss or keep")
     add("--hide-as", default="?", metavar="TAG", help="for hide-tokens")
     add("--label", help="for thin-label")
     add("--seed", type=int, default=0)
@@ -76,7 +76,7 @@ def _miss_entities(options: argparse.Namespace, draw: random.Random) -> str:
 
 
 def _with_tags(file: Path, change: Callable[[List[str]], List[str]]) -> str:
-    """The words of a column file with the tags that `change` makes of those of each sentence."""
+    """Returns a column file with tags replaced by the result of `change` for each sentence."""
     lines: List[str] = []
     with file.open("rb") as stream:
         for sentence in read_sentences(stream, file):
@@ -104,7 +104,7 @@ def _thin_label(options: argparse.Namespace, draw: random.Random) -> str:
 
 def _hide_labels(options: argparse.Namespace, draw: random.Random) -> str:
     documents = _read(options.file)
-    # Drawn for each label, so that a smaller share hides some of the same.
+    # Drawn separately for each label, so that a larger share hides the same labels and more.
     kept = [
         [label for label in document["labels"] if draw.random() >= options.share]
         for document in documents

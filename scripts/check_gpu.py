@@ -2,13 +2,13 @@
 
 Run: scripts/check_gpu.sh [PART ...] [--again] [--output FOLDER] [--device cuda] [--sizes tiny]
 
-Without PART all parts run, each in its own process, which is stopped when it takes too long. `crf`
-stands for all parts whose names begin so. `first` and `second` are the two halves of a check on a
-machine that is there for minutes only; by estimate they take seven and four. The results of each part
-are kept as FOLDER/PART.json (FOLDER is $OUT, or `gpu`); a part that is done there is not run again,
-unless `--again` is given. Each call writes FOLDER/report.md and FOLDER/report.json again, from all
-results. Corpora are looked for in `data`; parts whose corpus is missing say so. `--device cpu --sizes
-tiny` shows that the parts run, and measures nothing.
+Without PART, all parts run, each in its own process, which is stopped if it takes too long. `crf`
+stands for all parts with names that begin with it. `first` and `second` are the two halves of a check
+on a machine that is only available for minutes; they take an estimated seven and four minutes. The
+results of each part are saved as FOLDER/PART.json (FOLDER is $OUT, or `gpu`). Finished parts are
+skipped unless `--again` is given. Each call rewrites FOLDER/report.md and FOLDER/report.json from all
+results. Corpora are expected in `data`; parts without their corpus report that it is missing.
+`--device cpu --sizes tiny` only shows that the parts run, and measures nothing.
 """
 
 import argparse
@@ -36,7 +36,7 @@ from scripts.gpu_check.measuring import SIZES, Options, Results, SkippedError
 from tagger.common.files import write_atomically
 
 ROOT = Path(__file__).parent.parent
-#: Where the tests are that need a GPU; others need packages that such a machine may lack.
+#: The tests that need a GPU; other tests need packages that such a machine may lack.
 GPU_TESTS = (
     "tests/linear_chain",
     "tests/models/test_sequence_tagger.py",
@@ -47,9 +47,9 @@ SECONDS_OF_TESTS = 150
 
 
 def gpu_tests(options: Options) -> Results:
-    """Runs the tests that need a GPU; after `SECONDS_OF_TESTS` they count as far as they have come."""
+    """Runs the tests that need a GPU, and after `SECONDS_OF_TESTS` reports those finished by then."""
     command = [sys.executable, "-m", "pytest", "-vv", "-m", "gpu", "-rs", "-p", "no:cacheprovider"]
-    # It needs hypothesis, and no GPU.
+    # Excluded, because it needs hypothesis and no GPU.
     command.append("--ignore=tests/linear_chain/test_fuzz.py")
     command += GPU_TESTS[-1:] if options.is_tiny else GPU_TESTS
     with tempfile.TemporaryFile("w+") as log:
@@ -62,14 +62,14 @@ def gpu_tests(options: Options) -> Results:
         log.seek(0)
         output = log.read()
     words = re.findall(r" (PASSED|FAILED|ERROR|SKIPPED)\b", output)
-    # 5: no test was selected
+    # 5: no test was collected
     if code not in (0, 5, None) or {"FAILED", "ERROR"} & {*words}:
         raise RuntimeError(f"the tests failed:\n{output[-12_000:]}")
     counts = {word.lower(): words.count(word) for word in dict.fromkeys(words)}
     return {"counts": counts, "whole": code is not None}
 
 
-#: The parts in the order in which they run, and after how many seconds each is stopped.
+#: The parts in the order in which they run, with the seconds after which each is stopped.
 PARTS: Dict[str, Callable[[Options], Results]] = {
     "tests": gpu_tests,
     "kernels": crf.kernels,
@@ -97,7 +97,7 @@ HALVES = {
 
 
 def selected(names: Sequence[str]) -> List[str]:
-    """Returns the parts that names stand for, in the order of `PARTS`; all parts without names."""
+    """Returns the parts that the names stand for, in the order of `PARTS`; without names, all parts."""
     names = [part for name in names for part in HALVES.get(name, (name,))]
     for name in names:
         if not any(_stands_for(name, part) for part in PARTS):
@@ -112,7 +112,7 @@ def _stands_for(name: str, part: str) -> bool:
 
 
 def environment(device: str) -> Dict[str, Any]:
-    """Returns the versions and the GPU on which a part ran."""
+    """Returns the versions and the GPU that a part runs on."""
     versions = {
         package: metadata.version(package) if importlib.util.find_spec(package) else None
         for package in ("torch", "triton", "transformers", "numpy")
@@ -122,7 +122,7 @@ def environment(device: str) -> Dict[str, Any]:
 
 
 def run_part(name: str, options: Options) -> Dict[str, Any]:
-    """Runs a part in this process and returns what is kept of it."""
+    """Runs a part in this process and returns the data to save."""
     started = time.time()
     kept: Dict[str, Any] = {
         "part": name,
@@ -139,13 +139,13 @@ def run_part(name: str, options: Options) -> Dict[str, Any]:
 
 
 def run_in_process(name: str, folder: Path, arguments: Sequence[str], limit: float) -> None:
-    """Runs a part in a process of its own, which writes the part's file; also if it is stopped."""
+    """Runs a part in a separate process and writes the part's file, even if it has to be stopped."""
     path = folder / f"{name}.json"
     path.unlink(missing_ok=True)
     command = [sys.executable, "-m", "scripts.check_gpu", name, "--worker", *arguments]
     paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
     variables = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
-    # What is measured are the kernels, even if a check would leave them out.
+    # Measures the kernels even if an automatic check would disable them.
     variables["TAGGER_KERNELS"] = "triton"
     if "cpu" in arguments:
         variables.setdefault("TRITON_INTERPRET", "1")
@@ -158,7 +158,7 @@ def run_in_process(name: str, folder: Path, arguments: Sequence[str], limit: flo
         except subprocess.TimeoutExpired:
             pass
         finally:
-            # Also what the part has started.
+            # Also kills processes that the part has started.
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(worker.pid, signal.SIGKILL)
             worker.wait()
@@ -167,13 +167,13 @@ def run_in_process(name: str, folder: Path, arguments: Sequence[str], limit: flo
 
 
 def write(path: Path, kept: Dict[str, Any]) -> None:
-    """Writes a file of results, whole or not at all."""
+    """Writes a file of results atomically."""
     with write_atomically(path, overwrite=True) as new:
         new.write_text(json.dumps(kept, indent=1))
 
 
 def is_done(path: Path, options: Options) -> bool:
-    """Whether a part has results under these options; one that failed or was skipped has not."""
+    """Whether a part has results with these options; failed or skipped parts do not."""
     if not path.exists():
         return False
     kept = json.loads(path.read_text())
@@ -181,7 +181,7 @@ def is_done(path: Path, options: Options) -> bool:
 
 
 def write_report(folder: Path) -> List[str]:
-    """Writes the report of all parts that have a file; returns the goals that fell short."""
+    """Writes the report on all parts with a file; returns the goals that were missed."""
     paths = [folder / f"{name}.json" for name in PARTS]
     kept = {path.stem: json.loads(path.read_text()) for path in paths if path.exists()}
     goals = report.judged(kept)
@@ -191,18 +191,18 @@ def write_report(folder: Path) -> List[str]:
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:
-    """Runs the parts that are left and writes the report; returns 1 if a part failed."""
+    """Runs the remaining parts and writes the report; returns 1 if a part failed."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
         "parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)}; default: all"
     )
-    parser.add_argument("--again", action="store_true", help="run parts again that are done")
+    parser.add_argument("--again", action="store_true", help="run finished parts again")
     parser.add_argument("--output", type=Path, default=Path(os.environ.get("OUT", "gpu")))
-    parser.add_argument("--device", default="cuda", help="as torch names it")
+    parser.add_argument("--device", default="cuda", help="the device, as named by torch")
     parser.add_argument("--sizes", choices=("full", "tiny"), default="full")
-    parser.add_argument("--limit", type=float, help="seconds of a part; by default its own")
+    parser.add_argument("--limit", type=float, help="seconds per part, instead of the usual limits")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     try:
@@ -227,7 +227,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
             print(f"{name} ...", end=" ", flush=True)
             limit = given.limit or LIMITS.get(name, SECONDS_OF_A_PART)
             run_in_process(name, given.output, passed_on, limit)
-            # After each part, so that a check that is interrupted has a report.
+            # After each part, so that even an interrupted check has a report.
             write_report(given.output)
             kept = json.loads(path.read_text())
             has_failed |= kept["status"] == "failed"

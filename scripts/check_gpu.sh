@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Measures on a GPU all that this project claims or hopes of one, and writes gpu/report.md and gpu/report.json.
+# Measures everything that this project claims or hopes for on a GPU, and writes gpu/report.md and gpu/report.json.
 #
 #   usage: scripts/check_gpu.sh [PART ...] [--again] [--output FOLDER]     (--help lists the parts and options)
 #
-# Parts that have results are not run again, so that an interrupted check goes on where it stopped.
-# It needs no network: what scripts/pack_site.py wrote into gpu/ is used. docs/how_to/gpu.md describes parts and goals.
+# Parts with results are not run again, so that an interrupted check resumes where it stopped.
+# It needs no network, since it uses the archives that scripts/pack_site.py wrote to gpu/. docs/how_to/gpu.md describes parts and goals.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export OMP_WAIT_POLICY=PASSIVE

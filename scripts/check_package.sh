@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the source archive and the wheel into dist/, checks what a package index will show of them, installs the wheel with
-# all that it needs into a fresh environment, and uses it there. It needs a package index, and takes a few minutes.
+# Builds the source archive and the wheel into dist/, checks how a package index would show them, installs the wheel and its
+# dependencies into a fresh environment, and uses it there. It needs a package index, and takes a few minutes.
 #   scripts/check_package.sh
 #   scripts/check_package.sh --tests    also runs the tests of the source archive, in the environment of scripts/install.sh --dev
 set -euo pipefail
@@ -20,13 +20,13 @@ rm -rf dist
 "$work/venv/bin/pip" install --quiet -c constraints.txt dist/*.whl
 (
   cd "$work"
-  # On an index, a relative link leads nowhere.
+  # Relative links do not work on a package index.
   venv/bin/python -c "
 import importlib.metadata, re
 text = importlib.metadata.metadata('allennlp-tagger').json['description']
 links = re.findall(r'\]\((?!https?:)[^)]*\)', text)
 assert text and not links, f'these links lead nowhere on an index; see setup.py: {links}'"
-  # The CRF needs no AllenNLP.
+  # The CRF works without AllenNLP.
   venv/bin/python -c "
 import torch
 from tagger.modules import ConditionalRandomField

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # Makes .venv in the root of the project and installs the package (editable) with tested versions of its
-# dependencies. You may interrupt and repeat it. An environment that is there already is kept: if it is complete, the
-# script returns at once; otherwise it adds what is missing.
+# dependencies. You may interrupt and repeat it. An existing environment is kept: if it is complete, the script returns
+# at once; otherwise it installs what is missing.
 #
-#   scripts/install.sh                      # what all commands need: about 2 GB, 6 GB with torch for GPUs
+#   scripts/install.sh                      # everything the commands need: about 2 GB, 6 GB with torch for GPUs
 #   scripts/install.sh --dev                # also what scripts/test.sh needs: 2 GB more
 #   PYTHON=python3.12 scripts/install.sh    # with this Python, 3.10 or newer
-#   TORCH=2.12.0 scripts/install.sh         # another torch than the tested one
+#   TORCH=2.12.0 scripts/install.sh         # with another torch than the tested one
 #
-# On Linux, torch brings CUDA libraries of several GB unless pip finds a CPU build: put the address of the index of CPU
-# builds, which pytorch.org's install page shows, into PIP_EXTRA_INDEX_URL.
+# On Linux, torch brings CUDA libraries of several GB unless pip finds a CPU build. To get one, set PIP_EXTRA_INDEX_URL
+# to the index of CPU builds, which pytorch.org's install page shows.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -39,7 +39,7 @@ else
         "name one: PYTHON=/path/to/python3.11 scripts/install.sh"
 fi
 
-# The stamp says what is installed: kind, Python, torch, and a checksum of what decides about the rest.
+# The stamp records what is installed: kind, Python, torch, and a checksum of everything else.
 version=$(version "$python")
 tested_torch=$(sed -n 's/^torch==//p' constraints.txt)
 sum=$(cat pyproject.toml setup.py constraints.txt scripts/install.sh | cksum)
@@ -52,7 +52,7 @@ if [ "$stamp" = "dev, $rest" ] || [ "$stamp" = "$kind, $rest" ]; then
     echo "install.sh: .venv is up to date (Python $version, torch $torch)"
     exit
 fi
-# Whoever has the tools of contributors keeps them.
+# An environment with the tools for contributors keeps them.
 if [[ $existing == "$version" && $stamp == dev,* ]]; then kind=dev; fi
 
 if [ "$existing" = "$version" ]; then
@@ -64,7 +64,7 @@ else
 fi
 rm -f .venv/installed
 
-# On a terminal one line shows what a command says; if it fails, all that it has said is printed.
+# On a terminal, one line shows a command's progress; if the command fails, its full output is printed.
 quietly() {
     local step=$1 line width
     width=$(($(tput cols 2>/dev/null || echo 80) - 1))
@@ -87,18 +87,18 @@ fi
 # It may be missing after an interruption.
 .venv/bin/python -m pip --version >/dev/null 2>&1 || .venv/bin/python -m ensurepip >/dev/null
 changes=(-e "s/^torch==.*/torch==$torch/")
-# Torch for GPUs asks for one release of Triton.
+# Each torch for GPUs requires one release of Triton.
 if [ "$torch" != "$tested_torch" ]; then changes+=(-e '/^triton==/d'); fi
 sed "${changes[@]}" constraints.txt >.venv/constraints.txt
 extras=export,huggingface,report,serve steps=2
 if [ $kind = dev ]; then extras=dev,docs,$extras,lexicons steps=3; fi
 pip=(.venv/bin/python -m pip install --progress-bar off)
-# --use-pep517: seqeval comes as source, which pip 23.0 of Python 3.10 builds in a way that fails.
+# --use-pep517: seqeval is only available as source, and pip 23.0 of Python 3.10 fails to build it otherwise.
 quietly "step 1 of $steps, this project and its dependencies" \
     "${pip[@]}" --use-pep517 -c .venv/constraints.txt -e ".[$extras]"
-# The pins of AllenNLP refuse everything above, hence --no-deps.
+# AllenNLP's pins reject everything above, hence --no-deps.
 quietly "step 2 of $steps, AllenNLP" "${pip[@]}" --no-deps allennlp==2.10.1
-# Only tests use this. It is outside the environment, in which every `allennlp` command would import it.
+# Only tests use this. It is outside the environment because otherwise every `allennlp` command would import it.
 if [ $kind = dev ]; then
     quietly "step 3 of $steps, a model of allennlp-models for tests" \
         "${pip[@]}" --no-deps --upgrade --target .venv/downstream allennlp-models==2.10.1

@@ -1,12 +1,13 @@
 #!/usr/bin/env python
-"""Measures what each way of choosing tokens to label gives: F1 by the share of tokens labelled.
+"""Measures F1 by the share of labelled tokens for different ways of choosing what to label.
 
     python scripts/measure_active_learning.py -s runs/active_learning --ways spans
 
-A run begins with random sentences, the same for all ways of a seed. In each round the tagger of the
-round before ranks all that is not labelled yet, the gold labels answer its questions, and a new tagger
-is trained from scratch. F1 is that of the last epoch on development data; no epoch is chosen on it. The
-ways are those of WAYS. Runs that are finished are kept; results.csv has the metrics of each.
+A run begins with random sentences, which are the same for all ways of a seed. In each round, the tagger
+of the previous round ranks everything that is not labelled yet, the gold labels answer its questions,
+and a new tagger is trained from scratch. F1 is that of the last epoch on development data, which are
+not used to choose an epoch. The ways are listed in WAYS. Finished runs are kept; results.csv has the
+metrics of each.
 """
 
 import argparse
@@ -31,10 +32,10 @@ from tagger.tools.runs.work import train
 from tagger.training.frozen_features import keep_features
 
 CONFIG = "training_config/conll2003_frozen_minilm_crf.jsonnet"
-#: A tagger over frozen features of single sentences, which trains in a minute.
+#: A tagger on frozen features of single sentences, which trains in a minute.
 OVERRIDES = {
     "dataset_reader.source_encoding": "BIO",
-    # In BIO a tag says nothing about the token behind it.
+    # In BIO, a tag says nothing about the next token.
     "dataset_reader.tag_encoding": "BIO",
     "dataset_reader.unknown_tag": "?",
     "model.encoder.hidden_size": 100,
@@ -46,18 +47,18 @@ CORPORA = {
     "conll2003": ("data/conll2003/eng.train", "data/conll2003/eng.testa", "IOB1"),
     "bc5cdr": ("data/bc5cdr/train.tsv", "data/bc5cdr/devel.tsv", "BIO"),
 }
-#: How questions are ranked, and whether the tagger fills in what it does not doubt, by name: (unit,
-#: score, most similar, least doubt, fills). `sentences` and `spans` are what the command does.
+#: How to rank questions, and whether the tagger fills in tags it is certain of, by name: (unit, score,
+#: most similar, least doubt, fills). `sentences` and `spans` do the same as the command.
 WAYS: dict[str, Any] = {
     "random sentences": ("sentence", None, 2.0, 0.01, False),
     "sentences": ("sentence", "entropy", 0.8, 0.01, False),
     "spans": ("span", "entropy", 0.8, 0.01, True),
-    "spans, least doubt .05": ("span", "entropy", 0.8, 0.05, True),
-    "spans, least doubt .05, rest open": ("span", "entropy", 0.8, 0.05, False),
+    "spans, least doubt 0.05": ("span", "entropy", 0.8, 0.05, True),
+    "spans, least doubt 0.05, rest open": ("span", "entropy", 0.8, 0.05, False),
 }
-#: The shares of all tokens that are labelled after each round, at most: by span, questions may run out.
+#: The share of tokens labelled by each round. It is a maximum, since questions about spans may run out.
 SHARES = [0.02, 0.05, 0.1, 0.2, 0.25]
-#: Training takes this many sentences, but every sentence this often at least and at most.
+#: Each tagger trains on about this many sentences in total, with these limits on its epochs.
 NUM_SENTENCES, LEAST_EPOCHS, MOST_EPOCHS = 48_000, 5, 25
 SEEDS = (1, 2, 3)
 UNKNOWN = "?"
@@ -85,7 +86,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
 
 
 def _rounds(folder: Path, ways: Sequence[str]) -> Iterator[list[Job]]:
-    """Yields the jobs of each round, which need those of the round before."""
+    """Yields the jobs of each round, which depend on those of the previous round."""
     before: dict[tuple[str, str, int], str] = {}
     for number, share in enumerate([*SHARES, 1.0]):
         own = {0: ["start"], len(SHARES): ["all"]}.get(number, ways)
@@ -102,7 +103,7 @@ def _rounds(folder: Path, ways: Sequence[str]) -> Iterator[list[Job]]:
 
 
 def run_round(config: Mapping[str, Any], folder: Path) -> None:
-    """Chooses, has the gold labels answer, trains and evaluates: a study's work."""
+    """Chooses questions, lets the gold labels answer, trains and evaluates; the work of a job."""
     folder.mkdir(parents=True)
     path, dev_path, encoding = CORPORA[config["corpus"]]
     pool = Pool(path, encoding)
@@ -140,7 +141,7 @@ def run_round(config: Mapping[str, Any], folder: Path) -> None:
 
 
 class Pool:
-    """The sentences of a corpus, whose tags are known where they were asked for."""
+    """The sentences of a corpus; a tag is known if it has been asked for."""
 
     def __init__(self, path: str, encoding: str) -> None:
         corpus = Corpus(Path(path), {"source_encoding": encoding})
@@ -175,7 +176,7 @@ class Pool:
                 budget -= len(self.words[number])
 
     def fill(self, sentences: Sequence[UncertainSentence]) -> None:
-        """Gives tokens that are not labelled the tags that a tagger does not doubt."""
+        """Fills in the tags of unlabelled tokens that the tagger is certain of."""
         for filled, sentence in zip(self._filled, sentences):
             spans = [span for span, _ in sentence.entities]
             filled[:] = spans_to_tags(spans, sentence.num_tokens, "BIO")
@@ -183,7 +184,7 @@ class Pool:
                 filled[first : last + 1] = [UNKNOWN] * (last + 1 - first)
 
     def write(self, path: Path, every: bool = False) -> int:
-        """Writes the sentences with a labelled token, or every one; returns their number."""
+        """Writes the sentences with a labelled token, or all with `every`; returns their number."""
         lines, number = [], 0
         for words, gold, filled, known in zip(
             self.words, self._gold, self._filled, self._is_labelled
@@ -196,11 +197,11 @@ class Pool:
         return number
 
     def save(self, path: Path) -> None:
-        """Keeps which tokens are labelled."""
+        """Saves which tokens are labelled."""
         np.save(path, np.concatenate(self._is_labelled))
 
     def load(self, path: Path) -> None:
-        """Takes up what `save` kept."""
+        """Restores what `save` saved."""
         ends = np.cumsum([len(words) for words in self.words])
         self._is_labelled = np.split(np.load(path), ends[:-1])
 
@@ -208,7 +209,7 @@ class Pool:
 def _ask(
     archive: Archive, pool: Pool, folder: Path, how: tuple[str, str, float]
 ) -> list[UncertainSentence]:
-    """Returns what a tagger makes of all sentences, given what is labelled."""
+    """Returns the tagger's view of all sentences, given the known labels."""
     path = folder / "pool.txt"
     pool.write(path, every=True)
     instances = list(archive.validation_dataset_reader.read(str(path)))
@@ -218,7 +219,7 @@ def _ask(
 
 def _config(labels: list[str], paths: list[Path], num_sentences: int, seed: int) -> dict[str, Any]:
     config = Params.from_file(CONFIG, json.dumps(OVERRIDES)).as_dict(quiet=True)
-    # What takes long and brings little beside a transformer's features.
+    # Left out, because they take long and add little to a transformer's features.
     indexers = config["dataset_reader"]["token_indexers"]
     embedders = config["model"]["text_field_embedder"]["token_embedders"]
     for part in (indexers, embedders):

@@ -1,21 +1,21 @@
 #!/usr/bin/env python
-"""Measures how well a label is added to a tagger whose training data are gone.
+"""Measures how well a label is added to a tagger without its training data.
 
     python scripts/measure_added_labels.py conll2003 -s runs/added --labels ORG MISC PER LOC
     python scripts/measure_added_labels.py crossner_music -s runs/added_music --labels band award
 
-Each label in turn is the new one. A base tagger is trained on old sentences without it. Then it is
-labelled, and nothing else, in new sentences, and added to the tagger in these ways:
+Each label in turn is the new one. A base tagger is trained on old sentences without it. Then new
+sentences are labelled with the new label only, and it is added to the tagger in these ways:
 
-- add-label: as `allennlp add-label` does, and without its bias;
-- pseudo-labels: from the same start, with all weights trained, on what is labelled and on the base
-  tagger's entities where they overlap nothing labelled;
-- fine-tuning: the same on what is labelled as if nothing else were an entity;
-- joint: no addition, but a tagger trained on the old sentences, in which the new label stays open, and
-  on the new ones with all labels.
+- add-label: like `allennlp add-label`, with and without its bias;
+- pseudo-labels: from the same start, with all weights trained, on the new labels and on the base
+  tagger's entities where they do not overlap any;
+- fine-tuning: the same, treating everything that is not labelled as outside;
+- joint: no addition, but a tagger trained on the old sentences, with the new label left unknown, and on
+  the new sentences with all labels.
 
-All are measured on development data; test data are not read. Each run's F1 is in results.csv: `new` of
-the new label, `old` of the others together. Runs that are finished are kept.
+All are evaluated on development data; test data are not read. Each run's F1 is in results.csv: `new`
+for the new label, `old` for the others together. Finished runs are kept.
 """
 
 import argparse
@@ -43,14 +43,14 @@ from tagger.tools.runs.work import measure, train
 
 
 class Study(NamedTuple):
-    """What is measured on a corpus.
+    """The settings of the measurements on a corpus.
 
     Attributes:
         config: The config of the base tagger.
-        overrides: What is changed in it.
+        overrides: Changes to that config.
         train: The file with the old sentences, and with the new ones if there are enough.
-        dev: The file to measure on; without enough old sentences, part of it are the new ones.
-        num_old: The least number of old sentences; None for all.
+        dev: The file to evaluate on; if there are too few old sentences, it also provides the new ones.
+        num_old: The smallest number of old sentences; None for all.
         num_new: The number of new sentences.
     """
 
@@ -63,7 +63,7 @@ class Study(NamedTuple):
 
 
 STUDIES = {
-    # A small tagger on a part of the data: what counts is the difference between the ways.
+    # A small tagger on part of the data, since only the differences between ways matter.
     "conll2003": Study(
         "training_config/conll2003_frozen_minilm_crf.jsonnet",
         {"model.encoder.hidden_size": 150, "trainer.num_epochs": 5},
@@ -89,7 +89,7 @@ SEEDS = ("random_seed", "numpy_seed", "pytorch_seed")
 
 
 def write(corpus: Corpus, path: Path, sentences: Iterable[int], labels: Sequence[str]) -> None:
-    """Writes sentences with their entities of these labels alone."""
+    """Writes sentences with only the entities of these labels."""
     spelling = "BIO" if corpus.encoding == "IOB1" else corpus.encoding
     parts, before = [], None
     for number in sentences:
@@ -105,7 +105,7 @@ def write(corpus: Corpus, path: Path, sentences: Iterable[int], labels: Sequence
 
 
 def in_random_order(corpus: Corpus, seed: int) -> list[int]:
-    """Returns the numbers of the sentences; documents stay whole."""
+    """Returns the indices of the sentences in random order, with documents kept together."""
     documents = [sentence.document for sentence in corpus.sentences]
     if not corpus.documents:
         documents = list(range(len(documents)))
@@ -116,7 +116,7 @@ def in_random_order(corpus: Corpus, seed: int) -> list[int]:
 
 
 def write_files(study: Study, folder: Path, seed: int, label: str) -> None:
-    """Writes the files of a seed and a label."""
+    """Writes the files for a seed and a label."""
     reader = Params.from_file(study.config)["dataset_reader"].as_dict(quiet=True)
     corpus, dev = (Corpus(Path(path), reader) for path in (study.train, study.dev))
     others = [each for each in dev.labels if each != label]
@@ -141,7 +141,7 @@ def write_files(study: Study, folder: Path, seed: int, label: str) -> None:
 
 @DatasetReader.register("old_and_new", exist_ok=True)
 class OldAndNewReader(DatasetReader):
-    """Reads old sentences, in which some labels alone are known, and new ones with all labels."""
+    """Reads old sentences, with only some labels known, and new ones with all labels."""
 
     def __init__(self, reader: DatasetReader, old: str, known: list[str], encoding: str) -> None:
         super().__init__()
@@ -159,7 +159,7 @@ class OldAndNewReader(DatasetReader):
 
 
 def label_nothing(_teacher: Any, _student: Any, instances: Sequence[Instance]) -> None:
-    """Has what is not labelled count as outside: plain fine-tuning."""
+    """Treats everything unlabelled as outside, which is plain fine-tuning."""
     for instance in instances:
         field = cast(TagSetsField, instance["tags"])
         field.tag_sets = [
@@ -168,12 +168,12 @@ def label_nothing(_teacher: Any, _student: Any, instances: Sequence[Instance]) -
 
 
 def label_best(teacher: SequenceTagger, _student: Any, instances: Sequence[Instance]) -> None:
-    """Labels the entities that the teacher finds where they contradict nothing: pseudo-labels."""
+    """Adds the entities that the teacher finds as pseudo-labels, unless they contradict labels."""
     for instance, completed in zip(instances, with_old_entities(teacher, instances)):
         instance.fields["tags"] = completed["tags"]
 
 
-#: All weights learn a third as fast as when they started from nothing.
+#: Slows the learning of all weights to a third of the rate used from scratch.
 SLOWER = '{"trainer.optimizer.lr": 0.001}'
 ADDITIONS: dict[str, tuple[Prepare, str, Optional[float]]] = {
     "add-label": (keep_what_is_known, "", MOST_LOST),
@@ -213,7 +213,7 @@ def job_of(study: Study, files: Path, folder: Path, label: str, method: str, see
 
 
 def work(settings: Mapping[str, Any], folder: Path) -> None:
-    """Trains a tagger in one of the ways, and measures it: a study's work."""
+    """Trains a tagger in one of the ways and evaluates it; the work of a job."""
     if "config" in settings:
         train(settings["config"], folder)
     else:
@@ -253,7 +253,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
             files = args.folder / "data" / str(seed) / label
             if not files.exists():
                 write_files(study, files, seed, label)
-            # The base tagger must be there before the others start.
+            # The base tagger must exist before the others start.
             for methods in (METHODS[:1], METHODS[1:]):
                 own = [job_of(study, files, args.folder, label, name, seed) for name in methods]
                 jobs += own

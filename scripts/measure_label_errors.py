@@ -1,17 +1,17 @@
 #!/usr/bin/env python
-"""Measures how well label errors are found whose corrections are known, beside cleanlab.
+"""Measures how well known label errors are found, compared with cleanlab.
 
     python scripts/measure_label_errors.py -s runs/label_errors --noises expert crowd llm
     python scripts/measure_label_errors.py -s runs/crossweigh --tagger runs/documents/model.tar.gz
 
-The first trains taggers on five folds of NoiseBench's corpora, in data/noisebench, and compares their
-labels with the clean ones. The second judges CoNLL-2003's test file by a tagger of the training file,
-and compares it with CrossWeigh's corrections, in data/crossweigh. Both methods get the same
-probabilities, and nothing is fitted to the corrections.
+The first command trains taggers on five folds of NoiseBench's corpora, in data/noisebench, and compares
+the errors found with the clean labels. The second checks CoNLL-2003's test file with a tagger of the
+training file, and compares the result with CrossWeigh's corrections, in data/crossweigh. Both methods
+get the same probabilities, and nothing is fitted to the corrections.
 
---retrain also trains on each noisy corpus: as it is; with the 500 most suspicious labels judged by the
-clean ones; with all suggestions above one half accepted, or the first 2,000; with these labels left
-open. It measures F1 on CrossWeigh's file. Runs that are finished are kept.
+--retrain also trains on variants of each noisy corpus: unchanged; with the 500 most suspicious labels
+checked against the clean ones; with all suggestions above one half accepted, or the first 2,000; with
+these labels left open. F1 is measured on CrossWeigh's file. Finished runs are kept.
 """
 
 import argparse
@@ -36,7 +36,7 @@ from tagger.tools.runs.jobs import Job, run_jobs, seeded_jobs
 from tagger.tools.runs.results import Result, read_results, write_results
 
 CONFIG = "training_config/conll2003_frozen_minilm_crf.jsonnet"
-#: NoiseBench is a third of CoNLL-2003's training file.
+#: Fits NoiseBench, which is a third of CoNLL-2003's training file.
 OVERRIDES = {
     "dataset_reader.source_encoding": "BIO",
     "model.encoder.hidden_size": 150,
@@ -45,7 +45,7 @@ OVERRIDES = {
 }
 NUM_FOLDS = 5
 NUM_JUDGED = 500
-#: How many suggestions are accepted, or left open, without a person's judgement.
+#: How many suggestions are accepted or left open without a check.
 NUM_UNSEEN = 2000
 
 
@@ -57,7 +57,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     parser.add_argument(
         "--tagger", type=Path, help="an archive trained on CoNLL-2003's training file"
     )
-    parser.add_argument("--retrain", action="store_true", help="train on what was corrected")
+    parser.add_argument("--retrain", action="store_true", help="train on the corrected corpora")
     args = parser.parse_args(arguments)
     args.folder.mkdir(parents=True, exist_ok=True)
     results, jobs = [], []
@@ -102,10 +102,10 @@ def _measure(
     taggers: LabelProbabilities,
     probabilities: ErrorProbabilities,
 ) -> dict[str, float]:
-    """Returns average precision, by sentence and by entity, and the precision of the first ones.
+    """Returns average precision, by sentence and by entity, and the precision of the top findings.
 
-    By entity, errors are labelled entities that are not true and true entities that overlap no labelled
-    one. Such errors as no item stands for count as never found, for both methods.
+    By entity, errors are labelled entities that are wrong and true entities that overlap no labelled
+    one. Errors without an item count as never found, for both methods.
     """
     from cleanlab.token_classification.rank import get_label_quality_scores
 
@@ -151,7 +151,7 @@ def _retraining(
     config: dict[str, Any],
     folder: Path,
 ) -> list[Job]:
-    """Writes the corpus in all ways, and returns the jobs that train on them."""
+    """Writes all variants of the corpus, and returns the jobs that train on them."""
     findings = list_issues(corpus, probabilities, 0.0)
     probable = [each for each in findings if each.probability >= 0.5]
     right = []
@@ -163,8 +163,8 @@ def _retraining(
     ways = {
         "as it is": lines,
         f"first {NUM_JUDGED} judged": accept(lines, right),
-        "suggestions above .5 accepted": accept(lines, probable),
-        "labels above .5 left open": leave_open(corpus, probable),
+        "suggestions above 0.5 accepted": accept(lines, probable),
+        "labels above 0.5 left open": leave_open(corpus, probable),
         f"first {NUM_UNSEEN} accepted": accept(lines, findings[:NUM_UNSEEN]),
         f"first {NUM_UNSEEN} left open": leave_open(corpus, findings[:NUM_UNSEEN]),
     }
@@ -174,7 +174,7 @@ def _retraining(
     corpus.write(dev, fold.dev)
     for way, text in ways.items():
         path = folder / corpus.path.stem / f"{way}.txt"
-        # All but the sentences that choose the best epoch, whose labels are noisy too.
+        # All sentences except those that choose the best epoch, which have noisy labels too.
         numbers = {row.number for n in fold.dev for row in corpus.sentences[n].rows}
         kept = [line for i, line in enumerate(text, start=1) if i not in numbers]
         path.write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")

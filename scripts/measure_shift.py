@@ -1,13 +1,13 @@
 #!/usr/bin/env python
-"""Measures what `compare-data` and `tune-decoding --recalibrate` are worth on texts of another kind.
+"""Measures how well `compare-data` and `tune-decoding --recalibrate` work on texts of another kind.
 
     python scripts/measure_shift.py model.tar.gz data/conll2003/eng.testa -o shift.jsonl
         --new data/conll2003/eng.testb --new data/crossner_music/test.txt
         --new data/wnut17/emerging.test.annotated
 
-All files are column files with tags, which the tagger must not have learnt from. Labels that the tagger
-does not know are renamed, or else taken for none. The results are kept in OUTPUT, a line for each row of
-the tables, so that the command goes on where it was stopped; it prints the tables at the end.
+All files are column files with tags, and the tagger must not be trained on them. Labels unknown to the
+tagger are renamed if possible, and otherwise removed. Results are saved in OUTPUT, one line for each
+row of the tables, so that an interrupted command can resume; the tables are printed at the end.
 """
 
 import argparse
@@ -41,7 +41,7 @@ from tagger.tools.tuning.estimates import (
 )
 from tagger.tools.tuning.features import SentenceFeatures
 
-#: What labels of CrossNER's music and of WNUT-17 are called in CoNLL-2003.
+#: CoNLL-2003's names for labels of CrossNER's music and WNUT-17.
 RENAMED = {
     **dict.fromkeys(("musicalartist", "person"), "PER"),
     **dict.fromkeys(("band", "organisation", "corporation", "group"), "ORG"),
@@ -57,7 +57,7 @@ MEASURES = ("precision", "recall", "F1")
 
 
 class Results:
-    """Rows of tables, kept in a file.
+    """Rows of tables, saved in a file.
 
     Args:
         path: The file, with a JSON object on each line.
@@ -69,7 +69,7 @@ class Results:
         self._rows = {row["key"]: row["value"] for row in map(json.loads, lines)}
 
     def get(self, key: str, compute: Callable[[], Any]) -> Any:
-        """Returns the value of a row, computed unless the file has it."""
+        """Returns the value of a row, which is computed unless the file has it."""
         if key not in self._rows:
             self._rows[key] = json.loads(json.dumps(compute()))
             with self._path.open("a") as file:
@@ -93,7 +93,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
 
 
 def _see(archive: Any, path: str) -> SentenceFeatures:
-    """Has the tagger see a file, in which labels are renamed."""
+    """Runs the tagger over a file with renamed labels."""
     labels = {tag.partition("-")[2] for tag in archive.model.tags}
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / Path(path).name
@@ -109,13 +109,13 @@ def _see(archive: Any, path: str) -> SentenceFeatures:
 
 
 class Draw(NamedTuple):
-    """Groups of a set of texts, drawn without replacement, and the features of all."""
+    """Groups drawn from a set of texts without replacement, and the features of all texts."""
 
     table: np.ndarray
     rng: np.random.Generator
 
     def rows(self, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the features of that many groups, and of the others."""
+        """Returns the features of this many groups, and those of the others."""
         order = self.rng.permutation(len(self.table))
         return self.table[order[:number]], self.table[order[number:]]
 
@@ -146,7 +146,7 @@ def _false_alarms(results: Results, seen: dict[str, SentenceFeatures], draws: in
 
 
 def _alarms_of_runs(texts: SentenceFeatures, number: int, draws: int) -> float:
-    """The share of false alarms where the drawn documents lie end to end and tell no borders."""
+    """The share of false alarms if drawn documents are concatenated without marking their borders."""
     rng = np.random.default_rng(number)
     size = int(np.bincount(texts.groups.of_sentence).max())
     alarms = []
@@ -161,7 +161,7 @@ def _alarms_of_runs(texts: SentenceFeatures, number: int, draws: int) -> float:
 
 
 def _part(features: SentenceFeatures, is_kept: np.ndarray) -> SentenceFeatures:
-    """Some of the sentences, of which only words and features are needed."""
+    """Selects sentences, keeping only words and features."""
     sums = {name: values[is_kept] for name, values in features.sums.items()}
     return features._replace(num_words=features.num_words[is_kept], sums=sums)
 
@@ -272,12 +272,12 @@ def _options(arguments: Optional[Sequence[str]]) -> argparse.Namespace:
     )
     parser.add_argument("archive", metavar="ARCHIVE")
     parser.add_argument(
-        "file", metavar="CALIBRATION", help="labelled texts of the tagger's own kind"
+        "file", metavar="CALIBRATION", help="labelled texts like those the tagger was trained on"
     )
     parser.add_argument("--new", metavar="FILE", action="append", default=[], help="others")
-    parser.add_argument("-o", "--output", type=Path, required=True, help="where results are kept")
-    parser.add_argument("--draws", type=int, default=200, help="of texts, for each test (200)")
-    text = "of labelled sentences, for each recalibration (20)"
+    parser.add_argument("-o", "--output", type=Path, required=True, help="where to save results")
+    parser.add_argument("--draws", type=int, default=200, help="draws of texts per test (200)")
+    text = "draws of labelled sentences per recalibration (20)"
     parser.add_argument("--fits", type=int, default=20, help=text)
     return parser.parse_args(arguments)
 

@@ -1,15 +1,15 @@
 #!/usr/bin/env python
-"""Measures linear support vector machines on documents, as a control of the trained classifiers.
+"""Evaluates linear support vector machines on documents, as a control for the trained classifiers.
 
     python scripts/measure_svm.py [--config CONFIG] [--train FILE [FILE]] [--test FILE]
 
-It needs scikit-learn, which is no requirement of the package: `pip install scikit-learn`.
+It needs scikit-learn, which the package does not require: `pip install scikit-learn`.
 
-For each label there is a machine with the penalty 1 and weights that balance its two classes, over the
-TF-IDF of words and pairs, over the frozen features of a transformer, and over both. The config supplies
-the dataset reader, the transformer and its layers. Of each layer, the mean of the training documents is
-subtracted from the features, which are then scaled to the length 1. A label without a training document
-is never predicted. scikit-learn stops a few machines before they converge, and warns of it.
+For each label, there is a machine with penalty 1 and balanced class weights, on the TF-IDF of words and
+pairs, on the frozen features of a transformer, and on both. The config supplies the dataset reader, the
+transformer and its layers. The features of each layer are centred on the mean of the training documents
+and scaled to length 1. A label without a training document is never predicted. scikit-learn stops a few
+machines before they converge, and warns about it.
 """
 
 import argparse
@@ -74,7 +74,7 @@ def _embedder(params: Dict[str, Any]) -> Any:
 def _features(
     reader: DatasetReader, embedder: Any, instances: Sequence[Instance], vocab: Vocabulary
 ) -> np.ndarray:
-    """Returns the normalised layers of each document, (N, H D), computed once and kept on disk."""
+    """Returns the normalised layers of each document, (N, H D), computed once and cached on disk."""
     name, module = embedder
     for instance in instances:
         reader.apply_token_indexers(instance)
@@ -91,7 +91,7 @@ def _features(
         tensors: Any = batch.as_tensor_dict()["tokens"]
         with torch.no_grad():
             embedded = module(**tensors[name])
-        # (B, 1, H D): a document is one unit.
+        # (B, 1, H D): each document is one unit.
         rows.append(embedded[:, 0].numpy())
     return np.concatenate(rows).reshape(len(instances), -1, module._features.size)
 

@@ -1,19 +1,19 @@
-"""Packs what `scripts/check_gpu.sh` needs on a machine that has PyTorch for its GPU, but no network.
+"""Packs what `scripts/check_gpu.sh` needs on a machine with PyTorch for its GPU but without a network.
 
-Run, with this project's environment on a machine with a network:
+Run, in this project's environment on a machine with a network:
 
     python scripts/pack_site.py [--python 3.12] [--have FILE] [--transformer data/all-MiniLM-L6-v2]
         [--data data/conll2003 data/reuters data/glove]
 
-It writes `gpu/site.tar.xz`, some 19 MB: the Python packages in their versions here, without those that
-such a machine has: torch, triton, transformers, numba, scikit-learn, matplotlib, h5py, pytest and all
-that they need. `--have` names a file that `python3 -m pip freeze` wrote there, and replaces this list.
-`--python` is the Python there. `--transformer` also writes `gpu/transformer.tar.xz`: the folder of a
-transformer, its weights in half precision. `--data` writes `gpu/data.tar.xz`, of word vectors only those
-of words in the other files.
+It writes `gpu/site.tar.xz`, some 19 MB, with the Python packages in the versions installed here. It
+leaves out those that such a machine already has: torch, triton, transformers, numba, scikit-learn,
+matplotlib, h5py, pytest and their dependencies. `--have` replaces this list by a file written there by
+`python3 -m pip freeze`. `--python` is the Python version there. `--transformer` also writes
+`gpu/transformer.tar.xz`, a transformer's folder with weights in half precision. `--data` writes
+`gpu/data.tar.xz`, with only those word vectors that belong to words in the other files.
 
-Copy the checkout there, with `gpu`. `scripts/check_gpu.sh` finds the archives and unpacks them, the
-packages below `gpu` and the others into `data`.
+Copy the checkout there, including `gpu`. `scripts/check_gpu.sh` finds the archives and unpacks the
+packages below `gpu` and everything else into `data`.
 """
 
 import argparse
@@ -38,9 +38,9 @@ from tqdm import tqdm
 from tagger.common.files import write_atomically
 
 ROOT = Path(__file__).parent.parent
-# AllenNLP is installed without its pins; what it imports is among our own requirements.
+# AllenNLP is installed without its pins; our own requirements cover what it imports.
 NEEDED = ("allennlp-tagger", "allennlp", "seqeval")
-# AllenNLP's tagger, which ours is compared with. It is not in the environment, see scripts/install.sh.
+# AllenNLP's tagger, to compare ours with. It is not in the environment, see scripts/install.sh.
 COMPARED = "allennlp-models==2.10.1"
 EXPECTED = (
     *("torch", "triton", "transformers", "numba", "scikit-learn", "matplotlib", "h5py"),
@@ -49,16 +49,16 @@ EXPECTED = (
 PLATFORMS = [f"manylinux_2_{minor}_x86_64" for minor in (28, 27, 24, 17, 12, 5)] + [
     f"manylinux{year}_x86_64" for year in ("2014", "2010", "1")
 ]
-# Data that no code of ours reads.
+# Data that our code never reads.
 UNUSED = ("spacy/tests", "thinc/tests", "botocore/data/*")
 USED = ("botocore/data/s3",)
 SOURCES = (".pyx", ".c", ".cc", ".cpp", ".hh")
-# Python runs this file when it starts, as it does those of the environment's `.pth` files.
+# Python runs this file at start-up, like the `.pth` files of an environment.
 SITECUSTOMIZE = "import tagger_compat; tagger_compat.install()\n"
 
 
 def requirements_of(names: Iterable[str]) -> Dict[str, str]:
-    """Returns the packages that installed ones need, these included, with their versions here."""
+    """Returns the installed packages with these names and all their dependencies, with versions."""
     found: Dict[str, str] = {}
     queue = [canonicalize_name(name) for name in names]
     while queue:
@@ -71,7 +71,7 @@ def requirements_of(names: Iterable[str]) -> Dict[str, str]:
             continue
         found[name] = package.version
         if name == "allennlp":
-            continue  # Its pins name what nothing imports.
+            continue  # Its pins name packages that nothing imports.
         for text in package.requires or ():
             requirement = Requirement(text)
             if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
@@ -80,7 +80,7 @@ def requirements_of(names: Iterable[str]) -> Dict[str, str]:
 
 
 def frozen_names(path: Path) -> Set[str]:
-    """Returns the names in a file that `pip freeze` wrote."""
+    """Returns the names in a file written by `pip freeze`."""
     lines = (line.strip() for line in path.read_text().splitlines())
     return {
         canonicalize_name(re.split(r"[=@<>~! \[;]", line)[0])
@@ -90,7 +90,7 @@ def frozen_names(path: Path) -> Set[str]:
 
 
 def download(pins: Sequence[str], python: str, folder: Path) -> None:
-    """Downloads wheels of `name==version`s, and builds those of packages that come as source."""
+    """Downloads wheels for `name==version` pins, and builds those only available as source."""
     pip = [sys.executable, "-m", "pip"]
     target = ["--only-binary=:all:", "--python-version", python, "--implementation", "cp"]
     for platform in PLATFORMS:
@@ -106,14 +106,14 @@ def download(pins: Sequence[str], python: str, folder: Path) -> None:
                     f"pack_site.py: pip found no {pin} for Python {python}:\n{done.stderr}"
                 )
 
-    # They mostly wait for the network.
+    # The threads mostly wait for the network.
     with ThreadPoolExecutor(8) as threads:
         for _ in tqdm(threads.map(fetch, pins), total=len(pins), desc="packages"):
             pass
 
 
 def unpack(wheels: Path, site: Path) -> None:
-    """Unpacks the wheels of a folder into a new one, without what no code of ours reads."""
+    """Unpacks all wheels in a folder into a new one, leaving out data that our code never reads."""
     for wheel in sorted(wheels.glob("*.whl")):
         tags = wheel.stem.split("-")[2:]
         if tags[-1] != "any" and "x86_64" not in tags[-1]:
@@ -136,7 +136,7 @@ def unpack(wheels: Path, site: Path) -> None:
 
 
 def write_archive(folder: Path, path: Path, name: Optional[str] = None) -> None:
-    """Packs a folder into a compressed archive, which is replaced, under its own or another name."""
+    """Packs a folder into a compressed archive, replacing an old one, under its own or another name."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with write_atomically(path, overwrite=True) as new, tarfile.open(new, "w:xz") as archive:
         archive.add(folder, folder.name if name is None else name)
@@ -177,7 +177,7 @@ def halve(folder: Path, target: Path) -> None:
         name: each.half() if each.dtype == torch.float32 else each for name, each in weights.items()
     }
     save_file(half, target / "model.safetensors", {"format": "pt"})
-    # The type to compute in; without it, that of the file.
+    # The type to compute in; by default it would be the type of the file.
     config = json.loads((target / "config.json").read_text())
     config.update(dtype="float32", torch_dtype="float32")
     (target / "config.json").write_text(json.dumps(config, indent=2))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""Checks a copy of the CoNLL-2003 English corpus and copies it to the folder that the configs name.
+"""Checks a copy of the English CoNLL-2003 corpus and copies it to the folder that the configs use.
 
     python scripts/prepare_conll2003.py SOURCE [--target FOLDER] [--force]
 
@@ -68,7 +68,7 @@ def find(source: Path) -> Dict[str, Path]:
         if found is None:
             raise SystemExit(
                 f"{source}: expected a file {' or '.join(path.name for path in paths)}, got none; "
-                "name the folder that holds the three files of the English corpus"
+                "name the folder with the three files of the English corpus"
             )
         copies[name] = found
     return copies
@@ -78,7 +78,7 @@ def check(copies: Dict[str, Path]) -> None:
     """Prints the counts of each file.
 
     Raises:
-        SystemExit: If a file cannot be read, or if the counts of any are not the known ones.
+        SystemExit: If a file cannot be read or its counts differ from the known ones.
     """
     differ = False
     for name, path in copies.items():
@@ -108,7 +108,7 @@ def count(path: Path) -> Counts:
 
 
 def put(copies: Dict[str, Path], target: Path, force: bool) -> None:
-    """Copies the files into `target`, except those that are there already."""
+    """Copies the files into `target`, except those that are already there."""
     target.mkdir(parents=True, exist_ok=True)
     missing = {
         name: path

@@ -1,4 +1,4 @@
-"""Writes lists of names of persons, places, companies and peoples, for the embedder `lexicon`.
+"""Writes lists of names of people, places, companies and nationalities for the embedder `lexicon`.
 
 They come from Python packages that `pip install '.[lexicons]'` installs on Python 3.11 and newer:
 
@@ -20,7 +20,7 @@ import unicodedata
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, Iterator, Set
 
-#: Smaller towns have names that are words or names of persons too often.
+#: Names of smaller towns are too often also words or names of people.
 MIN_POPULATION = 15_000
 _LEGAL_FORM = re.compile(
     r"[,.]?\s+(?:ag|asa?|co|company|corp|corporation|group|holdings?|inc|incorporated|kgaa|limited|"
@@ -49,13 +49,13 @@ def main() -> None:
 
 
 def first_names() -> Iterator[str]:
-    """Yields the given names of all languages in faker, and those of the US census."""
+    """Yields the given names in all languages of faker, and those of the US census."""
     yield from _names_of_faker("first_name")
     yield from _names_of_census("female.first", "male.first")
 
 
 def last_names() -> Iterator[str]:
-    """Yields the family names of all languages in faker, and those of the US census."""
+    """Yields the family names in all languages of faker, and those of the US census."""
     yield from _names_of_faker("last_name")
     yield from _names_of_census("all.last")
 
@@ -93,7 +93,7 @@ def regions() -> Iterator[str]:
 
 
 def peoples() -> Iterator[str]:
-    """Yields what inhabitants are called, one and several, and the languages with a short code."""
+    """Yields singular and plural names of inhabitants, and the languages with a short code."""
     import pycountry
     from countryinfo import all_countries
 
@@ -115,7 +115,7 @@ def companies() -> Iterator[str]:
         yield from (name, _LEGAL_FORM.sub("", name))
 
 
-#: What makes each list.
+#: The source of each list.
 LISTS: Dict[str, Callable[[], Iterable[str]]] = {
     "first_names": first_names,
     "last_names": last_names,
@@ -128,7 +128,7 @@ LISTS: Dict[str, Callable[[], Iterable[str]]] = {
 
 
 def _names_of_faker(kind: str) -> Iterator[str]:
-    """Yields the names of all of faker's languages; `kind` begins the names of its lists."""
+    """Yields the names in all of faker's languages; `kind` is the prefix of its lists' names."""
     import faker.providers.person as languages
 
     for module in pkgutil.iter_modules(languages.__path__):
@@ -148,7 +148,7 @@ def _names_of_census(*parts: str) -> Iterator[str]:
 
 
 def _spellings(terms: Iterable[str]) -> Iterator[str]:
-    """Yields terms with and without accents; none in other scripts than Latin, none of one letter."""
+    """Yields terms with and without accents, except single letters and other scripts than Latin."""
     for term in (" ".join(each.split()) for each in terms):
         decomposed = unicodedata.normalize("NFKD", term)
         folded = " ".join(decomposed.encode("ascii", "ignore").decode().split())

@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""Checks a copy of Reuters-21578 (ApteMod, 90 labels) and writes it to the folder that the configs name.
+"""Checks a copy of Reuters-21578 (ApteMod, 90 labels) and writes it to the folder that the configs use.
 
     python scripts/prepare_reuters.py SOURCE [--target FOLDER]
 
@@ -51,12 +51,12 @@ def read(source: Path, part: str) -> List[Document]:
     """Reads the documents of one part.
 
     Raises:
-        SystemExit: If there is not exactly one file of that part, or a line is no document.
+        SystemExit: If there is not exactly one file of that part, or if a line is not a document.
     """
     paths = sorted(source.glob(f"*{part}.jsonl"))
     if len(paths) != 1:
         raise SystemExit(
-            f"{source}: expected one file *{part}.jsonl, got {len(paths)}; name the folder that holds it"
+            f"{source}: expected one file *{part}.jsonl, got {len(paths)}; name the folder that has it"
         )
     documents = []
     for number, line in enumerate(paths[0].read_text(encoding="utf-8").splitlines(), start=1):
@@ -72,7 +72,7 @@ def read(source: Path, part: str) -> List[Document]:
 
 
 def check(documents: Dict[str, List[Document]]) -> None:
-    """Compares the number of documents and labels with the known ones."""
+    """Checks the numbers of documents and labels against the known ones."""
     for part, expected in EXPECTED.items():
         found, num_labels = len(documents[part]), len(labels_of(documents[part]))
         if found != expected or num_labels != NUM_LABELS:

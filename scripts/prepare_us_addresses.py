@@ -4,8 +4,8 @@
     python scripts/prepare_us_addresses.py [--target FOLDER] [--from ARCHIVE]
 
 Writes `train.txt`, `dev.txt` and `test.txt`: a token and its BIO tag on each line, a blank line after
-each address. Tokens are those of the corpus (`Chicago,` keeps its comma). The corpus labels single
-tokens; a run of tokens of one label is written as one span.
+each address. Tokens are as in the corpus, so `Chicago,` keeps its comma. The corpus labels individual
+tokens; consecutive tokens with the same label are written as one span.
 """
 
 import argparse
@@ -57,13 +57,13 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
 
 
 def has_digest(path: Path, digest: str) -> bool:
-    """Says whether there is a file of this SHA-256."""
+    """Whether there is a file with this SHA-256."""
     return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == digest
 
 
 def download(folder: Path) -> Path:
     """Fetches the source distribution with pip and returns its path."""
-    # Even for a download pip runs the package's build backend; with a hash, it checks the file first.
+    # pip runs the package's build backend even for a download; with a hash, it checks the file first.
     requirements = folder / "requirements.txt"
     requirements.write_text(f"{PACKAGE} --hash=sha256:{ARCHIVE_SHA256}\n", encoding="utf-8")
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--dest", str(folder)]
@@ -93,7 +93,7 @@ def check_archive(archive: Path) -> None:
 
 
 def read_addresses(archive: Path) -> List[Address]:
-    """Returns the labelled addresses of the archive, in its order."""
+    """Returns the labelled addresses of the archive, in order."""
     with tarfile.open(archive) as files:
         corpus = files.extractfile(CORPUS)
         assert corpus is not None, f"{CORPUS} is a file in the archive of this checksum"
@@ -104,8 +104,8 @@ def read_addresses(archive: Path) -> List[Address]:
 def split_addresses(addresses: Sequence[Address]) -> Dict[str, List[Address]]:
     """Splits the addresses into about 70, 10 and 20 percent for training, development and test.
 
-    The part depends only on a hash of the letters and digits of an address, in lower case. So the split
-    is the same everywhere, and duplicates stay together even if their punctuation differs.
+    The part only depends on a hash of an address's letters and digits in lower case. So the split is
+    the same everywhere, and duplicates stay together even if their punctuation differs.
 
     Example:
         >>> address = [("12", "AddressNumber"), ("Oak", "StreetName"), ("St.", "StreetNamePostType")]
@@ -122,7 +122,7 @@ def split_addresses(addresses: Sequence[Address]) -> Dict[str, List[Address]]:
 
 
 def to_columns(address: Address) -> str:
-    r"""Returns the lines of a column file.
+    r"""Formats an address as lines of a column file.
 
     Example:
         >>> to_columns([("12", "AddressNumber"), ("Oak", "StreetName"), ("Hill", "StreetName")])

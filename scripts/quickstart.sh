@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 run=runs/us_addresses
 
-# On a terminal the line of each epoch takes the place of the one before; elsewhere every tenth is printed, and the last.
+# On a terminal, each epoch's line replaces the previous one; elsewhere every tenth is printed, and the last.
 show_epochs() {
   local line last= width count=0
   width=$(($(tput cols 2>/dev/null || echo 80) - 1))
@@ -24,14 +24,14 @@ show_epochs() {
 scripts/install.sh >/dev/null
 export PATH=$PWD/.venv/bin:$PATH
 
-# A finished run has written metrics.json, and after it the archive. An interrupted run has an archive too.
+# In a finished run, the archive is newer than metrics.json. An interrupted run has an archive too.
 if [ ! -e $run/metrics.json ] || [ ! $run/model.tar.gz -nt $run/metrics.json ]; then
   python scripts/prepare_us_addresses.py >/dev/null
   echo "== Training, which takes about two minutes (config: training_config/us_addresses_bilstm_crf.jsonnet, run: $run) =="
   rm -f $run/model.tar.gz
   # Without a checkpoint there is nothing to continue, and the config may have been cut off.
   recover=$(compgen -G "$run/training_state_*.th" >/dev/null && echo --recover || echo --force)
-  # AllenNLP draws its own bars only where its errors go to a terminal.
+  # AllenNLP only draws its own progress bars if standard error is a terminal.
   { allennlp train training_config/us_addresses_bilstm_crf.jsonnet -s $run "$recover" 2>&1 >&3 | cat >&2; } 3>&1 |
     show_epochs ||
     { echo "quickstart.sh: repeat the command to continue, or delete $run to start again" >&2 && exit 1; }

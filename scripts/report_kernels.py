@@ -1,16 +1,16 @@
-"""Compiles the linear chain's GPU kernels, without a GPU, and prints what each of them takes.
+"""Compiles the linear chain's GPU kernels, without a GPU, and prints the resources they use.
 
 Run: python scripts/report_kernels.py [TARGET/TAGS/TYPE[/FUNCTION] ...] [--json FILE]
 
 TARGET is the GPU's compute capability (80 for an A100, 90 for an H100, 100 for a B200), TAGS the number
-of tags, TYPE the type of the scores, and FUNCTION the one whose kernels to compile (90/33/float32:
-those of all). The default is three targets, five numbers of tags and both types; this takes some ten
-minutes. Triton keeps what it has compiled in ~/.triton, or in TRITON_CACHE_DIR.
+of tags, TYPE the type of the scores, and FUNCTION an optional function to restrict the kernels to
+(90/33/float32 covers all functions). The default is three targets, five numbers of tags and both types,
+which takes some ten minutes. Triton caches compiled kernels in ~/.triton, or in TRITON_CACHE_DIR.
 
 The script calls the public functions of `tagger.linear_chain` and compiles each kernel that they launch,
-with the arguments and options of that launch. The columns of the table are the sides of the `tile` and
-its rest (see `tagger/linear_chain/cuda/tiles.py`); a thread's `registers`; the bytes of its stack, to
-which registers are `spilled`; and the bytes of `shared` memory.
+with the arguments and options of that launch. The columns are the sides of the `tile` and its rest (see
+`tagger/linear_chain/cuda/tiles.py`); `registers` per thread; the bytes of stack that registers are
+`spilled` to; and the bytes of `shared` memory.
 """
 
 import argparse
@@ -47,7 +47,7 @@ FUNCTIONS: Dict[str, Callable[[ChainScores, torch.Tensor], torch.Tensor]] = {
     "viterbi_decode": lambda scores, _: viterbi_decode(scores)[1],
     "sample_paths": lambda scores, _: sample_paths(scores),
 }
-# Arguments that may be `None`. The table names those that a kernel is compiled with.
+# Arguments that may be `None`. The table names those that a kernel was compiled with.
 OPTIONAL = {"forward_kernel": ["tags", "messages", "arrivals"], "adjoint_kernel": ["tags"]}
 
 
@@ -83,7 +83,7 @@ DEFAULT_CASES = [
 
 
 class KernelReport(NamedTuple):
-    """What a compiled kernel takes; the script's docstring explains the columns."""
+    """The resources used by a compiled kernel; the script's docstring explains the columns."""
 
     kernel: str
     target: str
@@ -97,17 +97,17 @@ class KernelReport(NamedTuple):
 
 
 class _DriverWithoutGPU:
-    """Stands in for the driver of a GPU of this compute capability."""
+    """Stands in for the driver of a GPU with this compute capability."""
 
     def __init__(self, capability: int) -> None:
         self.capability = capability
 
     def get_current_device(self) -> int:
-        """Returns a number of the target's own: Triton keeps apart what it compiled for each device."""
+        """Returns a different number for each target, since Triton caches kernels by device."""
         return self.capability
 
     def get_current_stream(self, device: int) -> int:
-        """Returns the default stream, on which nothing is launched."""
+        """Returns the default stream; nothing is launched on it."""
         return 0
 
     def get_current_target(self) -> GPUTarget:
@@ -116,7 +116,7 @@ class _DriverWithoutGPU:
 
 
 def compiled_kernels(case: Case) -> List[CompiledKernel]:
-    """Returns the kernels that the functions launch, without gradients and with them."""
+    """Returns the kernels that the functions launch, with and without gradients."""
     kernels: Dict[str, CompiledKernel] = {}
     launch = JITFunction.run
 
@@ -145,7 +145,7 @@ def compiled_kernels(case: Case) -> List[CompiledKernel]:
 
 
 def report_of(kernel: CompiledKernel, case: Case) -> KernelReport:
-    """Returns what a kernel takes."""
+    """Returns the resources that a kernel uses."""
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(kernel.asm["cubin"])
         file.flush()

@@ -1,13 +1,13 @@
 #!/usr/bin/env python
-"""Measures how true the probabilities of leaks are, and what lists of candidates hold.
+"""Measures the calibration of leak probabilities, and the recall and cost of lists of candidates.
 
     python scripts/report_leaks_and_candidates.py model.tar.gz data/conll2003/eng.testa --leaks PER,LOC
     python scripts/report_leaks_and_candidates.py model.tar.gz data/bc5cdr/devel.tsv --documents 10
 
-FILE is a column file, its tags last and in IOB1 or BIO, which the tagger must not have seen. The first
-tables show, for each set of labels, how many documents leak that the tagger calls about as likely to.
-The last shows, by the least probability of a candidate, how many gold entities the candidates hold, and
-what they cost.
+FILE is a column file, with tags last and in IOB1 or BIO, that the tagger was not trained on. For each
+set of labels, the first tables compare predicted leak probabilities with how many documents really
+leak. The last table shows the recall of gold entities among the candidates, and their cost, by the
+least probability of a candidate.
 """
 
 import argparse
@@ -91,7 +91,7 @@ def _candidate_table(
 
     def add(title: object, listed: Sequence[Sequence[tagger.Entity]]) -> None:
         found = sum(len(_spans(each) & own) for each, own in zip(listed, gold))
-        # How many bytes they take in the output of `predict-file`.
+        # The bytes that they take in the output of `predict-file`.
         rows = [[entity._asdict() for entity in each] for each in listed]
         num_bytes = sum(len(json.dumps(each).encode()) for each in rows)
         values = found / num_gold, sum(map(len, listed)) / num_tokens, num_bytes / num_tokens
@@ -131,7 +131,7 @@ def _options(arguments: Optional[Sequence[str]]) -> argparse.Namespace:
     )
     parser.add_argument("archive", metavar="ARCHIVE")
     parser.add_argument("file", type=Path, metavar="FILE")
-    text = "labels whose missed entities are a leak; may be repeated; by default all together"
+    text = "labels that must not be missed; may be repeated; by default all together"
     parser.add_argument("--leaks", type=lambda text: text.split(","), action="append", help=text)
     text = "what separates documents: docstart, blank_lines, or a number of sentences (docstart)"
     parser.add_argument("--documents", default="docstart", help=text)

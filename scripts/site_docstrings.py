@@ -1,4 +1,4 @@
-"""Has the site show examples of docstrings as code: an extension of griffe, which reads docstrings."""
+"""Makes the site show examples in docstrings as code, through an extension of griffe."""
 
 import re
 from typing import Any
@@ -7,10 +7,10 @@ import griffe
 
 
 class Examples(griffe.Extension):
-    """Renames sections `Example:`, which griffe takes for a note."""
+    """Renames sections `Example:`, which griffe would treat as a note."""
 
     def on_object(self, *, obj: griffe.Object, **kwargs: Any) -> None:
-        """Renames them in the docstring of an object."""
+        """Renames these sections in the docstring of an object."""
         if obj.docstring:
             obj.docstring.value = re.sub(
                 r"^( *)Example:$", r"\1Examples:", obj.docstring.value, flags=re.M

@@ -1,6 +1,6 @@
-"""Makes pages of the site from the code and from documents outside docs/: a hook of mkdocs.
+"""Generates pages of the site from the code and from documents outside docs/; a hook for mkdocs.
 
-mkdocs calls the functions `on_...`; see its page on events.
+mkdocs calls the functions `on_...`, which are described in its page on events.
 """
 
 import argparse
@@ -31,7 +31,7 @@ DOCUMENTS = {
     "background/mathematics.md": "tagger/linear_chain/README.md",
     "reference/corpora.md": "data/README.md",
 }
-#: The packages, and modules of tools, whose public names are on a page each.
+#: The packages, and modules of tools, that have a page with their public names.
 PACKAGES = (
     "tagger",
     "tagger.data",
@@ -54,7 +54,7 @@ LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Adds the pages that are made."""
+    """Adds the generated pages."""
     import_plugins()
     pages: Dict[str, Callable[[], str]] = {
         "reference/commands.md": commands_page,
@@ -73,7 +73,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Lets links between documents of the repository lead to their pages."""
+    """Redirects links between documents of the repository to their pages."""
     path = page.file.src_uri
     return LINK.sub(lambda link: _link(link, path, files), markdown)
 
@@ -85,12 +85,12 @@ def _link(link: "re.Match[str]", path: str, files: Files) -> str:
     pages = {document: page for page, document in DOCUMENTS.items()}
     on_site = pages.get(in_repository, in_repository.removeprefix("docs/"))
     if files.get_file_from_path(on_site) is None and (ROOT / in_repository).exists():
-        return text  # a file of the repository that is no page
+        return text  # a file of the repository without a page
     return f"{mark}[{text}]({posixpath.relpath(on_site, posixpath.dirname(path))}{anchor or ''})"
 
 
 def commands_page() -> str:
-    """All subcommands with their options."""
+    """Returns the page on all subcommands with their options."""
     os.environ["COLUMNS"] = "100"
     subparsers = argparse.ArgumentParser(prog="allennlp").add_subparsers()
     for name in sorted(Subcommand.list_available()):
@@ -103,12 +103,12 @@ def commands_page() -> str:
 
 
 def components_page() -> str:
-    """All registered components with their keys."""
+    """Returns the page on all registered components with their keys."""
     lines = [
         "# Components",
         "",
-        "A config names a component by its `type`, and gives its keys beside it. `allennlp describe`"
-        " prints the same. The kind is the class that a key of another component asks for.",
+        "A config selects a component by its `type`, next to the component's keys. `allennlp describe`"
+        " prints the same. The kind is the class that a key of another component expects.",
     ]
     for kind, group in groupby(components(), key=lambda each: each.kind):
         lines += ["", f"## {kind}"]
@@ -123,7 +123,7 @@ def components_page() -> str:
 
 
 def templates_page() -> str:
-    """The settings of the templates."""
+    """Returns the page on the settings of the templates."""
     lines = ["# Settings of the templates", ""]
     lines.append(
         "Write them with two colons, such as `hidden_size:: 300`. Values out of range are refused."
@@ -147,7 +147,7 @@ def _described(component: Component) -> str:
 
 
 def _prose(text: str) -> str:
-    """A docstring as Markdown: its first line, too, is a paragraph, and its lists need a blank line."""
+    """Adds the blank line that Markdown needs before a list in a docstring."""
     return re.sub(r"(?<=[^\n])\n(?=- )", "\n\n", text)
 
 
@@ -161,7 +161,7 @@ def _code(text: str) -> str:
 
 
 def python_page(package: str) -> str:
-    """The public names of a package."""
+    """Returns the page on the public names of a package."""
     module = importlib.import_module(package)
     description = (module.__doc__ or "").replace("Example:\n", "")
     lines = [f"# {package}", "", _prose(description)]

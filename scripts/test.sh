@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Sets up and runs every check: format, lint, directions of imports, types, the site, tests. Arguments go to pytest: scripts/test.sh -k crf
-# Two processes share the tests; `-n 8` takes eight, `-n 0` none but pytest itself.
-# Corpora that may not be distributed are looked for in $TAGGER_CORPORA, then in ../shared/data, then in data.
-# Tests of corpora that are not there, or that need a GPU, are skipped with a reason.
+# Two processes share the tests; `-n 8` uses eight, and `-n 0` only pytest itself.
+# Corpora that may not be distributed are searched in $TAGGER_CORPORA, then in ../shared/data, then in data.
+# Tests without their corpus, or without a GPU that they need, are skipped with a reason.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-# Without it, two torch threads beside any other busy process can become 200 times slower.
+# Without it, two torch threads can become 200 times slower if another process is busy.
 export OMP_WAIT_POLICY=PASSIVE
-# The processes that tests start need not compile this project's sources again.
+# Lets the processes that tests start reuse the compiled sources of this project.
 unset PYTHONDONTWRITEBYTECODE
 if [ -z "${TAGGER_CORPORA:-}" ] && [ -d ../shared/data ]; then
     TAGGER_CORPORA=$(cd ../shared/data && pwd)
@@ -20,7 +20,7 @@ ruff format --check .
 ruff check .
 lint-imports
 
-# Types are checked, and the site is built, while the tests run.
+# Types are checked and the site is built while the tests run.
 out=$(mktemp -d)
 mypy >"$out/types" 2>&1 &
 mypy=$!

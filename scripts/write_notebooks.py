@@ -1,10 +1,10 @@
 #!/usr/bin/env python
-"""Writes the tutorials as notebooks, which run in the root of a checkout.
+"""Writes the tutorials as notebooks that run in the root of a checkout.
 
     python scripts/write_notebooks.py [FOLDER]
 
-They go to `notebooks` unless another folder is named. What a page shows as a command's output is the
-output of the command's cell until the cell is run.
+They go to `notebooks` unless another folder is given. The output that a page shows for a command is the
+output of its cell until the cell is run.
 """
 
 import argparse
@@ -55,7 +55,7 @@ def notebook(page: Path, run_in: Path, links_from: Path) -> nbformat.NotebookNod
             end = block.end()
     cells.append(new_markdown_cell(text[end:].strip()))
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    # Ids would be random, and the same page should give the same bytes.
+    # Random ids would make the bytes differ each time.
     for number, cell in enumerate(cells):
         cell.id = f"cell-{number}"
     return new_notebook(cells=cells, metadata={"kernelspec": kernel})

@@ -1,4 +1,4 @@
-"""Parts of the check of a GPU that measure the CRF alone."""
+"""Parts of the GPU check that measure the CRF alone."""
 
 import contextlib
 import multiprocessing
@@ -14,14 +14,14 @@ from tagger.linear_chain import kernel_check
 from tagger.linear_chain.cuda import functions, scan
 from tagger.modules import ConditionalRandomField
 
-# Libraries that decode sentence by sentence take minutes for more tokens.
+# With more tokens, libraries that decode sentence by sentence take minutes.
 MOST_TOKENS_TO_DECODE = 2**18
-#: Numbers of tags about the borders of the kernels' tiles.
+#: Numbers of tags around the borders of the kernels' tiles.
 _NUMBERS_OF_TAGS = (1, 2, 3, 8, 9, 16, 17, 32, 33, 40, 48, 49, 64, 65, 80, 96, 97, 128)
 
 
 def kernels(options: Options) -> Results:
-    """Compares each kernel with plain PyTorch on the same device, and keeps the numbers that differ."""
+    """Compares each kernel with plain PyTorch on the same device, and lists the numbers that differ."""
     numbers = (1, 9) if options.is_tiny else _NUMBERS_OF_TAGS
     types = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
     rows = []
@@ -34,7 +34,7 @@ def kernels(options: Options) -> Results:
 
 
 def scanned(options: Options) -> Results:
-    """Times one long chain token by token, and in parallel over tokens."""
+    """Times one long chain, both token by token and in parallel over tokens."""
     size = options.size("long")
     batch = benchmark_crf.random_batch(size, options.device)
     module = benchmark_crf.candidates(size[2], options.device)["ours"]
@@ -118,7 +118,7 @@ def memory(options: Options) -> Results:
 
 
 def processes(options: Options) -> Results:
-    """Trains with two processes on one device, which must compute what one computes alone."""
+    """Trains with two processes on one device, and checks that they compute the same as one alone."""
     (alone,) = _side_by_side(options, 1)
     both = _side_by_side(options, 2)
     return {
@@ -130,7 +130,7 @@ def processes(options: Options) -> Results:
 
 @contextlib.contextmanager
 def _reported(row: Results) -> Iterator[None]:
-    """Writes down that a library fails, and goes on with the next."""
+    """Records the failure of a library and continues with the next."""
     try:
         yield
     except Exception as error:
@@ -154,7 +154,7 @@ def _side_by_side(options: Options, number: int) -> List[Results]:
 
 
 def _descend(options: Options, queue: Any, start: Any) -> None:
-    """Trains a CRF's parameters for some steps and reports the seconds of a step and the loss."""
+    """Trains a CRF's parameters for some steps and reports the time per step and the loss."""
     torch.set_num_threads(1)
     size = options.size("medium")
     batch = benchmark_crf.random_batch(size, options.device)

@@ -1,4 +1,4 @@
-"""What all parts of the check of a GPU share: options, what is missing, and the clock."""
+"""What all parts of the GPU check share: options, missing prerequisites and timing."""
 
 import statistics
 import time
@@ -22,24 +22,24 @@ class SkippedError(Exception):
 
 
 class Options(NamedTuple):
-    """How to measure."""
+    """The options for measuring."""
 
     device: str = "cuda"
     is_tiny: bool = False
     seconds: float = 3.0
 
     def size(self, name: str) -> Tuple[int, int, int]:
-        """Returns the batch, the tokens and the tags of a shape."""
+        """Returns the batch size, the number of tokens and the number of tags of a shape."""
         return (TINY_SIZES if self.is_tiny else SIZES)[name]
 
     @property
     def cuda_device(self) -> int:
-        """The device as AllenNLP names it."""
+        """The device number in AllenNLP's convention."""
         return -1 if self.device == "cpu" else torch.device(self.device).index or 0
 
 
 def seconds_of(options: Options, run: Callable[[], Any]) -> Results:
-    """Times a call again and again; returns the median, the least and the number of times."""
+    """Times a call repeatedly; returns the median, the minimum and the number of calls."""
 
     def once() -> float:
         synchronize(options)
@@ -49,7 +49,7 @@ def seconds_of(options: Options, run: Callable[[], Any]) -> Results:
         return time.perf_counter() - started
 
     first = once()
-    if first > 10 * options.seconds:  # so long that compiling does not matter
+    if first > 10 * options.seconds:  # so long that compilation does not matter
         return {"median": first, "least": first, "times": 1}
     number = 2 if options.is_tiny else int(min(max(options.seconds / max(first, 1e-4), 3), 50))
     own = [once() for _ in range(number)]
@@ -57,7 +57,7 @@ def seconds_of(options: Options, run: Callable[[], Any]) -> Results:
 
 
 def profile_of(options: Options, run: Callable[[], Any]) -> str:
-    """Returns a table of what one call does on the device; empty on a CPU."""
+    """Returns a profile of one call on the device as a table; empty on a CPU."""
     if options.device == "cpu":
         return ""
     activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
@@ -69,13 +69,13 @@ def profile_of(options: Options, run: Callable[[], Any]) -> str:
 
 
 def needed(path: Path, remedy: str) -> Path:
-    """Returns a path that is there; otherwise the part is skipped."""
+    """Returns a path if it exists; otherwise the part is skipped."""
     if not path.exists():
         raise SkippedError(f"{path} is missing: {remedy}")
     return path
 
 
 def synchronize(options: Options) -> None:
-    """Waits until the device has done all that it was told."""
+    """Waits until the device has finished all its work."""
     if options.device != "cpu":
         torch.cuda.synchronize()

@@ -1,13 +1,13 @@
-"""Compares what `scripts/check_gpu.py` measured with the goals, and writes it down in Markdown."""
+"""Compares the results of `scripts/check_gpu.py` with the goals and reports them in Markdown."""
 
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-#: What is kept of each part, by its name.
+#: The saved data of each part, by its name.
 Kept = Dict[str, Dict[str, Any]]
 
 
 class Goal(NamedTuple):
-    """A goal, and how it was met."""
+    """A goal, and what was measured for it."""
 
     name: str
     bound: float
@@ -23,7 +23,7 @@ class Goal(NamedTuple):
 
 
 def judged(kept: Kept) -> List[Goal]:
-    """Returns the goals for an H100 with what was measured; the smallest sizes measure nothing."""
+    """Returns the goals for an H100 with their measurements; none if only the smallest sizes ran."""
     results = {
         name: each["results"]
         for name, each in kept.items()
@@ -36,7 +36,7 @@ def judged(kept: Kept) -> List[Goal]:
 
 
 def _found(measure: Callable[[Any], float], results: Kept) -> Optional[float]:
-    """What is measured, or `None` where a part or a row is missing."""
+    """Returns a measurement, or `None` if its part or row is missing."""
     try:
         return measure(results)
     except (KeyError, StopIteration, ValueError):
@@ -116,7 +116,7 @@ _GOALS: List[Tuple[str, float, bool, Callable[[Any], float]]] = [
 
 
 def markdown(kept: Kept, goals: List[Goal]) -> str:
-    """Returns the report of what is kept of each part, and of the goals from `judged`."""
+    """Returns the report on the saved data of each part and on the goals from `judged`."""
     lines = ["# What runs on the GPU, and how fast", ""]
     lines += [
         ", ".join(f"{name} {value}" for name, value in versions.items()) + "  "
@@ -142,7 +142,7 @@ def _environments(kept: Kept) -> List[Dict[str, Any]]:
 
 
 def _table(results: Dict[str, Any]) -> Iterator[str]:
-    """Yields a part's single values, and its rows as a table."""
+    """Yields a part's single values, then its rows as a table."""
     rows = results.get("rows") or [
         {"tagger": name, **row} for name, row in results.get("taggers", {}).items()
     ]

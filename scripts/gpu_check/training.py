@@ -1,6 +1,6 @@
-"""Parts of the check of a GPU that train taggers and predict with them.
+"""Parts of the GPU check that train taggers and predict with them.
 
-Corpora are looked for in `data`, below the folder in which the program runs.
+Corpora are expected in `data`, below the working directory.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ from scripts.gpu_check.measuring import Options, Results, SkippedError, needed, 
 from tagger.training import supply_training_counts
 
 CONFIGS = Path(__file__).parent.parent.parent / "training_config"
-#: Losses of several labels.
+#: Losses for several labels.
 LOSSES = (
     "binary_cross_entropy",
     "focal",
@@ -48,7 +48,7 @@ SHORT_RUN = {
 
 
 def training(options: Options) -> Results:
-    """Times epochs of the BiLSTM-CRF on CoNLL-2003, by the size of the batch."""
+    """Times epochs of the BiLSTM-CRF on CoNLL-2003 at different batch sizes."""
     rows = []
     for batch_size in (2, 4) if options.is_tiny else (32, 128, 256, 512, 1024):
         seconds, num_sentences = _epoch(options, _bilstm_crf(batch_size, options.is_tiny))
@@ -57,7 +57,7 @@ def training(options: Options) -> Results:
 
 
 def tagger(options: Options) -> Results:
-    """Trains a tagger with `allennlp train`, and gives its development F1."""
+    """Trains a tagger with `allennlp train` and reports its development F1."""
     needed(Path("data/conll2003/eng.train"), "run scripts/prepare_conll2003.py")
     needed(Path("data/glove/glove.6B.50d.txt"), "run allennlp fetch-encoder glove")
     changes: Results = {"trainer.cuda_device": options.cuda_device}
@@ -76,11 +76,11 @@ def tagger(options: Options) -> Results:
 
 
 def precision(options: Options) -> Results:
-    """Times an epoch of the BiLSTM-CRF in float32 and in mixed precision, with the losses."""
+    """Times an epoch of the BiLSTM-CRF in float32 and in mixed precision, and compares the losses."""
     rows = []
     for use_amp in (False, True):
         if use_amp and options.device == "cpu":
-            continue  # AllenNLP's trainer has mixed precision for GPUs only
+            continue  # AllenNLP's trainer only supports mixed precision on GPUs
         run_config = _bilstm_crf(32, options.is_tiny)
         run_config["trainer"]["use_amp"] = use_amp
         losses: List[float] = []
@@ -90,7 +90,7 @@ def precision(options: Options) -> Results:
 
 
 def finetuning(options: Options) -> Results:
-    """Times fine-tuning of MiniLM under a CRF, ours and AllenNLP's own way, and the CRF's share."""
+    """Times fine-tuning of MiniLM under a CRF in our way and AllenNLP's, with the CRF's share."""
     path = needed(CONFIGS / "conll2003_minilm_crf.jsonnet", "is not part of this version")
     needed(Path("data/all-MiniLM-L6-v2"), "run allennlp fetch-encoder all-MiniLM-L6-v2")
     needed(Path("data/conll2003/eng.train"), "run scripts/prepare_conll2003.py")
@@ -105,7 +105,7 @@ def finetuning(options: Options) -> Results:
     rows = {}
     for name, run_config in (("AllenNLP", _stock_finetuning()), ("ours", ours)):
         run_config["dataset_reader"]["max_instances"] = num_sentences
-        # Nothing is validated, and a few sentences do not show all labels of other data.
+        # Nothing is validated, and in a few sentences not all labels of other data occur.
         run_config["validation_data_path"] = run_config["train_data_path"]
         run_config["trainer"].update(SHORT_RUN, cuda_device=options.cuda_device, callbacks=[])
         watch = benchmark_training.Stopwatch()
@@ -124,7 +124,7 @@ def finetuning(options: Options) -> Results:
 
 
 def reuters(options: Options) -> Results:
-    """Times Reuters' losses of several labels over fine-tuned MiniLM; each trains one short epoch."""
+    """Times Reuters' multi-label losses with fine-tuned MiniLM, one short epoch each."""
     needed(Path("data/all-MiniLM-L6-v2"), "run allennlp fetch-encoder all-MiniLM-L6-v2")
     needed(Path("data/reuters/train.jsonl"), "run scripts/prepare_reuters.py")
     shown = Params.from_file(CONFIGS / "reuters_minilm.jsonnet").as_dict(quiet=True)
@@ -155,7 +155,7 @@ def prediction(options: Options) -> Results:
 
 
 def _bilstm_crf(batch_size: int, is_tiny: bool) -> Results:
-    """The config of `scripts/benchmark_training.py`, with the whole corpus."""
+    """Returns the config of `scripts/benchmark_training.py` for the whole corpus."""
     needed(Path("data/conll2003/eng.train"), "run scripts/prepare_conll2003.py")
     run_config = benchmark_training.config(True, "data/conll2003", 0)
     run_config["dataset_reader"]["max_instances"] = 20 if is_tiny else None
@@ -166,7 +166,7 @@ def _bilstm_crf(batch_size: int, is_tiny: bool) -> Results:
 def _epoch(
     options: Options, run_config: Results, losses: Optional[List[float]] = None, num_epochs: int = 2
 ) -> Any:
-    """Trains without validation, and puts the mean loss of each epoch into `losses`.
+    """Trains without validation, and appends the mean loss of each epoch to `losses`.
 
     Returns the seconds of the last epoch (the first one compiles) and the number of instances.
     """
@@ -178,7 +178,7 @@ def _epoch(
         run: Any = TrainModel.from_params(
             Params(run_config), serialization_dir=f"{folder}/run", local_rank=0
         )
-        # Some losses need the counts of labels.
+        # Some losses need label counts.
         supply_training_counts(run.trainer.model, run.trainer.data_loader)
         for epoch in range(num_epochs):
             synchronize(options)
@@ -193,7 +193,7 @@ def _epoch(
 
 
 def _stock_finetuning() -> Results:
-    """AllenNLP's way to fine-tune MiniLM under a CRF."""
+    """Returns the config for fine-tuning MiniLM under a CRF in AllenNLP's way."""
     transformer = {"model_name": "data/all-MiniLM-L6-v2", "max_length": 250}
     kind = "pretrained_transformer_mismatched"
     loader = {"batch_sampler": {"type": "bucket", "batch_size": 32, "sorting_keys": ["tokens"]}}
@@ -224,7 +224,7 @@ def _hidden_size() -> int:
 
 @contextlib.contextmanager
 def _patched_backward(watch: Any) -> Iterator[None]:
-    """Counts the start of each backward pass as the CRF's, as `scripts/benchmark_training.py` does."""
+    """Attributes the start of each backward pass to the CRF, as in `scripts/benchmark_training.py`."""
     backward = torch.Tensor.backward
     torch.Tensor.backward = watch.timed("CRF", backward)  # type: ignore[method-assign]
     try:

@@ -228,7 +228,7 @@ def with_shares_of_errors(
 
 
 def share_like_synthetic(mean: float, synthetic: float) -> float:
-    """Estimates the share `e` of errors like synthetic ones, whose share is `r`; at most 1.
+    """Estimates the share `e` of errors like synthetic ones, given the latters' share `r`; at most 1.
 
     The classifier is trained as if all other labels were right, though a share `e` of them are such
     errors. So it gives each such error the probability `r / (r + e)`. Without synthetic errors, its

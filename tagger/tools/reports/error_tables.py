@@ -1,4 +1,4 @@
-"""What goes wrong, as rows of the report on a training run: pure functions.
+"""Errors as rows of the report on a training run: pure functions.
 
 Counts are (S, 3, C): true positives, predicted and gold of each sentence.
 
@@ -13,11 +13,11 @@ import numpy as np
 from tagger.metrics.label_metrics import NO_LABEL
 from tagger.spans.matching import ERRORS_OF_GOLD, ERRORS_OF_PREDICTED
 
-#: A table of confusions has at most this many labels; a list of errors replaces a larger one.
+#: The most labels in a table of confusions; above this, a list of errors is shown instead.
 MAX_LABELS = 40
-#: The number of errors in such a list, the most frequent ones.
+#: The number of errors in such a list, most frequent first.
 MAX_ERRORS = 20
-#: By the name in tables of confusions: the words that examples use, what is wrong, and an example.
+#: By name in tables of confusions: the name in examples, a description, and an example.
 _KINDS = {
     "": ("wrong label", "First and last word are right, the label is not.", "→ ORG: New York"),
     "boundary": (
@@ -27,7 +27,7 @@ _KINDS = {
     ),
     "both": (
         "wrong label and boundary",
-        "It overlaps entities of other labels only, and begins or ends elsewhere.",
+        "It only overlaps entities of other labels, and begins or ends elsewhere.",
         "→ ORG: York",
     ),
     "missed": ("missed", "A gold {item} where nothing is predicted.", "→ nothing"),
@@ -38,15 +38,15 @@ _KINDS = {
 class Cell(NamedTuple):
     """A cell of a table of confusions."""
 
-    number: int  # How often the row's gold label was predicted as the column's
-    # From 0 to 100, the square root of the share in percent; of gold items in the rows of labels,
-    # of predicted ones in the rows below.
+    number: int  # How often the row's gold label was predicted as the column's label
+    # From 0 to 100, the square root of the share in percent. The share is of gold items in the rows of
+    # labels, and of predicted items in the rows below.
     tint: int
     is_right: bool  # Whether row and column agree
 
 
 class Confusions(NamedTuple):
-    """Confusions as a table, or, with many labels, as a list of the most frequent ones."""
+    """Confusions as a table, or if there are many labels, as a list of the most frequent ones."""
 
     title: str  # What is counted
     columns: List[str]  # The names of the columns; empty if there is a list
@@ -57,16 +57,16 @@ class Confusions(NamedTuple):
 class Kind(NamedTuple):
     """A kind of error."""
 
-    name: str  # The words that examples use
+    name: str  # The name in examples
     short: str  # The name in tables of confusions of entities
-    meaning: str  # What is wrong
-    gold: Optional[int]  # How many gold items are concerned; None if it concerns none
-    predicted: Optional[int]  # How many predicted items are concerned; None if it concerns none
-    example: str = ""  # A gold and a predicted entity that differ so
+    meaning: str  # A description
+    gold: Optional[int]  # The number of gold items with this error; None if it does not apply
+    predicted: Optional[int]  # The number of predicted items, likewise
+    example: str = ""  # A gold and a predicted entity that differ in this way
 
 
 class Fate(NamedTuple):
-    """What becomes of some of the gold items."""
+    """What became of some of the gold items."""
 
     name: str
     share: float
@@ -75,7 +75,7 @@ class Fate(NamedTuple):
 
 
 def confusion_tables(confusions: Mapping[str, int], labels: Sequence[str]) -> List[Confusions]:
-    """Returns the confusions of spans, and those of tokens, as far as there are any."""
+    """Returns the confusions of spans and of tokens, if there are any."""
     tables = []
     for title, prefix, other_rows, other_columns in (
         ("entities", "", ERRORS_OF_PREDICTED, ERRORS_OF_GOLD),
@@ -99,14 +99,14 @@ def _table(
     title: str, rows: Sequence[str], columns: Sequence[str], numbers: np.ndarray, num_labels: int
 ) -> Confusions:
     of_rows, of_columns = numbers.sum(axis=1), numbers.sum(axis=0)
-    # Labels that never occur are left out, but never the kinds of errors.
+    # Labels that never occur are left out, but the kinds of errors are always kept.
     kept_rows, kept_columns = (
         [i for i, total in enumerate(of_side) if i >= num_labels or total]
         for of_side in (of_rows, of_columns)
     )
     shown = []
     for i in kept_rows:
-        # The kinds of errors are no gold items, of which a number could be a share.
+        # Kinds of errors have no gold items to take a share of.
         is_error = i >= num_labels and rows[i] != NO_LABEL
         cells = []
         for j in kept_columns:
@@ -120,7 +120,7 @@ def _table(
 def kinds_of_errors(
     kind: str, labels: Sequence[str], confusions: Mapping[str, int], counts: np.ndarray
 ) -> List[Kind]:
-    """Returns the kinds of errors that a model of some kind can make, and how often it does."""
+    """Returns the kinds of errors that this kind of model can make, with their frequencies."""
     right, predicted, gold = counts.sum(axis=(0, 2)).tolist()
     if kind in ("token labels", "documents"):
         item = "token" if kind == "token labels" else "document"
@@ -148,14 +148,14 @@ def kinds_of_errors(
         name, meaning, example = _KINDS[short]
         example = f"{example} LOC: New York" if short == "spurious" else f"LOC: New York {example}"
         if are_tokens and not short:
-            meaning = "The token has a label, but another one."
+            meaning = "The token has a label, but a different one."
         meaning = meaning.format(item=item)
         kinds.append(Kind(name, short, meaning, of_gold, of_predicted, example))
     return kinds
 
 
 def fates(counts: np.ndarray, kinds: Sequence[Kind]) -> List[Fate]:
-    """Returns what becomes of the gold items, which add up to all of them; empty without any."""
+    """Returns what became of the gold items; the numbers add up to all of them. Empty without any."""
     right, _, total = counts.sum(axis=(0, 2)).tolist()
     if not total:
         return []

@@ -1,4 +1,4 @@
-"""What a model does on some data, for the report on a training run.
+"""Evaluates a model on a file, for the report on a training run.
 
 Letters: `S` sentences or documents, `C` labels, `R` bins.
 """
@@ -16,26 +16,26 @@ from tagger.modules.heads import SigmoidHead
 from tagger.tools.reports.evaluators import BATCH_SIZE, LabelEvaluator, Result, TagEvaluator
 from tagger.tools.reports.tagged_sentences import Example, precision_recall_points, sample_errors
 
-#: Precision and recall at falling thresholds, and those of the model, which a mark shows.
+#: Precision and recall at falling thresholds, and those of the model itself, drawn as a mark.
 Points = Tuple[np.ndarray, np.ndarray, Tuple[float, float]]
 
 
 class Evaluation(NamedTuple):
-    """What a model does on some data."""
+    """The results of a model on a file."""
 
-    kind: str  # What is counted: `entities`, `tokens` (plain tags), `token labels` or `documents`
+    kind: str  # The items counted: `entities`, `tokens` (plain tags), `token labels` or `documents`
     num_sentences: int  # S
     num_words: int  # The number of tokens; 0 for documents
-    # How many sentences, the wrong ones among them, can be shown: those without unknown tags.
+    # The number of sentences, with or without errors, that can be shown: those without unknown tags.
     num_shown: int
     labels: List[str]  # The C labels
     counts: np.ndarray  # (S, 3, C) int64, true positives, predicted and gold of each sentence
     metrics: Dict[str, float]  # The model's metrics by name
-    confusions: Dict[str, int]  # The model's confusions by name; empty if there are none
+    confusions: Dict[str, int]  # The model's confusions by name; may be empty
     points: Dict[str, Points]  # Precision and recall by label, for labels with probabilities
-    # (3, R), as from `count_calibration`; None without probabilities.
+    # (3, R), as returned by `count_calibration`; None without probabilities.
     calibration: Optional[np.ndarray]
-    thresholds: Dict[str, float]  # The threshold of each label, if there are any
+    thresholds: Dict[str, float]  # The threshold of each label, if any
     num_wrong: int  # The number of sentences with an error
     examples: List[Example]  # Some of them
 
@@ -47,7 +47,7 @@ def evaluate(
     num_errors: int,
     seed: int,
 ) -> Evaluation:
-    """Runs a model over a file with gold tags or labels, and keeps `num_errors` examples."""
+    """Runs a model over a file with gold tags or labels, and samples `num_errors` examples."""
     model.eval()
     evaluator: Union[TagEvaluator, LabelEvaluator]
     if isinstance(model, TaggingModel) and not isinstance(model.head, SigmoidHead):
@@ -55,7 +55,7 @@ def evaluate(
     else:
         evaluator = LabelEvaluator(model)
     results = _results(evaluator, reader, data)
-    # The metrics reset the counts of the confusions too.
+    # Must come first, because reading the metrics also resets the confusions.
     confusions = model.get_confusions()
     metrics = model.get_all_metrics(reset=True)
     points, calibration = _of_probabilities(evaluator.labels, results)
@@ -98,7 +98,7 @@ def _results(
 def _of_probabilities(
     labels: List[str], results: List[Result]
 ) -> Tuple[Dict[str, Points], Optional[np.ndarray]]:
-    """Returns points for the labels that are gold and have probabilities, and the calibration."""
+    """Returns points for all gold labels with probabilities, and the calibration."""
     items, probabilities, is_right, is_predicted = (
         np.concatenate(column) for column in zip(*(result.items for result in results))
     )
@@ -114,7 +114,7 @@ def _of_probabilities(
         right, predicted = is_right[of_label], is_predicted[of_label]
         curves = precision_recall_points(probabilities[of_label], right, num_gold[c])
         num_right = (right & predicted).sum()
-        # Without a prediction the point lies at the start of the curve.
+        # If nothing is predicted, the point is at the start of the curve.
         precision = num_right / predicted.sum() if predicted.any() else curves[0][0]
         points[label] = *curves, (precision, num_right / num_gold[c])
     return points, count_calibration(probabilities, is_right)

@@ -1,4 +1,4 @@
-"""Evaluates models that give each token one tag, or tokens or documents any number of labels.
+"""Evaluates models that assign one tag to each token, or any number of labels to tokens or documents.
 
 Letters: `T` tokens of a sentence, `C` labels, `N` items with a probability, `M` items that may have
 labels: tokens or documents.
@@ -36,19 +36,19 @@ from tagger.tools.tuning.labelled_file import encoded
 from tagger_onnx.tagged_text import Extras
 
 BATCH_SIZE = 64
-#: The characters of a document that are shown.
+#: The number of characters of a document that are shown.
 MAX_CHARACTERS = 600
 
 
 class Place(NamedTuple):
-    """Where a sentence lies: some of the tokens of an instance, which may be a document."""
+    """The position of a sentence: some tokens of an instance, which may be a document."""
 
     instance: Instance
     tokens: slice
 
 
 class Items(NamedTuple):
-    """N items that a model gives a probability, such as predicted entities."""
+    """N items with a probability, such as predicted entities."""
 
     labels: np.ndarray  # (N,) int64, indices of labels
     probabilities: np.ndarray  # (N,)
@@ -57,14 +57,14 @@ class Items(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What a model does in a sentence or in a document."""
+    """The results of a model in a sentence or document."""
 
     counts: np.ndarray  # (3, C) int64, true positives, predicted and gold
     num_words: int  # The number of tokens; 0 for documents
-    is_shown: bool  # Whether its errors can be shown: none of its tags is unknown
-    items: Items  # What has a probability
-    errors: FrozenSet[Tuple[str, str]]  # The labels that are concerned, each with what is wrong
-    example: Any  # What makes an example of the errors
+    is_shown: bool  # Whether its errors can be shown, because none of its tags is unknown
+    items: Items  # The items with a probability
+    errors: FrozenSet[Tuple[str, str]]  # Pairs of a label and its kind of error
+    example: Any  # The data from which an example of the errors is made
 
 
 def places(instance: Instance, output: Mapping[str, Any], num_tokens: int) -> Iterator[Place]:
@@ -82,7 +82,7 @@ def gold_tensor(instance: Instance, field: str) -> np.ndarray:
 
 
 class LabelEvaluator:
-    """Evaluates a model that gives each token or document any number of labels."""
+    """Evaluates a model that assigns any number of labels to tokens or documents."""
 
     def __init__(self, model: Union[TaggingModel, DocumentClassifier]) -> None:
         self.model = model
@@ -123,7 +123,7 @@ class LabelEvaluator:
             )
 
     def examples(self, drawn: Sequence[Example]) -> List[Example]:
-        """Returns what to show of some wrong results."""
+        """Returns examples of some wrong results."""
         return list(drawn)
 
     def _example(self, place: Place, *of_items: np.ndarray) -> Example:
@@ -140,12 +140,12 @@ class LabelEvaluator:
         return Example({"": [Segment(text, [])], "labels": [Segment("", notes[0])]})
 
 
-#: A sentence with errors, and where it lies.
+#: A sentence with errors, and its position.
 Wrong = Tuple[Place, TaggedSentence]
 
 
 class TagEvaluator:
-    """Evaluates a tagger that gives each token one tag."""
+    """Evaluates a tagger that assigns one tag to each token."""
 
     field = "tags"
 
@@ -188,7 +188,7 @@ class TagEvaluator:
             )
 
     def examples(self, drawn: Sequence[Wrong]) -> List[Example]:
-        """Returns what to show, with the probabilities that the model gives to gold labels."""
+        """Returns examples with the model's probabilities of the gold labels."""
         if not drawn:
             return []
         if self._encoding is None:
@@ -215,7 +215,7 @@ class TagEvaluator:
     def _items(
         self, spans: Sequence[Span], probabilities: Sequence[float], gold: Sequence[Span]
     ) -> Items:
-        # Without probabilities there are none.
+        # A model without probabilities has no items.
         spans = spans[: len(probabilities)]
         return Items(
             np.array([self.labels.index(label) for label, _ in spans], dtype=np.int64),
@@ -225,13 +225,13 @@ class TagEvaluator:
         )
 
     def _spans(self, tags: Sequence[str]) -> List[Span]:
-        """Returns the spans of tags; of plain tags, every token that is not `O`."""
+        """Returns the spans spelled by tags; for plain tags, every token that is not `O`."""
         if self._encoding is not None:
             return tags_to_spans(tags, self._encoding)
         return [(tag, (i, i)) for i, tag in enumerate(tags) if tag != "O"]
 
     def _count(self, predicted: np.ndarray, gold: np.ndarray) -> np.ndarray:
-        """Counts what is right, predicted and gold, (3, C): spans, or tokens if the tags spell none."""
+        """Counts right, predicted and gold spans, (3, C), or tokens if the tags spell no spans."""
         if self._encoding is None:
             gold = tags_of_certain_labels(self._tables, gold[np.newaxis])[0]
             is_known = gold != UNKNOWN
@@ -253,7 +253,7 @@ class TagEvaluator:
     def _probabilities_of_tags(
         self, drawn: Sequence[Wrong]
     ) -> Tuple[List[Wrong], List[List[float]]]:
-        """Returns sentences with the probabilities of their tags, and those of their gold tags."""
+        """Returns sentences with the probabilities of their predicted tags and of their gold tags."""
         head = self.model.head
         assert isinstance(head, ChainHead)
         before = head.extras
@@ -279,14 +279,14 @@ class TagEvaluator:
 def span_probabilities(
     model: TaggingModel, instances: Sequence[Instance], spans: Sequence[Sequence[Span]]
 ) -> List[List[float]]:
-    """Returns the model's probabilities of any spans; none for a model without probabilities."""
+    """Returns the model's probabilities of any spans; empty for a model without probabilities."""
     head, encoding = model.head, model.tag_encoding
     if not isinstance(head, ChainHead) or encoding in (None, *AMBIGUOUS):
         return [[] for _ in spans]
     finder = EntityFinder(model.tags, encoding)
     found: List[List[float]] = []
     for batch, rows, _ in encoded(model, instances, BATCH_SIZE):
-        # For each token of an instance, the row of its sentence, and its place there.
+        # For each token of an instance, its sentence's row and its position there.
         row_of, place_in = (
             rows.join(
                 torch.arange(size, device=batch.mask.device).view(shape).expand(batch.mask.shape)

@@ -1,6 +1,6 @@
 """The figures of reports. Each is a pure function from numbers to an SVG document.
 
-Text in a figure stays text, so it can be searched and needs no special fonts.
+Text in a figure remains text, so it can be searched and needs no special fonts.
 """
 
 import io
@@ -20,8 +20,8 @@ from tagger_onnx.display import LABELS
 _INK, _MUTED = PAGE["ink"].light, PAGE["fourth"].light
 _STYLE: Dict[Any, Any] = {
     "svg.fonttype": "none",
-    "svg.hashsalt": "tagger",  # equal numbers give equal files
-    "text.parse_math": False,  # a `$` in a label is a `$`
+    "svg.hashsalt": "tagger",  # makes equal data give equal files
+    "text.parse_math": False,  # a `$` in a label is a plain `$`
     "font.size": 9,
     "xtick.labelsize": 8,
     "ytick.labelsize": 8,
@@ -44,21 +44,21 @@ _STYLE: Dict[Any, Any] = {
 }
 _NO_METADATA = dict.fromkeys(["Creator", "Date", "Format", "Type"])
 
-#: Lines also differ in shape. The colours, of Okabe & Ito (2008), are safe for the colour-blind.
+#: Lines also differ in shape. The colours (Okabe & Ito 2008) are safe for colour-blind readers.
 _LINES: Sequence[Dict[str, Any]] = (
     {"color": PAGE["first"].light, "marker": "o", "linestyle": "-"},
     {"color": PAGE["second"].light, "marker": "s", "linestyle": "-"},
     {"color": PAGE["third"].light, "marker": "^", "linestyle": "-"},
     {"color": PAGE["fourth"].light, "marker": "", "linestyle": "--"},
 )
-#: The shapes that the lines of labels have in turn.
+#: The shapes of labels' lines, used in turn.
 _SHAPES = ("o", "s", "^", "D", "v", "P")
-#: The size of a panel, in inches. A wide page has three or four side by side, a phone one.
+#: The size of a panel in inches. Wide pages show three or four side by side, phones one.
 _PANEL = (4.1, 3.0)
 
 
 def _as_svg(draw: Callable[..., Figure]) -> Callable[..., str]:
-    """Makes a function that draws a figure return it as an SVG document."""
+    """Makes a function that draws a figure return an SVG document instead."""
 
     @wraps(draw)
     def draw_svg(*args: Any, **kwargs: Any) -> str:
@@ -72,7 +72,7 @@ def _as_svg(draw: Callable[..., Figure]) -> Callable[..., str]:
 
 @_as_svg
 def draw_variants(table: Mapping[str, Mapping[str, Sequence[float]]]) -> Figure:
-    """Draws the runs of each variant of a study: dots, a bar at the mean, a panel for each column."""
+    """Draws the runs of each variant of a study as dots with a bar at the mean, one panel per column."""
     titles = [
         title for title in next(iter(table.values())) if all(title in c for c in table.values())
     ]
@@ -90,10 +90,10 @@ def draw_variants(table: Mapping[str, Mapping[str, Sequence[float]]]) -> Figure:
 def draw_differences(
     table: Mapping[str, Mapping[str, Tuple[float, float, float]]], baseline: str
 ) -> Figure:
-    """Draws differences from a baseline: a dot for each variant, a bar over its interval.
+    """Draws differences from a baseline, with a dot for each variant and a bar for its interval.
 
-    Bars that lie on one side of 0 are darker. The table has, by the name of a variant and the title of a
-    column, a difference, and the lower and the upper bound of its interval.
+    Bars that lie entirely on one side of 0 are darker. The table maps names of variants and titles of
+    columns to a difference and the lower and upper bound of its interval.
     """
     titles = list(dict.fromkeys(title for cells in table.values() for title in cells))
     figure, panels = _panels(table, titles, 2.6 + 1.9 * len(titles), 0.9 + 0.24 * len(table))
@@ -113,7 +113,7 @@ def draw_differences(
 def _panels(
     rows: Collection[str], titles: Sequence[str], width: float, height: float
 ) -> Tuple[Figure, Sequence[Any]]:
-    """Returns a figure with a panel for each title, and the same rows in each."""
+    """Returns a figure with one panel for each title and the same rows in each."""
     figure = Figure(figsize=(width, height))
     panels = figure.subplots(1, len(titles), sharey=True, squeeze=False)[0]
     for axes, title in zip(panels, titles):
@@ -132,8 +132,8 @@ def draw_epochs(
 ) -> Figure:
     """Draws curves over epochs, which are counted from 1.
 
-    Each curve has one number per epoch, NaN where there is none. There are at most four curves, or
-    those of labels, with the index of each label's colour. A vertical line marks `best_epoch`, if any.
+    Each curve has one number per epoch, NaN where there is none. The curves are either at most four, or
+    one for each label, with the indices of the labels' colours. A vertical line marks `best_epoch`.
     """
     figure = Figure(figsize=_PANEL)
     axes = figure.subplots()
@@ -163,7 +163,7 @@ def draw_precision_recall(
     for line, (label, (precision, recall, of_model)) in zip(
         _lines(curves, colours), curves.items()
     ):
-        # The points that a curve of this size shows; recall rises.
+        # Only the points that are visible at this size; recall increases.
         borders = np.flatnonzero(np.diff((150 * recall).astype(int)))
         kept = np.unique(np.concatenate(([0], borders, borders + 1, [len(recall) - 1])))
         shape = line.pop("marker")
@@ -177,7 +177,7 @@ def draw_precision_recall(
 def _lines(
     curves: Collection[str], colours: Optional[Mapping[str, int]]
 ) -> Sequence[Dict[str, Any]]:
-    """Returns how each curve is drawn."""
+    """Returns the line style of each curve."""
     if colours is None:
         return [dict(line) for line in _LINES]
     indices = [colours[label] for label in curves]
@@ -185,7 +185,7 @@ def _lines(
         {
             "color": LABELS[index].light,
             "marker": _SHAPES[i % len(_SHAPES)],
-            # Of many labels, two may have one colour.
+            # With many labels, two may share a colour.
             "linestyle": "--" if index in indices[:i] else "-",
         }
         for i, index in enumerate(indices)
@@ -199,15 +199,15 @@ def _add_legend(figure: Figure, names: Collection[str]) -> None:
 
 
 def _short(name: str, longest: int = 24) -> str:
-    """Returns a name that fits into a figure, and that matplotlib does not hide."""
+    """Shortens a name to fit into a figure, and keeps matplotlib from hiding it."""
     short = name if len(name) <= longest else f"{name[: longest - 1]}…"
-    # A legend leaves out names that start with an underscore.
+    # Legends leave out names that start with an underscore.
     return f"\u200b{short}" if short.startswith("_") else short
 
 
 @_as_svg
 def draw_reliability(counts: np.ndarray, what: str) -> Figure:
-    """Draws shares of right predictions, and their number, from `count_calibration`'s counts, (3, R)."""
+    """Draws the share and number of right predictions from the counts of `count_calibration`, (3, R)."""
     borders = np.linspace(0, 1, counts.shape[1] + 1)
     number, total, right = counts[:, counts[0] > 0]
     figure = Figure(figsize=(_PANEL[0], 3.6))

@@ -1,8 +1,8 @@
-"""Self-contained HTML pages: figures are inline SVG, styles and scripts are part of the page.
+"""Self-contained HTML pages with figures as inline SVG and with styles and scripts included.
 
-Each colour is for a light and for a dark page. Figures are drawn in the light colours. On a page, every
-colour is a variable of its style sheet, and the reader's system decides between light and dark. No
-colour says anything that a word beside it does not.
+Each colour has a light and a dark variant. Figures are drawn in light colours. On a page, every
+colour is a variable of the style sheet, and the reader's system chooses between light and dark.
+Colour is never the only way in which a page says something.
 """
 
 import re
@@ -17,7 +17,7 @@ from tagger.common.files import write_atomically
 from tagger.tools.reports.run_tables import percent
 from tagger_onnx.display import LABELS, MARK_TINT, Colour, spell_probability
 
-#: Colours that are no label's, by the name of their variable.
+#: Colours that do not stand for labels, by variable name.
 PAGE: Dict[str, Colour] = {
     "page": Colour("#f3f5f7", "#101317"),
     "card": Colour("#ffffff", "#1a1e24"),
@@ -33,7 +33,7 @@ PAGE: Dict[str, Colour] = {
     "fourth": Colour("#767676", "#9aa3ae"),
     "pale": Colour("#9fc5df", "#3f6f94"),
 }
-#: How much of a colour the background of a number has at most, in percent.
+#: The strongest colour in the background of a number, in percent.
 CELL_TINT = 45
 
 _VARIABLES: Dict[str, Colour] = {
@@ -43,7 +43,7 @@ _VARIABLES: Dict[str, Colour] = {
 
 
 def style_variables() -> Tuple[List[str], List[str]]:
-    """Returns the declarations of all variables for a light page, and for a dark one."""
+    """Returns the declarations of all style variables for light and for dark pages."""
     light, dark = (
         [f"--{name}:{colour[side]}" for name, colour in _VARIABLES.items()] for side in (0, 1)
     )
@@ -52,7 +52,7 @@ def style_variables() -> Tuple[List[str], List[str]]:
 
 
 def as_variable(light: str) -> str:
-    """Returns the style sheet's name of a light colour, or the colour itself if it has none.
+    """Returns the style variable of a light colour, or the colour itself if it has none.
 
     Example:
         >>> as_variable("#DDDDDD"), as_variable("#123456")
@@ -65,7 +65,7 @@ def as_variable(light: str) -> str:
 
 
 def render(package: str, template: str, **values: Any) -> str:
-    """Renders a template of a package; `values` are escaped, and the colours are there already."""
+    """Renders a template of a package; `values` are escaped, and the colours are already defined."""
     environment = Environment(
         loader=PackageLoader(package),
         autoescape=True,
@@ -85,9 +85,9 @@ def write_page(
     figure_folder: Optional[Path] = None,
     **values: Any,
 ) -> None:
-    """Writes a page of a template here.
+    """Renders one of the templates here and writes the page.
 
-    Each figure, an SVG document, is also a file `NAME.svg` in `figure_folder` if that is given.
+    If `figure_folder` is given, each figure (an SVG document) is also written there as `NAME.svg`.
     """
     files = {path: render("tagger.tools.reports", template, figures=figures, **values)}
     if figure_folder is not None:
@@ -99,7 +99,7 @@ def write_page(
 
 
 def inline_svg(svg: str, name: str, description: str) -> Markup:
-    """Returns an SVG document as an element of a page, in the colours of its style sheet.
+    """Returns an SVG document as an element of a page, with colours from the style sheet.
 
     The name becomes part of the figure's ids, which must be unique on a page; `description` is for
     screen readers.

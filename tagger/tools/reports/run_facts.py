@@ -1,4 +1,4 @@
-"""What is known of how a training run was made: its date, duration, versions and config."""
+"""Facts about a training run: its date, duration, versions and config."""
 
 import json
 import platform
@@ -20,19 +20,19 @@ from tagger.models import TaggingModel
 from tagger.spans import Span, tags_to_spans
 from tagger.training.run_folder import TEXT_METRICS_FILE
 
-#: How far to look into a log for the versions, which AllenNLP writes at its start.
+#: How much of a log is searched for the versions, which AllenNLP writes at the start.
 _LOG_CHARACTERS = 100_000
 
 
 def run_facts(
     run: Path, config: Mapping[str, Any], epochs: Sequence[Mapping[str, Any]], num_parameters: int
 ) -> Dict[str, str]:
-    """Returns what is known of a run, by name. What its folder does not tell is left out."""
+    """Returns facts about a run by name, leaving out those that its folder does not contain."""
     log = _start_of(run / "out.log")
     metrics = _json_of(run / "metrics.json") or (epochs[-1] if epochs else {})
     facts = {
         "trained": _date(run, log),
-        # As `1:02:03`, without fractions of a second.
+        # Like `1:02:03`, without fractions of a second.
         "training time": str(metrics.get("training_duration", "")).split(".")[0],
         "epochs": _epochs(epochs),
         "parameters": f"{num_parameters:,}",
@@ -66,7 +66,7 @@ def _start_of(path: Path) -> str:
 
 
 def _date(run: Path, log: str) -> str:
-    """Returns when training started: by the log, or else by the config's date in the archive."""
+    """Returns when training started, from the log or else from the date of the archive's config."""
     logged = re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d", log)
     if logged:
         return logged[0]
@@ -83,7 +83,7 @@ def _epochs(epochs: Sequence[Mapping[str, Any]]) -> str:
         return ""
     best = epochs[-1].get("best_epoch")
     number = f"{len(epochs)}"
-    # Epochs count from 0 in AllenNLP's files, and from 1 wherever we show them.
+    # AllenNLP's files count epochs from 0; we show them from 1.
     return number if best is None else f"{number}, of which the model of epoch {best + 1} was kept"
 
 
@@ -112,7 +112,7 @@ def _json_of(path: Path) -> Dict[str, Any]:
 
 
 def overlap_with_training(archive: Archive, data: str) -> Optional[Overlap]:
-    """Compares a file with the training data of a tagger; None if the archive has none of these."""
+    """Compares a file with a tagger's training data; None if the archive does not have these."""
     path, model = archive.config.get("train_data_path"), archive.model
     if not isinstance(path, str) or not Path(path).exists() or not isinstance(model, TaggingModel):
         return None
@@ -123,7 +123,7 @@ def overlap_with_training(archive: Archive, data: str) -> Optional[Overlap]:
 
 
 def _items(reader: DatasetReader, path: str, model: TaggingModel) -> List[Item]:
-    """Reads sentences; unknown tags, and labels that spell no spans, are left out."""
+    """Reads sentences, leaving out unknown tags and labels that spell no spans."""
     items, encoding, known = [], model.tag_encoding, set(model.tags)
     for instance in reader.read(path):
         words = [token.text or "" for token in instance["tokens"]]  # type: ignore[attr-defined]

@@ -27,9 +27,9 @@ from tagger.tools.reports.run_tables import (
 from tagger.tools.tuning.groups import told_groups
 from tagger_onnx.display import label_colours
 
-#: How many labels share a figure, and how many figures show labels.
+#: The number of labels in a figure, and the most figures with labels.
 LABELS_PER_FIGURE, MAX_FIGURES = 6, 4
-#: How many sentences with errors are shown until a reader asks for more.
+#: The number of sentences with errors that are shown at first.
 NUM_OPEN = 6
 
 
@@ -41,11 +41,11 @@ def write_run_report(
     num_errors: int = 100,
     seed: int = 0,
 ) -> None:
-    """Writes the report. It leaves out what does not apply to the model or to the run.
+    """Writes the report, leaving out what does not apply to the model or the run.
 
-    The run's folder has a `sequence_tagger` or a `document_classifier` in `model.tar.gz`. It is
-    evaluated on `data`, by default the run's validation data; without either, the page shows the
-    training alone. `figure_folder`, if given, gets the figures as files.
+    The run's folder must have a `sequence_tagger` or a `document_classifier` in `model.tar.gz`. The
+    model is evaluated on `data`, by default the run's validation data; without either, the page only
+    shows the training. `figure_folder`, if given, gets the figures as files.
     """
     archive = load_archive(run / "model.tar.gz")
     model = archive.model
@@ -95,7 +95,7 @@ def read_epochs(run: Path) -> List[Dict[str, Any]]:
 def _curves(
     epochs: Sequence[Mapping[str, Any]], metrics: Mapping[str, str]
 ) -> Dict[str, List[float]]:
-    """Returns metrics by epoch, NaN where an epoch lacks one; without those that all lack."""
+    """Returns metrics by epoch, NaN where an epoch lacks one, without metrics that all epochs lack."""
     curves = {
         name: [float(epoch.get(metric, math.nan)) for epoch in epochs]
         for name, metric in metrics.items()
@@ -106,13 +106,13 @@ def _curves(
 def _label_curves(
     epochs: Sequence[Mapping[str, Any]], labels: Sequence[str]
 ) -> Dict[str, List[float]]:
-    """Returns F1 on the validation data by label and epoch, of those labels that have it."""
+    """Returns F1 on the validation data by label and epoch, for the labels that have it."""
     level = _level(epochs[-1], "validation_") if epochs else ""
     return _curves(epochs, {label: f"validation_{level}f1-measure-{label}" for label in labels})
 
 
 def _level(metrics: Mapping[str, Any], prefix: str = "") -> str:
-    """Returns the prefix of the measures of labels: spans come before tokens."""
+    """Returns the prefix of metrics of labels, preferring spans to tokens."""
     return "" if f"{prefix}f1-measure-overall" in metrics else "token-"
 
 
@@ -137,7 +137,7 @@ def _epoch_figures(
         if each
     }
     of_labels = _label_curves(epochs, labels)
-    # The curve of a single label is that of all.
+    # The curve of a single label is the same as that of all labels.
     if of_labels and not (len(labels) == 1 and curves["F1"]):
         frequent = dict(list(of_labels.items())[:LABELS_PER_FIGURE])
         figures["epochs_labels"] = draw_epochs(frequent, "F1 of labels", best_epoch, colours)
@@ -166,8 +166,8 @@ def _contents(
     epochs: Sequence[Mapping[str, Any]],
     labels: Sequence[str],
 ) -> Dict[str, Any]:
-    """Returns what the page shows of an evaluation, besides its figures."""
-    # Intervals are over documents, where the file tells them.
+    """Returns the parts of the page about an evaluation, except for its figures."""
+    # Intervals are over documents if the file marks them.
     groups = told_groups(archive.validation_dataset_reader, data, evaluation.num_sentences)
     counts = groups.sums(evaluation.counts).astype(int)
     metrics, level = evaluation.metrics, _level(evaluation.metrics)
@@ -206,7 +206,7 @@ def _contents(
         "examples": [
             {
                 "lines": example.lines,
-                # For the filter: pairs of indices of a label and a kind.
+                # For the filter: pairs of a label's and a kind's index.
                 "codes": " ".join(
                     f"{label}:{kind}"
                     for label, kind in sorted(

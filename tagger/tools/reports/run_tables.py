@@ -1,9 +1,9 @@
-"""The numbers of the report on a training run, as rows to show: pure functions.
+"""The numbers in the report on a training run, as rows to show: pure functions.
 
-Counts are (S, 3, C): true positives, predicted and gold of each document or sentence. `prefix` is that
-of the names of metrics, such as `token-`.
+Counts are (S, 3, C): true positives, predicted and gold of each document or sentence. `prefix` is the
+prefix of metric names, such as `token-`.
 
-Letters: `S` documents where the file tells them, else sentences; `C` labels, `R` resamples.
+Letters: `S` documents if the file marks them, else sentences; `C` labels, `R` resamples.
 """
 
 import math
@@ -17,9 +17,9 @@ from tagger.metrics.label_metrics import MEASURES, macro_average_of_draws, preci
 from tagger.tools.tuning.estimates import measures
 from tagger_onnx.display import label_colours
 
-#: A label with fewer gold items has no interval: so few say too little even about their own spread.
+#: The fewest gold items for which a label gets an interval. Fewer do not even show their own spread.
 LEAST_GOLD = 10
-#: The averages that models report, and what each is.
+#: The averages that models report, with their descriptions.
 AVERAGES = {
     "overall": "all labels together",
     "macro": "mean over labels",
@@ -37,7 +37,7 @@ class Measure(NamedTuple):
 
 
 class Row(NamedTuple):
-    """What is known of a label, or of an average over labels."""
+    """The results for a label or an average over labels."""
 
     name: str
     precision: Measure
@@ -68,7 +68,7 @@ def headline(counts: np.ndarray, metrics: Mapping[str, float], prefix: str) -> D
 
 
 def _averages(sums: np.ndarray, all_counts: np.ndarray) -> np.ndarray:
-    """Returns precision, recall, F1 and macro F1, (R, 4), of sums, (R, 3, C), and all, (3, C)."""
+    """Returns precision, recall, F1 and macro F1, (R, 4), from sums, (R, 3, C), and totals, (3, C)."""
     micro = precision_recall_f1(np.moveaxis(sums.sum(axis=2), 1, 0))
     return np.stack([*micro, macro_average_of_draws(sums, all_counts)[2]], axis=1)
 
@@ -90,7 +90,7 @@ def label_rows(
 ) -> List[Row]:
     """Returns a row for each label, the most frequent first."""
     total = counts.sum(axis=0)
-    # Those of all labels together come last.
+    # The last values are for all labels together.
     values, bounds = measures(total), np.stack(bootstrap_intervals(counts, measures))
     colours = label_colours(labels)
     rows = []
@@ -108,7 +108,7 @@ def label_rows(
 
 
 def labels_by_frequency(labels: Sequence[str], counts: np.ndarray) -> List[str]:
-    """Returns labels by falling number of gold items, equals in their order; counts are (S, 3, C)."""
+    """Returns labels by falling number of gold items, keeping the order of ties; counts, (S, 3, C)."""
     order = np.argsort(-counts[:, 2].sum(axis=0), kind="stable")
     return [labels[c] for c in order]
 
@@ -116,12 +116,12 @@ def labels_by_frequency(labels: Sequence[str], counts: np.ndarray) -> List[str]:
 def average_rows(
     metrics: Mapping[str, float], headline: Mapping[str, Measure], prefix: str, num_labels: int
 ) -> List[Row]:
-    """Returns the averages over labels that the metrics hold. Those of a single label repeat its row.
+    """Returns the averages over labels among the metrics. With a single label they repeat its row.
 
-    The headline, whose metrics have `prefix`, gives the first rows their intervals.
+    The first rows get their intervals from the headline, which uses the metrics with `prefix`.
     """
     if num_labels == 1:
-        # What the row of the label does not say, if that is of spans.
+        # Averages that differ from the row of the label, if that row is about spans.
         names, levels = ["overall"], [level for level in ("token-",) if level != prefix]
     else:
         names, levels = [*AVERAGES], ["", "token-"]
@@ -164,7 +164,7 @@ def percent(share: float) -> str:
 
 
 def sparkline(values: Sequence[float]) -> Dict[str, Any]:
-    """Returns a small curve of values from 0 to 1: its points in a box of 60 by 18, and its gist.
+    """Returns a small curve of values from 0 to 1: its points in a box of 60 by 18, and a summary.
 
     Example:
         >>> sparkline([0.5, 1.0])

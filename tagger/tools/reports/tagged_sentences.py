@@ -12,7 +12,7 @@ RIGHT = "right"
 
 
 class TaggedSentence(NamedTuple):
-    """A sentence with its gold and its predicted spans."""
+    """A sentence with gold and predicted spans."""
 
     words: List[str]
     gold: List[Span]
@@ -21,10 +21,10 @@ class TaggedSentence(NamedTuple):
 
 
 class Note(NamedTuple):
-    """What there is to say about a label at some place."""
+    """What is shown about a label at one place."""
 
     label: str
-    verdict: str  # `right`, or what is wrong: see `verdict`
+    verdict: str  # `right`, or the kind of error: see `verdict`
     # The model's probability of this label at exactly this place; None if unavailable.
     probability: Optional[float]
 
@@ -33,8 +33,8 @@ class Segment(NamedTuple):
     """A part of a sentence."""
 
     text: str  # The words, joined by single blanks where their scripts have blanks
-    # One for a span, none for the words between two spans, and any number for a token that may
-    # have several labels.
+    # One for a span, none for words between spans, and any number for a token that may have several
+    # labels.
     notes: List[Note]
 
 
@@ -45,11 +45,11 @@ class Example(NamedTuple):
     lines: Dict[str, List[Segment]]
 
     def errors(self) -> FrozenSet[Tuple[str, str]]:
-        """Returns the labels that are concerned, each with what is wrong."""
+        """Returns pairs of a label and its kind of error."""
         return frozenset((note.label, note.verdict) for _, note in self._wrong())
 
     def surprise(self) -> float:
-        """Returns how sure the model is of its surest error, from 0 to 1.
+        """Returns how confident the model is in its most confident error, from 0 to 1.
 
         This is the largest probability of a wrong prediction, or of the absence of a missed label.
         """
@@ -76,7 +76,8 @@ def verdict(span: Span, others: Sequence[Span], alone: str) -> str:
     """Compares a predicted span with gold ones, or a gold span with predicted ones.
 
     Returns `right`, `wrong label`, `wrong boundary` or `wrong label and boundary`, as in
-    `tagger.spans.matching.count_span_confusions`; or `alone`, such as `missed`, if it overlaps none.
+    `tagger.spans.matching.count_span_confusions`. A span that overlaps none gets `alone`, such as
+    `missed`.
 
     Example:
         >>> gold = [("PER", (0, 1)), ("LOC", (4, 4))]
@@ -101,7 +102,7 @@ def example_of_spans(
 ) -> Example:
     """Returns a sentence as two lines, gold and predicted, with a verdict on each span.
 
-    With `only_errors`, only the spans that are wrong are marked, as for a tag on every token.
+    With `only_errors`, only wrong spans are marked; use it if every token has a tag.
     """
     words, gold, predicted, probabilities = sentence
     lines = {}
@@ -143,7 +144,7 @@ def notes_on_labels(
 ) -> List[Note]:
     """Returns a note on each label of an item that is gold or predicted.
 
-    `gold` is (C,): 1 if the item has the label, 0 if not, -1 if that is unknown; then there is no note.
+    `gold`, (C,), is 1 if the item has the label, 0 if not, and -1 if unknown, which gives no note.
 
     Example:
         >>> notes_on_labels(["A", "B"], np.array([1, 0]), np.array([False, False]), np.array([0.2, 0.1]))
@@ -163,7 +164,7 @@ def notes_on_labels(
 def sample_errors(
     errors: Sequence[FrozenSet[Tuple[str, str]]], number: int, seed: int
 ) -> List[int]:
-    """Draws sentences at random, so that each label and kind of error is there if there is room."""
+    """Draws sentences at random, covering each label and kind of error as far as there is room."""
     order = random.Random(seed).sample(range(len(errors)), len(errors))
     seen: FrozenSet[Tuple[str, str]] = frozenset()
     first: List[int] = []
@@ -179,8 +180,8 @@ def precision_recall_points(
 ) -> Tuple[np.ndarray, np.ndarray]:
     """Returns precision and recall at every threshold on the predictions' probabilities.
 
-    Both have one number per distinct probability. Thresholds fall, so the last number counts all
-    predictions. `probabilities` and `is_right` are (N,), and there is at least one gold item.
+    Both have one number per distinct probability. Thresholds decrease, so the last number counts all
+    predictions. `probabilities` and `is_right` are (N,), and there must be at least one gold item.
 
     Example:
         >>> points = precision_recall_points(np.array([0.9, 0.5, 0.9]), np.array([1, 1, 0]), 4)
@@ -189,6 +190,6 @@ def precision_recall_points(
     """
     order = np.argsort(-probabilities, kind="stable")
     num_right = np.cumsum(is_right[order])
-    # A threshold keeps all predictions of equal probability, or none.
+    # A threshold keeps either all predictions of equal probability or none.
     last_of_equals = np.flatnonzero(np.diff(probabilities[order], append=-1))
     return num_right[last_of_equals] / (last_of_equals + 1), num_right[last_of_equals] / num_gold

@@ -1,1 +1,1 @@
-"""Many trainings at once, and what came of them. Studies and the search for label errors share it."""
+"""Runs many trainings and reads their results; used by studies and the search for label errors."""

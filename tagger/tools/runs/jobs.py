@@ -1,4 +1,4 @@
-"""Runs the jobs of a study in parallel and resumes a study that was stopped."""
+"""Runs the jobs of a study in parallel and resumes an interrupted study."""
 
 import json
 import multiprocessing
@@ -17,7 +17,7 @@ from tagger.common.console import say
 from tagger.common.files import write_atomically
 from tagger.tools.runs.work import Work, train
 
-#: Holds the job's config and the digests of its files. A run writes it last, so it marks a finished run.
+#: The job's config and the digests of its files. Written last, so it marks a finished run.
 JOB_FILE = "job.json"
 METRICS_FILE = "metrics.json"
 
@@ -32,23 +32,23 @@ class Job(NamedTuple):
     config: Mapping[str, Any]
 
     def folder(self, study: Path) -> Path:
-        """Returns the job's own folder, with one level per factor."""
+        """Returns the job's folder, with one level per factor."""
         return study.joinpath("runs", *(_as_file_name(value) for value in self.factors.values()))
 
     def log(self, study: Path) -> Path:
-        """Returns the file with the run's output, beside the folder, which training wants empty."""
+        """Returns the file for the run's output, next to the folder, because training needs it empty."""
         folder = self.folder(study)
         return folder.with_name(f"{folder.name}.log.txt")
 
     def is_finished(self, study: Path) -> bool:
-        """Returns whether the run has finished."""
+        """Whether the run has finished."""
         return (self.folder(study) / JOB_FILE).exists()
 
 
 def seeded_jobs(
     factors: Mapping[str, Any], config: Mapping[str, Any], seeds: Iterable[int]
 ) -> List[Job]:
-    """Returns one job per seed, the last of its factors."""
+    """Returns one job per seed; the seed is the last factor."""
     return [
         Job(
             {**factors, "seed": seed},
@@ -69,10 +69,10 @@ def default_num_workers(config: Mapping[str, Any]) -> int:
 
 
 def run_jobs(jobs: Sequence[Job], study: Path, num_workers: int, work: Work = train) -> List[Job]:
-    """Runs all unfinished jobs, each in a process with one thread; returns those that failed.
+    """Runs all unfinished jobs, each in a process with one thread, and returns those that failed.
 
-    An interrupted job starts again from the beginning, so its result depends on its seed alone. A run of
-    the same name that has another config or other data is refused.
+    An interrupted job starts over, so its result only depends on its seed. Raises an error if there
+    is a run of the same name with another config or other data.
     """
     for job in jobs:
         _check_unchanged(job, study)
@@ -81,7 +81,7 @@ def run_jobs(jobs: Sequence[Job], study: Path, num_workers: int, work: Work = tr
     os.environ.update(ENVIRONMENT)
     start = time.monotonic()
     before = signal.signal(
-        signal.SIGTERM, lambda *_: sys.exit("terminated; run this again to go on")
+        signal.SIGTERM, lambda *_: sys.exit("terminated; repeat the command to go on")
     )
     try:
         with closing(_ended(todo, study, num_workers, work)) as ended:
@@ -101,7 +101,7 @@ def run_jobs(jobs: Sequence[Job], study: Path, num_workers: int, work: Work = tr
 def _ended(
     jobs: Sequence[Job], study: Path, num_workers: int, work: Work
 ) -> Generator[Job, None, None]:
-    """Does each job in a process of its own, and yields it when the process has ended."""
+    """Runs each job in a separate process, and yields it when the process has ended."""
     # The server imports everything once and forks a process for each job.
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["tagger", "allennlp.commands"])
@@ -119,7 +119,7 @@ def _ended(
                 process.join()
                 yield job
     finally:
-        # A stopped study must not leave jobs that still write when it is started again.
+        # Jobs of a stopped study must not keep writing when it is started again.
         for process, _ in running.values():
             process.terminate()
         for process, _ in running.values():
@@ -127,20 +127,20 @@ def _ended(
 
 
 def describe(job: Job) -> str:
-    """Returns the job's factors as text."""
+    """Formats the job's factors as text."""
     return ", ".join(f"{name} {value}" for name, value in job.factors.items())
 
 
 def _run(job: Job, study: Path, work: Work) -> None:
-    """Does a job in the current process, with standard output and error in the job's log."""
+    """Runs a job in the current process, with its output in the job's log."""
     folder = job.folder(study)
-    # A folder that is already here is left from an interrupted attempt.
+    # An existing folder is left over from an interrupted attempt.
     shutil.rmtree(folder, ignore_errors=True)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with job.log(study).open("w") as log:
         os.dup2(log.fileno(), sys.stdout.fileno())
         os.dup2(log.fileno(), sys.stderr.fileno())
-        # A file that changes while the job runs is found when the study is started again.
+        # So that a file that changes during the job is noticed when the study is started again.
         digests = digests_of_files(job.config)
         work(job.config, folder)
     _mark_finished(job, study, digests)
@@ -170,7 +170,7 @@ def _check_unchanged(job: Job, study: Path) -> None:
 
 
 def _as_file_name(value: Any) -> str:
-    """Returns a name that differs for different values, and that is never a path or a parent."""
+    """Returns a file name, different for different values, that is never a path or a parent folder."""
     text = str(value)
     safe = "._-" if text.strip(".") else ""
     return "".join(c if c.isalnum() or c in safe else f"%{ord(c):02X}" for c in text) or "%"

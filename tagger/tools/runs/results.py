@@ -8,27 +8,28 @@ from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence
 
 from tagger.tools.runs.jobs import METRICS_FILE, Job
 
-#: A spreadsheet takes a cell that starts with one of these for a formula, but not after an apostrophe.
+#: Spreadsheets treat a cell that starts with one of these as a formula, unless an apostrophe precedes
+#: it.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
-#: The title of the column with the minutes of training.
+#: The title of the column with minutes of training.
 MINUTES = "minutes"
-# AllenNLP's metric, a text.
+# AllenNLP's metric, as text.
 _DURATION = "training_duration"
 
 
 class Result(NamedTuple):
     """A finished run."""
 
-    # What distinguishes the run from others, by name; the seed comes last.
+    # What distinguishes the run from others, by name; the seed is last.
     factors: Mapping[str, Any]
     # The run's metrics under AllenNLP's names, `best_validation_...` and `test_...`.
     metrics: Mapping[str, float]
 
 
 def read_results(jobs: Sequence[Job], study: Path) -> List[Result]:
-    """Returns the results of all finished jobs of a study, which lie in its folder."""
+    """Returns the results of all finished jobs from the study's folder."""
     return [
         Result(job.factors, json.loads((job.folder(study) / METRICS_FILE).read_text()))
         for job in jobs
@@ -37,7 +38,7 @@ def read_results(jobs: Sequence[Job], study: Path) -> List[Result]:
 
 
 def write_results(results: Sequence[Result], path: Path) -> None:
-    """Writes a CSV file with one line per run: first its factors, then its metrics."""
+    """Writes a CSV file with one line per run: its factors, then its metrics."""
     numbers = [
         {name: each for name, each in result.metrics.items() if isinstance(each, (int, float))}
         for result in results
@@ -49,10 +50,10 @@ def write_results(results: Sequence[Result], path: Path) -> None:
 
 
 def write_table(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
-    """Writes a CSV file, which `read_table` reads.
+    """Writes a CSV file that `read_table` can read.
 
-    A text that a spreadsheet would take for a formula, such as a label `=1+1`, gets an apostrophe in
-    front.
+    A text that a spreadsheet would treat as a formula, such as a label `=1+1`, is written with an
+    apostrophe in front.
     """
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, columns, extrasaction="ignore")
@@ -61,7 +62,7 @@ def write_table(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, 
 
 
 def read_table(path: Path) -> List[Dict[str, str]]:
-    """Reads the rows of a CSV file, without the apostrophes of `write_table`."""
+    """Reads the rows of a CSV file and removes the apostrophes added by `write_table`."""
     with path.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     return [{name: (cell or "").removeprefix("'") for name, cell in row.items()} for row in rows]
@@ -79,12 +80,12 @@ class Column(NamedTuple):
     metrics: Sequence[str]
 
 
-#: By the name of a variant and the title of a column, the value of each run.
+#: The values of all runs, by name of the variant and title of the column.
 Table = Mapping[str, Mapping[str, Sequence[float]]]
 
 
 def tabulate(results: Sequence[Result], columns: Sequence[Column]) -> Table:
-    """Returns the values of each variant's runs, and the minutes of those that were trained."""
+    """Returns the values of each variant's runs, with minutes for those that were trained."""
     table: Dict[str, Dict[str, List[float]]] = {}
     for result in results:
         *factors, _seed = result.factors.values()
@@ -97,9 +98,9 @@ def tabulate(results: Sequence[Result], columns: Sequence[Column]) -> Table:
 
 
 def format_summary(table: Table) -> str:
-    """Returns a Markdown table of what `tabulate` returned, one line per variant.
+    """Formats the result of `tabulate` as a Markdown table with one line per variant.
 
-    It has the mean and the standard deviation over seeds.
+    Cells are the mean and standard deviation over seeds.
     """
     shown = {
         name: {
@@ -115,7 +116,7 @@ def format_summary(table: Table) -> str:
 def format_rows(
     titles: Sequence[str], rows: Mapping[str, Mapping[str, str]], corner: str = ""
 ) -> str:
-    """Returns a Markdown table, with a dash where a row lacks a cell."""
+    """Returns a Markdown table, with a dash for missing cells."""
     lines = [f"| {corner}".rstrip() + f" | {' | '.join(titles)} |", f"|---|{'---|' * len(titles)}"]
     for name, cells in rows.items():
         lines.append(f"| {name} | {' | '.join(cells.get(title, '–') for title in titles)} |")
@@ -133,7 +134,7 @@ def _cell(result: Result, metrics: Sequence[str]) -> float:
 
 
 def _minutes(duration: str) -> float:
-    """Returns the minutes of a duration as AllenNLP writes it: `1:02:03.5` or `1 day, 0:00:00`."""
+    """Returns the minutes in a duration written by AllenNLP: `1:02:03.5` or `1 day, 0:00:00`."""
     days, _, clock = duration.rpartition(" day")
     hours, minutes, seconds = clock.rpartition(" ")[2].split(":")
     return 1440 * float(days or 0) + 60 * float(hours) + float(minutes) + float(seconds) / 60

@@ -1,6 +1,6 @@
-"""The work of a study's job: train a model, or tune a trained one, and count what it finds in test data.
+"""The work of a study's job: training a model or tuning a trained one, and counting test results.
 
-Letters: `S` documents where the file marks them, else sentences or texts; `C` labels.
+Letters: `S` documents if the file marks them, else sentences or texts; `C` labels.
 """
 
 import json
@@ -11,30 +11,30 @@ import numpy as np
 
 from tagger.spans import AMBIGUOUS
 
-#: Holds the counts of a run on test data, in its folder.
+#: The file in a run's folder with its counts on test data.
 COUNTS_FILE = "test_counts.npz"
 _BATCH_SIZE = 64
 
 
 class SentenceCounts(NamedTuple):
-    """What is right, predicted and gold in each document, sentence or text."""
+    """The numbers of right, predicted and gold items in each document, sentence or text."""
 
     labels: List[str]  # The C labels
     counts: np.ndarray  # (S, 3, C) int64
 
     def write(self, path: Path) -> None:
-        """Writes a compressed file of arrays."""
+        """Writes the counts to a compressed file of arrays."""
         np.savez_compressed(path, labels=np.array(self.labels), counts=self.counts)
 
     @classmethod
     def read(cls, path: Path) -> "SentenceCounts":
-        """Reads what `write` writes."""
+        """Reads a file written by `write`."""
         with np.load(path, allow_pickle=False) as arrays:
             return cls(arrays["labels"].tolist(), arrays["counts"])
 
 
 def count_sentences(model: Any, reader: Any, data_path: str) -> Optional[SentenceCounts]:
-    """Counts in the order of the file, by document if it marks them; None without a chain of spans."""
+    """Counts in file order, by document if marked; None if the model has no chain that spells spans."""
     from tagger.models import DocumentClassifier, TaggingModel
     from tagger.modules.heads import ChainHead
     from tagger.tools.tuning.groups import told_groups
@@ -64,17 +64,17 @@ def _count_texts(model: Any, reader: Any, data_path: str) -> SentenceCounts:
     return SentenceCounts(model.labels, np.stack(counts).astype(np.int64))
 
 
-#: Takes a job's config and its folder, which does not exist yet, and writes `metrics.json` into it.
+#: Takes a job's config and its folder, which does not exist yet, and writes `metrics.json` there.
 Work = Callable[[Mapping[str, Any], Path], None]
 
 
 def train(config: Mapping[str, Any], folder: Path) -> None:
-    """Trains as `allennlp train` does and keeps the metrics and the archive, but no checkpoints.
+    """Trains like `allennlp train`, but keeps only the metrics and the archive, not checkpoints.
 
-    With test data it keeps counts by sentence, too, where `count_sentences` knows them.
+    If there are test data, it also saves counts by sentence where `count_sentences` supports the model.
 
-    Training does not see the file that the config names as `test_data_path`: AllenNLP would put its
-    words into the vocabulary. The archive is evaluated on it afterwards.
+    The file named by the config's `test_data_path` is hidden from training, because AllenNLP would add
+    its words to the vocabulary. The archive is evaluated on it afterwards.
     """
     from allennlp.commands.train import train_model
     from allennlp.common import Params
@@ -98,11 +98,11 @@ def train(config: Mapping[str, Any], folder: Path) -> None:
 
 
 def tune(config: Mapping[str, Any], folder: Path) -> None:
-    """Tunes the decoding of an archive to the macro F1 of the validation data, and evaluates it.
+    """Tunes the decoding of an archive for macro F1 on the validation data, and evaluates it.
 
-    `config` has the path of the `archive`, the `overrides` of its config, and perhaps a
+    `config` has the path of the `archive`, the `overrides` of its config, and optionally a
     `test_data_path`. The folder gets metrics named as in training, `best_validation_...` and
-    `test_...`, and the settings of the decoding, `decoding.json`.
+    `test_...`, and the decoding settings, `decoding.json`.
     """
     from allennlp.models import load_archive
 
@@ -124,7 +124,7 @@ def tune(config: Mapping[str, Any], folder: Path) -> None:
 
 
 def _measure_test(archive: Any, test_data_path: str, folder: Path) -> Dict[str, Any]:
-    """Returns an archive's metrics on test data, and keeps the counts by sentence in the folder."""
+    """Returns an archive's metrics on test data, and saves counts by sentence in the folder."""
     metrics = measure(archive, test_data_path, "test")
     counts = count_sentences(archive.model, archive.validation_dataset_reader, test_data_path)
     if counts is not None:
@@ -133,7 +133,7 @@ def _measure_test(archive: Any, test_data_path: str, folder: Path) -> Dict[str, 
 
 
 def measure(archive: Any, data_path: str, prefix: str) -> Dict[str, Any]:
-    """Returns an archive's metrics on a file, by their names with a prefix."""
+    """Returns an archive's metrics on a file, with a prefix added to their names."""
     from allennlp.training.util import evaluate as evaluate_model
 
     from tagger.training.evaluation import evaluation_loader

@@ -1,9 +1,9 @@
-"""Looks at a user's own column file, and writes a config for it.
+"""Examines a user's own files and writes a config for them.
 
-- `survey`: what the files hold, as `tagger.data.survey` and `tagger.data.formats` find it;
+- `survey`: the contents of the files, using `tagger.data.survey` and `tagger.data.formats`;
 - `tokenization`: how their tokens were made;
 - `config`: the config, with settings that suit the size of the data;
-- `start`: looks, splits, converts and writes.
+- `start`: the command, which examines, splits, converts and writes.
 
 Pages in `docs/how_to`: `data`, `formats`.
 """

@@ -9,21 +9,21 @@ from tagger.data.column_file import Row
 from tagger.tools.start.survey import Survey
 from tagger.transformers.pretrained import FOLDER_VARIABLE, weights_in
 
-#: A label with less than this share of the most frequent one is rare.
+#: A label is rare if it occurs less often than this share of the most frequent one.
 _SHARE_OF_RARE = 0.1
-#: Training data of fewer tokens are tiny or small, and those of more are large.
+#: Training data with fewer tokens are tiny or small; data with more than the last are large.
 _TINY, _SMALL, _LARGE = 10_000, 40_000, 1_000_000
-#: Fewer entities get a small network.
+#: With fewer entities than the first, the hidden size is the second.
 _FEW_ENTITIES, _SMALL_NETWORK = 800, 100
-#: How many labels a line names.
+#: The most labels listed in one line.
 _MOST_LISTED = 8
-#: Where `fetch-encoder` writes them, below the working directory.
+#: Where `fetch-encoder` writes encoders, relative to the working directory.
 _TRANSFORMER = Path("data/all-MiniLM-L6-v2")
 _GLOVE = Path("data/glove/glove.6B.50d.txt")
 
 
 class Sizes(NamedTuple):
-    """Fields of the template that depend on the size of the training data, and why they are so."""
+    """Template fields that depend on the size of the training data, and the reason for their values."""
 
     reason: str
     settings: Dict[str, Any]
@@ -32,10 +32,9 @@ class Sizes(NamedTuple):
 def sizes_for(num_tokens: int, num_entities: int) -> Sizes:
     """Returns the settings that suit the training data.
 
-    Small data need many small batches and a small network; large data need few epochs. The number of
-    tokens decides, because sentences and texts may be of any length. But if there are few entities, the
-    network is small, however many tokens there are. Training ends before its last epoch if a quarter of
-    all epochs pass without a better one.
+    Small data need many small batches and a small network; large data need few epochs. Size is measured
+    in tokens, because sentences and texts vary in length. But with few entities the network is always
+    small. Training ends early if a quarter of all epochs pass without improvement.
 
     Example:
         >>> sizes_for(2_000, 400).settings["batch_size"], sizes_for(200_000, 20_000).settings
@@ -64,7 +63,7 @@ def sizes_for(num_tokens: int, num_entities: int) -> Sizes:
 
 
 def rare_labels(counts: Dict[str, int]) -> List[str]:
-    """Returns the labels that are rare beside the most frequent one, rarest first.
+    """Returns the labels that are rare compared to the most frequent one, rarest first.
 
     Example:
         >>> rare_labels({"PER": 100, "LOC": 50, "EVENT": 3})
@@ -75,7 +74,7 @@ def rare_labels(counts: Dict[str, int]) -> List[str]:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Returns names in one line, the first few of them.
+    """Returns names in one line, cut off after the first few.
 
     Example:
         >>> listed(["PER 7", "LOC 2"]), listed(list("abcdefghij"))
@@ -87,14 +86,14 @@ def listed(names: Sequence[str]) -> str:
 
 
 def listed_counts(counts: Dict[str, int]) -> str:
-    """Returns labels with their counts, as `listed`."""
+    """Returns labels with their counts in one line; see `listed`."""
     return listed([f"{label} {number:,}" for label, number in counts.items()])
 
 
 def make_config(found: Survey, train: str, dev: str, sentences: Sequence[Sequence[Row]]) -> str:
     """Returns a config in Jsonnet, with comments, for files at `train` and `dev`.
 
-    `sentences` are those of the training file, or its texts.
+    `sentences` are the sentences or texts of the training file.
     """
     counts = found.count_labels(found.files[0])
     num_tokens, num_entities = size_of(found, sentences)
@@ -124,12 +123,12 @@ def make_config(found: Survey, train: str, dev: str, sentences: Sequence[Sequenc
 
 
 def size_of(found: Survey, sentences: Sequence[Sequence[Row]]) -> Tuple[int, int]:
-    """Returns how many tokens, and how many entities or labels, there are in some of the sentences."""
+    """Returns the number of tokens, and of entities or labels, in some of the sentences."""
     return sum(map(len, sentences)), sum(len(found.labels(rows)) for rows in sentences)
 
 
 def _tag_lines(found: Survey) -> List[str]:
-    """The lines that say what the columns and the tags are."""
+    """Returns the lines about columns and tags."""
     scheme = found.scheme
     encoding = "null" if scheme.source_encoding is None else _string(scheme.source_encoding)
     lines = [f"  source_encoding:: {encoding},"]
@@ -154,7 +153,7 @@ def _tag_lines(found: Survey) -> List[str]:
 
 
 def _token_lines(found: Survey) -> List[str]:
-    """The lines that say how texts become tokens like those of the file."""
+    """Returns the lines that make texts split into tokens like those of the file."""
     tokenization = found.tokenization
     name, share = next(iter(tokenization.shares.items()))
     lines = [f"  // Texts are split by {name}, which gives {share:.1%} of these {tokenization.of}."]
@@ -166,29 +165,29 @@ def _token_lines(found: Survey) -> List[str]:
 
 
 def _unseen_tag_lines(found: Survey) -> List[str]:
-    """The lines without which labels of the development file alone could not be evaluated."""
+    """Returns the lines needed to evaluate labels that only the development file has."""
     # The model adds the other tags of these labels.
     opening = "U-" if found.scheme.source_encoding else ""
     tags = [f"{opening}{label}" for label in found.unseen_labels()]
     if not tags:
         return []
     return [
-        "  // Labels that occur in the development file alone.",
+        "  // Labels that only occur in the development file.",
         f"  vocabulary+: {{ tokens_to_add: {{ labels: [{', '.join(map(_string, tags))}] }} }},",
     ]
 
 
 def best_metric(found: Survey) -> str:
-    """Returns the metric by which the best epoch is chosen."""
+    """Returns the metric used to choose the best epoch."""
     if found.scheme.source_encoding is not None or found.scheme.label_separator is not None:
         return "f1-measure-overall"
     tags = {tag for rows in found.files[0].sentences for tag in found.tags(rows)}
-    # Where most tokens have no label, a tagger without any is often right.
+    # If most tokens have no label, predicting none gives a high accuracy.
     return "token-f1-measure-overall" if "O" in tags else "accuracy"
 
 
 def _pretrained_lines(found: Survey) -> List[str]:
-    """The lines that name the pretrained parts at hand, and what would help."""
+    """Returns the lines that use available pretrained parts, and suggest missing ones."""
     at_hand = pretrained_at_hand(found.tokenization.language)
     lines = [f"  // {each[0].upper()}{each[1:]}." for each in at_hand.said]
     lines += [f"  {name}:: {_string(value)}," for name, value in at_hand.settings.items()]
@@ -203,7 +202,7 @@ def _pretrained_lines(found: Survey) -> List[str]:
 
 
 def _suggestions(found: Survey, counts: Dict[str, int]) -> List[str]:
-    """Lines that are commented out."""
+    """Returns suggestions as commented lines."""
     rare = rare_labels(counts)
     if not rare:
         return []
@@ -216,7 +215,7 @@ def _suggestions(found: Survey, counts: Dict[str, int]) -> List[str]:
 
 
 def _arguments(values: Mapping[str, Any]) -> str:
-    """Returns the fields of an object of Jsonnet, without those that are None."""
+    """Returns the fields of a Jsonnet object, leaving out those that are None."""
     return ", ".join(
         f"{name}: {_string(value) if isinstance(value, str) else json.dumps(value)}"
         for name, value in values.items()
@@ -225,22 +224,22 @@ def _arguments(values: Mapping[str, Any]) -> str:
 
 
 def _string(text: str) -> str:
-    """Returns a literal of Jsonnet."""
+    """Returns a Jsonnet string literal."""
     is_plain = text.isprintable() and not {"'", "\\"} & set(text)
     return f"'{text}'" if is_plain else json.dumps(text, ensure_ascii=False)
 
 
 class AtHand(NamedTuple):
-    """Fields of the template that use pretrained parts, and lines about what was found and what not."""
+    """Template fields that use pretrained parts, and lines that report which were found."""
 
     settings: Dict[str, str]
     said: List[str]
 
 
 def pretrained_at_hand(language: str) -> AtHand:
-    """Looks for the transformer and the word vectors that `fetch-encoder` writes, which are English.
+    """Looks for the transformer and the word vectors written by `fetch-encoder`, which are English.
 
-    The transformer may also be in the folder that the environment variable TAGGER_TRANSFORMERS names.
+    The transformer may also be in the folder named by the environment variable TAGGER_TRANSFORMERS.
     """
     if language != "en":
         advice = "`transformer::` takes a folder with one for this language"

@@ -1,4 +1,4 @@
-"""Which language texts are in, by their script and their frequent words."""
+"""Guesses the language of texts from their script and frequent words."""
 
 import importlib
 import unicodedata
@@ -8,8 +8,8 @@ from typing import Dict, FrozenSet, Iterable, Optional, Tuple
 
 import regex
 
-#: The languages of each script by their spaCy codes. If frequent words do not tell them apart, it is the
-#: first. A script that is not here has no language in spaCy.
+#: The languages of each script as spaCy codes. The first one is used if frequent words do not decide.
+#: Scripts that are missing here have no language in spaCy.
 _LANGUAGES: Dict[str, Tuple[str, ...]] = {
     "Latin": (
         *("en", "ca", "cs", "da", "de", "es", "et", "fi", "fr", "hr", "hu", "id", "it", "lt", "lv"),
@@ -42,11 +42,11 @@ _SCRIPTS = regex.compile(
     )
     + "|(?P<Kana>[\\p{Hiragana}\\p{Katakana}])|(?P<Other>\\p{L})"
 )
-#: Chinese characters are Japanese if there are more words in Kana than this share of them.
+#: Text with Chinese characters is Japanese if more than this share of their words are in Kana.
 _SHARE_OF_KANA = 0.05
-#: At least so many different frequent words tell a language.
+#: At least this many different frequent words are needed to recognise a language.
 _FEWEST_WORDS = 3
-#: At least this share of all words are frequent words of the language.
+#: At least this share of all words must be frequent words of the language.
 _SHARE_OF_LANGUAGE = 0.2
 
 
@@ -54,8 +54,8 @@ def guess_language(tokens: Iterable[str]) -> str:
     """Guesses a language from the script of most tokens, and from frequent words.
 
     Returns:
-        A spaCy code: that of English for texts in Latin letters without enough frequent words of any
-        language, `xx` for scripts that spaCy has no language for.
+        A spaCy code; English for texts in Latin letters without enough frequent words of any language,
+        `xx` for scripts that have no language in spaCy.
 
     Example:
         >>> guess_language("la maison est dans le village et elle est petite".split())

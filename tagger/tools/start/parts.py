@@ -1,4 +1,4 @@
-"""Parts of a file, for training and development: what they hold, and what is written of them."""
+"""Splits a file into parts for training and development, and writes them."""
 
 import json
 from collections import Counter
@@ -27,13 +27,13 @@ PARTS = ("train", "dev", "test")
 
 
 class Source(NamedTuple):
-    """The sentences or texts of a file, and its documents, if it tells any.
+    """The sentences or texts of a file, and its documents if they are marked.
 
     Attributes:
-        items: What each holds.
-        written: What is written for each, with what follows it.
-        noun: What an item is, in the plural.
-        head: What each part begins with, such as the names of columns.
+        items: The contents of each.
+        written: The text to write for each, with what follows it.
+        noun: The name of an item, in the plural.
+        head: The beginning of each part, such as the names of columns.
     """
 
     path: Path
@@ -45,9 +45,9 @@ class Source(NamedTuple):
 
 
 class Division(NamedTuple):
-    """The parts of a file: by their names, the numbers of their items in order.
+    """The parts of a file: the indices of their items, in order, by name.
 
-    Its groups are not divided.
+    Its groups are kept together.
     """
 
     source: Source
@@ -55,15 +55,15 @@ class Division(NamedTuple):
     parts: Dict[str, List[int]]
 
     def items(self, name: str) -> List[Item]:
-        """Returns what a part holds."""
+        """Returns the items of a part."""
         return [self.source.items[number] for number in self.parts[name]]
 
     def text(self, name: str) -> str:
-        """Returns what is written of a part."""
+        """Returns the text to write for a part."""
         return self.source.head + "".join(self.source.written[n] for n in self.parts[name])
 
     def overlaps(self) -> Dict[str, Overlap]:
-        """Returns how much of each part the training part shows, if there is one."""
+        """Returns how much of each other part also occurs in the training part, if there is one."""
         if "train" not in self.parts:
             return {}
         train = self.items("train")
@@ -73,13 +73,13 @@ class Division(NamedTuple):
 def divide(
     source: Source, shares: Mapping[str, float], seed: int = 0, how: Optional[str] = None
 ) -> Division:
-    """Divides a file between its documents, or between blocks of neighbours if it tells none.
+    """Divides a file between its documents, or between blocks of neighbours if none are marked.
 
-    A part whose share is 0 is left out. If `how` was said to tell the documents, there must be some.
+    Parts with a share of 0 are left out. If `how` says how documents are marked, there must be some.
     """
     if source.documents is None and how not in (None, NONE):
         raise ValueError(
-            f"{source.path}: `--documents` is {how}, which tells no two documents here; leave it out"
+            f"{source.path}: `--documents` is {how}, which separates no documents here; leave it out"
         )
     groups = groups_of(len(source.items), source.documents)
     names = [name for name, share in shares.items() if share != 0]
@@ -93,7 +93,7 @@ def divide(
 
 
 def source_of_columns(found: Survey, file: SurveyedFile, how: Optional[str] = None) -> Source:
-    """Returns the sentences of a surveyed file of columns, with the lines that tell documents.
+    """Returns the sentences of a surveyed column file, with the lines that mark documents.
 
     The arguments and errors are those of `documents_of_rows`.
     """
@@ -122,10 +122,10 @@ def source_of_columns(found: Survey, file: SurveyedFile, how: Optional[str] = No
 def source_of_texts(
     texts: Sequence[AnnotatedText], path: Path, format: str, how: Optional[str] = None
 ) -> Source:
-    """Returns the texts of a file, as JSON lines of Prodigy, which keep their properties.
+    """Returns the texts of a file as Prodigy's JSON lines, which keep their properties.
 
-    Where something else than a property tells the documents, records get a property `document`. The
-    arguments and errors are those of `documents_of_texts`; there must be a text.
+    If documents are not marked by a property, records get the property `document`. Arguments and errors
+    are those of `documents_of_texts`; there must be a text.
     """
     if not texts:
         raise ValueError(f"{path}: expected annotated texts in the format {format}, got none")
@@ -140,7 +140,7 @@ def source_of_texts(
 
 
 def _item(text: AnnotatedText) -> Item:
-    """Returns what a text holds; without tokens, it is split into words and other signs."""
+    """Returns the contents of a text; without tokens, it is split into words and other characters."""
     if text.tokens is None:
         words = [word for word, _ in splitter_at(WORDS)(text.text)]
     else:
@@ -151,7 +151,7 @@ def _item(text: AnnotatedText) -> Item:
 def source_of_conllu(
     texts: Sequence[AnnotatedText], path: Path, how: Optional[str] = None
 ) -> Source:
-    """Returns the texts of a CoNLL-U file as they are in it, with all columns and comments."""
+    """Returns the texts of a CoNLL-U file unchanged, with all columns and comments."""
     source = source_of_texts(texts, path, "conllu", how)
     with path.open("rb") as file:
         lines = [line for _, line in decoded_lines(file, path)]
@@ -166,9 +166,9 @@ def source_of_conllu(
 
 
 def source_of_labelled_texts(path: Path, label_key: str, how: Optional[str] = None) -> Source:
-    """Returns the documents of a file that holds one JSON object on each line, with lists of labels.
+    """Returns the documents of a file with one JSON object on each line, with lists of labels.
 
-    Each is a document, unless one of the keys of `documents_of_texts` says which belong together.
+    Each line is a document, unless one of the keys of `documents_of_texts` groups them.
     """
     check_is_file(path)
     texts, items, lines = [], [], []
@@ -183,7 +183,7 @@ def source_of_labelled_texts(path: Path, label_key: str, how: Optional[str] = No
         items.append(Item(words, [(label, "") for label in labels]))
         lines.append(line.rstrip("\r") + "\n")
     if not items:
-        raise ValueError(f"{path}: expected a JSON object on each line, got none at all")
+        raise ValueError(f"{path}: expected a JSON object on each line, got an empty file")
     documents = documents_of_texts(texts, path, how=how)
     if documents is None:
         documents = documents_of_texts(texts, path, how=how or TEXTS)
@@ -205,7 +205,7 @@ def _labelled_record(line: str, place: str, label_key: str) -> Any:
 
 
 def write_parts(division: Division, paths: Mapping[str, Path]) -> None:
-    """Writes each part to its file, in UTF-8. A folder that is missing is made."""
+    """Writes each part to its file in UTF-8, and makes the folder if necessary."""
     for name, path in paths.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         with write_atomically(path) as new:
@@ -222,7 +222,7 @@ def paths_of_parts(folder: Path, suffix: str, names: Iterable[str]) -> Dict[str,
 
 
 def table_of(division: Division) -> str:
-    """Returns a table of the number of items with each label in each part, most frequent first."""
+    """Formats the number of items with each label in each part, most frequent first, as a table."""
     parts = {name: [set(item.labels) for item in division.items(name)] for name in division.parts}
     counts_of = [Counter(label for labels in part for label in labels) for part in parts.values()]
     counts = {label: [each[label] for each in counts_of] for label in set().union(*counts_of)}

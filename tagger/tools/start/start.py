@@ -1,4 +1,4 @@
-"""Writes a config for a user's own files: looks at them, says what it saw, and splits what has to be."""
+"""Writes a config for a user's own files, after examining and, if necessary, splitting them."""
 
 import shlex
 from pathlib import Path
@@ -21,16 +21,17 @@ from tagger.tools.start.parts import Division, divide, source_of_columns, source
 from tagger.tools.start.survey import Survey, SurveyedFile, TextFile, survey
 from tagger_onnx.sentences import MOST_TOKENS
 
-#: How much of a file is kept for development: less of a large one.
+#: The share of a file used for development, the smaller share for large files, and when a file is
+#: large.
 _SHARE, _SHARE_OF_LARGE, _LARGE = 0.2, 0.1, 1_000
-#: An example to predict has at most so many tokens.
+#: The most tokens of an example to predict.
 _LONGEST_EXAMPLE = 20
-#: A sentence of more tokens looks like several.
+#: A longer sentence probably consists of several.
 _LONGEST = 300
 
 
 class Start(NamedTuple):
-    """The texts to write, of which the config is last, and what the starter says, in lines."""
+    """The texts to write, with the config last, and the lines to print."""
 
     files: Dict[Path, str]
     said: List[str]
@@ -43,17 +44,17 @@ def start(
     documents: Optional[str] = None,
     **reading: Any,
 ) -> Start:
-    """Makes a config for a training file and, if there is one, a development file; writes nothing.
+    """Makes a config for a training file and, optionally, a development file; writes nothing.
 
-    Without a development file, the training file is split between its documents, which `documents`
-    tells, as for `documents_of_rows` and `documents_of_texts`. The config is for `output`, beside which
-    the parts lie; the rest is what `survey` takes.
+    Without a development file, the training file is split between its documents, which are marked as
+    `documents` says; see `documents_of_rows` and `documents_of_texts`. The config is for `output`, and
+    the parts are next to it. All other arguments are those of `survey`.
     """
     found = survey(paths, **reading)
     files: Dict[Path, str] = {}
     chosen = []
     if len(found.files) == 1:
-        # The parts are in UTF-8, and those of texts have no other format.
+        # The parts are in UTF-8, and parts of texts have a fixed format.
         found.reading = {} if found.files[0].texts else {**found.reading, "text_encoding": None}
         division = _divided(found, seed, documents)
         suffix = (paths[0].suffix or ".txt") if found.files[0].texts is None else ".jsonl"
@@ -80,7 +81,7 @@ def start(
 
 
 def _divided(found: Survey, seed: int, documents: Optional[str]) -> Division:
-    """Returns the sentences for training, and those for development."""
+    """Returns the sentences for training and those for development."""
     file = found.files[0]
     if len(file.sentences) < 2:
         raise ValueError(
@@ -125,7 +126,7 @@ def _example(found: Survey, sentences: Sequence[Sequence[Row]]) -> str:
         sentences, key=lambda rows: (not found.labels(rows), len(rows) > _LONGEST_EXAMPLE)
     )
     texts = (join_tokens(found.tokens(rows)[:_LONGEST_EXAMPLE]).text for rows in by_merit)
-    # A line that begins with a brace would be taken for JSON.
+    # A line that begins with a brace would be parsed as JSON.
     fitting = (text for text in texts if text.isprintable() and text[0].isalpha())
     return next(fitting, "A text of your own.")
 
@@ -141,7 +142,7 @@ def _commands(output: Path, dev: Path, example: str) -> List[str]:
 
 
 def describe(found: Survey) -> List[str]:
-    """Returns what the files hold, and how, in lines."""
+    """Describes the files and their contents, in lines."""
     train = found.files[0]
     lines = _described_file(found, train)
     lines += found.tokenization.describe()
@@ -187,7 +188,7 @@ def _described_file(found: Survey, file: SurveyedFile) -> List[str]:
 
 
 def _described_cuts(texts: TextFile) -> List[str]:
-    """Says into how many sentences long texts are cut, and which sentence could not be cut."""
+    """Says how many sentences long texts are cut into, and points out one that could not be cut."""
     every = [length for text in texts.cut for length in text.sentence_lengths or ()]
     if len(every) == len(texts.cut):
         return []
@@ -208,7 +209,7 @@ def _described_cuts(texts: TextFile) -> List[str]:
 
 
 def _doubtful(file: SurveyedFile) -> List[str]:
-    """Shows a line whose encoding was guessed."""
+    """Shows a line for which the encoding was guessed."""
     if file.columns is None or file.columns.text_encoding != "cp1252":
         return []
     texts = (row.text for rows in file.sentences for row in rows if not row.text.isascii())
@@ -218,7 +219,7 @@ def _doubtful(file: SurveyedFile) -> List[str]:
 
 
 def _mistakes(found: Survey, file: SurveyedFile) -> str:
-    """Says that what is read as IOB1 is BIO with mistakes, if it is."""
+    """Points out if tags read as IOB1 could be BIO with mistakes."""
     if found.scheme.source_encoding != "IOB1":
         return ""
     num_begun, mistakes = 0, list[Row]()

@@ -1,4 +1,4 @@
-"""What a training file and a development file hold, and how they spell it."""
+"""The contents of a training file and a development file, and how they are written."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ from tagger_onnx.sentences import MOST_TOKENS
 
 
 class TextFile(NamedTuple):
-    """The texts of an annotation tool that have a token, and as the dataset reader cuts them."""
+    """The texts with a token in an annotation tool's file, whole and as the dataset reader cuts them."""
 
     format: str
     texts: List[AnnotatedText]
@@ -33,13 +33,13 @@ class TextFile(NamedTuple):
 
 
 class SurveyedFile(NamedTuple):
-    """A file, either of columns or of texts.
+    """A file of columns or of texts.
 
     Attributes:
-        sentences: The lines of each sentence; of a text, a row for each token, whose number is that of
-            the text, from 1.
+        sentences: The lines of each sentence. For texts, there is a row for each token, with the number
+            of the text, from 1, as its line number.
         gaps: The lines before each sentence that belong to none, such as `-DOCSTART-` and comments.
-        head: The lines down to the names of the columns, if the file has them.
+        head: The lines up to the names of the columns, if the file has them.
     """
 
     path: Path
@@ -52,11 +52,11 @@ class SurveyedFile(NamedTuple):
 
 @dataclass
 class Survey:
-    """What the training file and, if there is one, the development file hold.
+    """The contents of the training file and, if there is one, of the development file.
 
     Attributes:
         scheme: What the tags mean.
-        reading: Arguments of the dataset reader that are not its defaults.
+        reading: The arguments of the dataset reader that differ from its defaults.
     """
 
     files: List[SurveyedFile]
@@ -67,7 +67,7 @@ class Survey:
 
     @cached_property
     def tokenization(self) -> Tokenization:
-        """How the tokens were made, which is found at the first use, since it takes seconds."""
+        """How the tokens were made; found at first use, since it takes seconds."""
         return find_tokenization([self.tokens(rows) for rows in self.files[0].sentences])
 
     def tokens(self, rows: Sequence[Row]) -> List[str]:
@@ -102,9 +102,9 @@ class Survey:
 
 
 def survey(paths: Sequence[Path], **reading: Any) -> Survey:
-    """Looks at a training file and, if there is one, a development file.
+    """Examines a training file and, if there is one, a development file.
 
-    What is known of them is said in the words of the dataset reader `column`, such as `text_encoding`,
+    What is already known is given as arguments of the dataset reader `column`, such as `text_encoding`,
     `tag_column`, `format` and `overlapping`.
     """
     for path in paths:
@@ -134,7 +134,7 @@ def _survey_of_columns(paths: Sequence[Path], reading: Mapping[str, Any]) -> Sur
     first = survey_columns(paths[0], known)
     layout, scheme = first.layout, first.scheme
     assert layout.tag is not None
-    # The other file is read as the first one.
+    # The second file is read in the same way as the first.
     encoding = "IO" if scheme.source_encoding == "IO" else AUTO
     same = Known(known.text_encoding, layout.delimiter, layout.token, layout.tag, encoding)
     surveys = [first, *(survey_columns(path, same) for path in paths[1:])]
@@ -150,7 +150,7 @@ def _survey_of_columns(paths: Sequence[Path], reading: Mapping[str, Any]) -> Sur
             )
     arguments = {
         "token_column": layout.token or None,
-        # Numbers, since the parts of a file have no header.
+        # By number, since the parts of a file have no header.
         "tag_column": layout.tag
         if first.spans or layout.tag != (layout.num_columns or 0) - 1
         else None,
@@ -159,7 +159,7 @@ def _survey_of_columns(paths: Sequence[Path], reading: Mapping[str, Any]) -> Sur
     }
     needed = {name: value for name, value in arguments.items() if value is not None}
     found = Survey(files, layout.token, layout.tag, scheme, needed)
-    # What the tags of all files mean, which are spelled in our way already.
+    # How to read the tags of all files; texts already use our own spelling.
     if len({each.scheme for each in surveys}) > 1 and scheme.source_encoding != "IO":
         of_all = find_scheme([found.tags(rows) for file in files for rows in file.sentences])
         found.scheme = of_all._replace(spelling=scheme.spelling)

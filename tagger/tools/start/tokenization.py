@@ -1,4 +1,4 @@
-"""How the tokens of a corpus were made: which tokenizer splits its text into the same tokens."""
+"""Finds out how a corpus was tokenized, by looking for a tokenizer that gives the same tokens."""
 
 import re
 from collections import Counter
@@ -24,23 +24,23 @@ from tagger_onnx.segments import is_character, is_unspaced
 
 T = TypeVar("T")
 
-#: A tokenizer that reproduces fewer of the tokens, or of the borders of entities, fits badly.
+#: A tokenizer that reproduces a smaller share of tokens, or of entity borders, fits badly.
 LEAST_SHARE = 0.9
-#: At least this share of tokens are single characters in a corpus that is split into characters.
+#: At least this share of tokens are single characters if a corpus is split into characters.
 _SHARE_OF_CHARACTERS = 0.9
-#: The share of its occurrences in which a mark that is otherwise a token may stand inside a token.
+#: A mark counts as a token if at most this share of its occurrences are inside other tokens.
 _SHARE_INSIDE = 0.05
-#: How much better a regular expression must be, since it cannot be exported to ONNX.
+#: How much better a regular expression must be than other tokenizers, since ONNX cannot export it.
 _LEAST_GAIN = 0.05
-#: How many sentences are split.
+#: How many sentences are split to compare tokenizers.
 _MOST_SENTENCES = 2_000
 
 
 class Tokenization(NamedTuple):
-    """A tokenizer that makes tokens like those of a corpus in a language, whose script may have blanks.
+    """A tokenizer that makes tokens like those of a corpus, and the language of the corpus.
 
-    `shares` are the F1 of each tokenizer's tokens against those of the corpus, the best first, or of
-    texts without tokens the share `of` borders of entities.
+    `shares` has the F1 of each tokenizer's tokens against those of the corpus, best first. For texts
+    without tokens, it is the share of entity borders. `of` says which of the two it is.
     """
 
     tokenizer: Tokenizer
@@ -51,7 +51,7 @@ class Tokenization(NamedTuple):
 
     @property
     def config(self) -> Optional[Dict[str, str]]:
-        """The tokenizer as in a config; None for the rules of `language`."""
+        """The tokenizer in a config; None for the rules of `language`."""
         found = self.tokenizer
         if isinstance(found, SegmentTokenizer):
             return {"type": found.name}
@@ -62,7 +62,7 @@ class Tokenization(NamedTuple):
         return None
 
     def describe(self) -> List[str]:
-        """Says what the language is, how well each tokenizer fits, and what to do if none does."""
+        """Describes the language, how well each tokenizer fits, and what to do if none does."""
         (best, share), *others = self.shares.items()
         fits = [f"splitting by {best} gives {share:.1%} of them"]
         fits += [f"by {name} {share:.1%}" for name, share in others]
@@ -75,14 +75,14 @@ class Tokenization(NamedTuple):
         if share < LEAST_SHARE:
             lines.append(
                 "  warning    texts are split differently from this file, so entities will be missed; "
-                "convert it with `allennlp convert --to doccano`, and start with the result, whose "
-                "texts are split to fit the entities"
+                "run `allennlp convert --to doccano` and start with its output, which is split to fit "
+                "the entities"
             )
         return lines
 
 
 def find_tokenization(sentences: Sequence[Sequence[str]]) -> Tokenization:
-    """Finds out how the tokens of a corpus were made, which are given sentence by sentence.
+    """Finds out how the tokens of a corpus, given sentence by sentence, were made.
 
     The tokens are joined into text, and each candidate splits this text again.
     """
@@ -100,15 +100,15 @@ def find_tokenization(sentences: Sequence[Sequence[str]]) -> Tokenization:
 
 
 def find_tokenization_of_texts(texts: Sequence[AnnotatedText]) -> Tokenization:
-    """Finds the tokenizer whose tokens fit the borders of the most entities of texts without tokens."""
+    """Finds the tokenizer that fits the most borders of entities in texts without tokens."""
     texts = _spread(texts)
     tokens = [word for text in texts for word in words_of(WordsTokenizer(), text.text)[0]]
     language, candidates = _candidates(tokens)
-    # Characters fit every border, so words come before them.
+    # Characters fit every border, so words are preferred.
     candidates.sort(key=lambda each: isinstance(each, CharactersTokenizer))
     ordered = _by_share(candidates, lambda each: _share_of_borders(texts, each))
     if ordered[0][1] < LEAST_SHARE and main_script(tokens) != "Latin":
-        # Names have prefixes or suffixes there, such as the particles of Korean.
+        # Affixes are attached to names there, such as particles in Korean.
         characters = CharactersTokenizer()
         ordered.append((characters, _share_of_borders(texts, characters)))
         ordered.sort(key=lambda item: -item[1])
@@ -118,7 +118,7 @@ def find_tokenization_of_texts(texts: Sequence[AnnotatedText]) -> Tokenization:
 def _by_share(
     candidates: Sequence[Tokenizer], share_of: Callable[[Tokenizer], float]
 ) -> List[Tuple[Tokenizer, float]]:
-    """Returns tokenizers with their shares, the best first; of equals the one that was first."""
+    """Returns tokenizers with their shares, best first; ties keep their order."""
     return sorted(((each, share_of(each)) for each in candidates), key=lambda item: -item[1])
 
 
@@ -132,7 +132,7 @@ def _tokenization(
 def _candidates(tokens: Sequence[str]) -> Tuple[str, List[Tokenizer]]:
     """Returns the language of tokens, and the tokenizers that may have made them."""
     language = guess_language(tokens)
-    # spaCy splits Chinese into characters, all others into words.
+    # spaCy splits Chinese into characters but other languages into words.
     has_rules = language != "zh" and splitter_at_hand(language) is not None
     by_characters = sum(map(is_character, tokens)) >= _SHARE_OF_CHARACTERS * len(tokens)
     if _has_no_blanks(tokens):
@@ -148,7 +148,7 @@ def _candidates(tokens: Sequence[str]) -> Tuple[str, List[Tokenizer]]:
 
 
 def _has_no_blanks(tokens: Sequence[str]) -> bool:
-    """Whether most words are of scripts that have no blanks between words."""
+    """Whether most words are in scripts without blanks between words."""
     words = [token for token in tokens if any(map(str.isalnum, token))]
     return sum(map(is_unspaced, words)) > len(words) / 2
 
@@ -165,9 +165,9 @@ def _share_of_borders(texts: Iterable[AnnotatedText], tokenizer: Tokenizer) -> f
 
 
 def marks_expression(sentences: Iterable[Sequence[str]]) -> Optional[str]:
-    r"""Returns a regular expression that splits at blanks, and around marks that always are tokens.
+    r"""Returns a regular expression that splits at blanks and around marks that are always tokens.
 
-    It is None if each mark stands in other tokens too.
+    Returns None if every mark also occurs inside other tokens.
 
     Example:
         >>> marks_expression([["aspirin", "(", "81mg/d.", ")", ",", "p.o."]])
@@ -187,7 +187,7 @@ def marks_expression(sentences: Iterable[Sequence[str]]) -> Optional[str]:
 
 
 def share_alike(sentences: Iterable[Sequence[str]], tokenizer: Tokenizer) -> float:
-    """Returns the F1 of a tokenizer's tokens of joined text against those of a corpus, from 0 to 1.
+    """Returns the F1 of a tokenizer's tokens of the joined text against those of a corpus, from 0 to 1.
 
     Example:
         >>> share_alike([["Chicago", ",", "IL"]], BlanksTokenizer())
@@ -204,5 +204,5 @@ def share_alike(sentences: Iterable[Sequence[str]], tokenizer: Tokenizer) -> flo
 
 
 def _spread(sentences: Sequence[T]) -> Sequence[T]:
-    """Returns sentences, or texts, from all over a corpus."""
+    """Returns sentences or texts from all over a corpus."""
     return sentences[:: len(sentences) // _MOST_SENTENCES + 1]

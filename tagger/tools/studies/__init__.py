@@ -1,4 +1,4 @@
-"""Studies: training runs that differ in a setting, with paired differences.
+"""Studies, which compare training runs that differ in a setting by paired differences.
 
 Page in `docs/how_to`: `studies`.
 """

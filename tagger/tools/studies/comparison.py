@@ -1,6 +1,6 @@
-"""How much better a variant of a study is than another, over seeds and over test documents.
+"""Compares variants of a study over seeds and over test documents.
 
-Letters: `n` seeds, `S` documents where the test file tells them, else sentences or texts, `C` labels,
+Letters: `n` seeds, `S` documents if the test file marks them, else sentences or texts, `C` labels,
 `R` resamples.
 """
 
@@ -19,14 +19,14 @@ _PREFIX = "test_"
 
 
 class Difference(NamedTuple):
-    """A mean difference in points of percent, and its 95 % interval."""
+    """A mean difference in percentage points, and its 95 % interval."""
 
     mean: float
     low: float
     high: float
 
 
-#: By the name of a variant and the title of a column.
+#: Differences by name of the variant and title of the column.
 Differences = Mapping[str, Mapping[str, Difference]]
 
 
@@ -35,15 +35,15 @@ def compare(
 ) -> Dict[str, Dict[str, Difference]]:
     """Compares variants with a baseline by the paired bootstrap.
 
-    Each resample draws as many seeds and as many documents as there are, with replacement, the same for
-    both variants (Efron & Tibshirani 1993, chapter 8). Sentences are drawn where the file tells no
-    documents, as in Koehn 2004. So the interval says how much the draws of both matter. With three
-    seeds, their part is too small: by chance it is 0.8 times as wide as it should be.
+    Each resample draws as many seeds and as many documents as there are, with replacement, and uses
+    them for both variants (Efron & Tibshirani 1993, chapter 8). If the file marks no documents, it
+    draws sentences, as in Koehn 2004. So the interval covers the chance in both. With three seeds, it
+    covers too little of the chance in seeds: that part is 0.8 times as wide as it should be.
 
-    Columns with other metrics than precision, recall and F1 of test data, of labels, `overall` or
-    `macro`, are left out. So are seeds that either variant lacks, and a variant with another number of
-    test documents or without a common seed. Returns differences by variant and by the title of a
-    column.
+    Only columns with precision, recall or F1 on test data are compared, of labels, `overall` or
+    `macro`. Seeds that either variant lacks are left out, and so are variants that have another
+    number of test documents or no seed in common with the baseline. Returns differences by variant
+    and by the title of a column.
     """
     found: Dict[str, Dict[str, Difference]] = {}
     for name, by_seed in counts.items():
@@ -70,7 +70,7 @@ def _differences(
     measured = [[_measured(one, draws, columns) for one in pair] for pair in pairs]
     differences = {}
     for title in measured[0][0]:
-        # (n, R + 1); the last is of all sentences as they are
+        # (n, R + 1); the last column is for the original sentences
         by_seed = 100 * np.stack([one[title] - other[title] for one, other in measured])
         resampled = by_seed[chosen, np.arange(NUM_RESAMPLES)[:, np.newaxis]].mean(axis=1)
         low, high = percentile_intervals(resampled)
@@ -81,7 +81,7 @@ def _differences(
 def _measured(
     found: SentenceCounts, draws: np.ndarray, columns: Sequence[Column]
 ) -> Dict[str, np.ndarray]:
-    """Returns each column's measure, (R + 1,): of all resamples, and of the sentences as they are."""
+    """Returns the measure of each column, (R + 1,), for all resamples and the original sentences."""
     labels, counts = found
     flat = counts.reshape(len(counts), -1).astype(np.float32)
     sums = np.concatenate([draws @ flat, flat.sum(axis=0, keepdims=True)])
@@ -96,7 +96,7 @@ def _measured(
 
 
 def _measure(metric: str, labels: List[str], sums: np.ndarray) -> Optional[np.ndarray]:
-    """Returns a metric, (R + 1,), from sums, (R + 1, 3, C); None if it is no test metric of labels."""
+    """Returns a metric, (R + 1,), from sums, (R + 1, 3, C); None if it is not a metric of labels."""
     measure = next((each for each in MEASURES if metric.startswith(f"{_PREFIX}{each}-")), None)
     if measure is None:
         return None
@@ -111,7 +111,7 @@ def _measure(metric: str, labels: List[str], sums: np.ndarray) -> Optional[np.nd
 
 
 def format_differences(differences: Differences, baseline: str) -> str:
-    """Returns a Markdown table of what `compare` returned, one line per variant."""
+    """Formats the result of `compare` as a Markdown table with one line per variant."""
     titles = list(dict.fromkeys(title for cells in differences.values() for title in cells))
     shown = {
         name: {
@@ -124,7 +124,7 @@ def format_differences(differences: Differences, baseline: str) -> str:
 
 
 def write_differences(differences: Differences, path: Path) -> None:
-    """Writes a CSV file with a line for each variant and column."""
+    """Writes a CSV file with one line for each variant and column."""
     rows = (
         {
             "variant": name,
@@ -138,7 +138,7 @@ def write_differences(differences: Differences, path: Path) -> None:
 
 
 def read_differences(path: Path) -> Dict[str, Dict[str, Difference]]:
-    """Reads what `write_differences` writes."""
+    """Reads a file written by `write_differences`."""
     differences: Dict[str, Dict[str, Difference]] = {}
     for row in read_table(path):
         numbers = (float(row[name]) for name in Difference._fields)

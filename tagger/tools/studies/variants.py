@@ -1,4 +1,4 @@
-"""A study of the variants of a config: each trains with several seeds."""
+"""Studies of the variants of a config, each trained with several seeds."""
 
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
@@ -23,9 +23,9 @@ from tagger.tools.studies.comparison import (
 )
 from tagger.transformers.feature_store import own_cache_settings
 
-#: A column of a table, as a study file spells it.
+#: An example of a column in a study file.
 COLUMN = '{title: "F1", metrics: ["best_validation_f1-measure-overall"]}'
-#: The type of each value that a study file needs, and what it looks like.
+#: The type of each value that a study file must have, and a description with an example.
 _FORMS: Dict[str, Tuple[type, str]] = {
     "variants": (dict, "an object with a config for each name, such as {plain: {...}}"),
     "seeds": (list, "a list of numbers, such as [1, 2, 3]"),
@@ -34,21 +34,21 @@ _FORMS: Dict[str, Tuple[type, str]] = {
 
 
 class Study(NamedTuple):
-    """What a study file holds."""
+    """The contents of a study file."""
 
     variants: Dict[str, Any]  # Configs by name
-    seeds: List[int]  # The seeds of each
+    seeds: List[int]  # The seeds for each variant
     columns: List[Column]  # The columns of the table
-    # The variant that the others are compared with, if any, such as `plain` or `plain, tuned`.
+    # The variant to compare the others with, if any, such as `plain` or `plain, tuned`.
     baseline: Optional[str] = None
     tuned: Sequence[str] = ()  # Variants that are also evaluated after tuning their decoding
 
 
 class Outcome(NamedTuple):
-    """What a study gives."""
+    """The results of a study."""
 
     table: Table  # The values of each variant's runs
-    # By variant and column, the differences from the baseline; empty without one.
+    # The differences from the baseline, by variant and column; empty without a baseline.
     differences: Dict[str, Dict[str, Difference]]
     failed: List[Job]  # The runs that failed
 
@@ -73,9 +73,7 @@ def read_study(path: Path) -> Study:
     titles = [MINUTES, *(column.title for column in columns)]
     for title in titles[1:]:
         if titles.count(title) > 1:
-            raise ValueError(
-                f"{path} calls a column {title!r}, as another column of the table is called; rename it"
-            )
+            raise ValueError(f"{path} has two columns with the title {title!r}; rename one of them")
     baseline, tuned = study.get("baseline"), study.get("tuned") or []
     if not isinstance(tuned, list):
         raise ValueError(f"{path} gives `tuned` as {tuned!r}; expected a list of variants")
@@ -86,14 +84,14 @@ def read_study(path: Path) -> Study:
     for key, name, among in named:
         if name not in among:
             raise ValueError(
-                f"{path} names `{name}` in `{key}`, which is no variant of it"
+                f"{path} names `{name}` in `{key}`, but has no such variant"
                 + did_you_mean(str(name), among)
             )
     return Study(study["variants"], study["seeds"], columns, baseline, tuned)
 
 
 def _column(column: Any, path: Path) -> Column:
-    """Returns a column of a study file, after a check of its form."""
+    """Checks the form of a column in a study file and returns it."""
     expected = f"expected an object with a `title` and a list of `metrics`, such as {COLUMN}"
     if not isinstance(column, dict):
         raise ValueError(f"{path} has {column!r} in `columns`; {expected}")
@@ -118,7 +116,7 @@ def run_study(
     for name in names or ():
         if name not in study.variants:
             raise ValueError(
-                f"`--variants` names `{name}`, which is no variant of the study "
+                f"`--variants` names `{name}`, but the study has no such variant "
                 f"({', '.join(study.variants)}){did_you_mean(name, list(study.variants))}"
             )
     jobs = [
@@ -151,7 +149,7 @@ def run_study(
 
 
 def _tuning_jobs(job: Job, study: Study, folder: Path) -> List[Job]:
-    """Returns the job that tunes the decoding of what a job has trained, if the study asks for it."""
+    """Returns a job that tunes the decoding of another job's archive, if the study asks for it."""
     name = job.factors["variant"]
     if name not in study.tuned:
         return []

@@ -192,7 +192,9 @@ def test_errors_are_reported_at_the_first_document(make, monkeypatch):
     component = nlp.get_pipe("allennlp_tagger")
     monkeypatch.setattr(type(component.tagger), "finds_entities", False)
     component.from_bytes(component.to_bytes())
-    with pytest.raises(ConfigurationError, match="with tags that spell entities, .* use `tagger.load`"):
+    with pytest.raises(
+        ConfigurationError, match="with tags that spell entities, .* use `tagger.load`"
+    ):
         nlp(TEXT)
     # spaCy's error handlers work as for any component.
     failed = []

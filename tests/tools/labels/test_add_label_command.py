@@ -66,8 +66,8 @@ def test_two_new_labels_are_found_beside_the_old_ones(add_label, trained, tmp_pa
     add_label(new, "-s", tmp_path / "run", archive=tuned)
     said = capsys.readouterr().out
     assert "New: CITY (34 entities), FIRM (24 entities)\n" in said
-    assert "for the old tagger alone: decode_bias, entity_thresholds, promises.json\n" in said
-    assert re.search(r"\nPart 3 of 3 is held out.*\nBias of the new labels: ", said, re.S)
+    assert "only applied to the old tagger: decode_bias, entity_thresholds, promises.json\n" in said
+    assert re.search(r"\nHolding out part 3 of 3 .*\nBias of the new labels: ", said, re.S)
     path = tmp_path / "run/model.tar.gz"
     found = tagger.load(path).tag(TEXT).entities
     assert [(each.label, each.text) for each in found] == [

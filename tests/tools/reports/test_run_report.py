@@ -82,7 +82,7 @@ def test_intervals_are_over_documents_and_training_data_are_compared(
     page = report(trained, data)
     drawn = "documents" if border else "sentences"
     assert ("12 sentences of 4 documents, " in page.text) == bool(border)
-    assert f"the {drawn} are drawn again 1,000 times" in page.text
+    assert f"from resampling the {drawn} 1,000 times" in page.text
     assert ("too narrow if several sentences come from one document" in page.text) == (not border)
     assert "Beside the training data: 100.0% of" in page.text
     assert "100.0% of 12 sentences nearly equal a training one." in page.text
@@ -234,7 +234,7 @@ def test_an_archive_alone_has_a_report(trained, at_root, tmp_path):
     run.mkdir()
     shutil.copy(trained / "model.tar.gz", run)
     page = report(run)
-    assert "no metrics of single epochs" in page.text
+    assert "no metrics of individual epochs" in page.text
     # The archive tells the date; nothing tells the duration.
     assert re.search(r"trained\s*\d{4}-\d\d-\d\d \d\d:\d\d", page.text)
     assert "training time" not in page.text

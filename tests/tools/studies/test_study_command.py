@@ -127,20 +127,20 @@ def test_a_tuned_variant_may_be_the_baseline(tmp_path):
     ("study", "message"),
     [
         ({"seeds": [1]}, "lacks the key `variants`"),
-        (plain(), r"`plane`, which is no variant of the study \(plain\); did you mean `plain`"),
+        (plain(), r"`plane`, but the study has no such variant \(plain\); did you mean `plain`"),
         (plain(colums=[]), "unknown key `colums`; .*; did you mean `columns`"),
         (plain(seeds=3), "gives `seeds` as 3; expected a list of numbers"),
         (plain(variants=[{}]), "gives `variants` as .*; expected an object"),
         (plain(columns=["f"]), "has 'f' in `columns`; expected an object with a `title`"),
         (column(metric=["f"]), "unknown key `metric`; .*; did you mean `metrics`"),
         (column(metrics="f"), "the column .*'metrics': 'f'.*; expected an object"),
-        (plain(baseline="plane"), "names `plane` in `baseline`, which is no variant of it; did you "
+        (plain(baseline="plane"), "names `plane` in `baseline`, but has no such variant; did you "
          "mean `plain`"),
         (plain(baseline="plain, tuned"), "`plain, tuned` in `baseline`"),
-        (plain(tuned=["x"]), "names `x` in `tuned`, which is no variant"),
+        (plain(tuned=["x"]), "names `x` in `tuned`, but has no such variant"),
         (plain(tuned="plain"), "gives `tuned` as 'plain'; expected a list"),
-        (plain("minutes"), "calls a column 'minutes', as another column"),
-        (plain("F1", "F1"), "calls a column 'F1', as another column"),
+        (plain("minutes"), "has two columns with the title 'minutes'"),
+        (plain("F1", "F1"), "has two columns with the title 'F1'"),
     ],
 )  # fmt: skip
 def test_a_study_that_cannot_run_says_why(study, message, allennlp, tmp_path):

@@ -3,13 +3,13 @@
 const find = (id) => document.getElementById(id);
 const text = find("text"), result = find("result"), problem = find("problem");
 const dials = new Map();
-/* Of more dials than this, only those of labels in the text are shown, and those that have been turned. */
+/* If there are more dials than this, only those of labels in the text and those already moved are shown. */
 const mostOpen = 8, open = new Set();
 let colours = new Map(), mostTexts = Infinity, isWaiting = false, isOutdated = false, timer;
 let isNewText = true, showsAll = false;
 
 const shownBias = (bias) => (bias === 0 ? "0" : `${bias > 0 ? "+" : "−"}${Math.abs(bias).toFixed(2)}`);
-/* As `spell_probability` of tagger_onnx.display: never 0 or 100 unless it is. */
+/* Like `spell_probability` of tagger_onnx.display: 0 or 100 only if it is exactly that. */
 const shownProbability = (number) => {
   const rounded = Math.round(100 * number);
   if (rounded === 0 && number > 0) return "<1 %";
@@ -23,7 +23,7 @@ const element = (name, content, kind) => {
 };
 const plural = (number, word, words) => `${number} ${number === 1 ? word : words}`;
 
-/* The labels, and a dial for each that may have a bias. */
+/* Lists the labels, with a dial for each that supports a bias. */
 async function start() {
   const answer = await fetch("labels");
   const { labels, promises, curves_data: data, limits } = await answer.json();
@@ -58,7 +58,7 @@ function addDial({ name, bias, curve }, index) {
   const dial = find("dial").content.cloneNode(true).firstElementChild;
   const slider = dial.querySelector("input");
   slider.id = `dial-${index}`;
-  // A model's own bias may lie further out.
+  // A model's own bias may be out of the usual range.
   slider.min = Math.min(slider.min, Math.floor(bias));
   slider.max = Math.max(slider.max, Math.ceil(bias));
   slider.value = bias;
@@ -80,7 +80,7 @@ function addDial({ name, bias, curve }, index) {
   show(entry);
 }
 
-/* What was promised of a label, beside its dial. */
+/* The promises about a label, next to its dial. */
 function addPromise({ labels, text, date }) {
   for (const label of labels) {
     const entry = dials.get(label);
@@ -122,7 +122,7 @@ function show({ dial, slider, reset, curve, value, bias }) {
 
 const place = ({ min, max }, value) => (100 * (value - min)) / (max - min);
 
-/* Between two biases that were tried, the line between them. */
+/* Interpolates linearly between the two nearest biases that were tried. */
 function at(biases, values, bias) {
   let right = biases.findIndex((each) => each >= bias);
   if (right < 0) right = biases.length - 1;
@@ -148,7 +148,7 @@ function drawCurve({ dial, slider, name, curve }) {
   }
 }
 
-/* Tagging: one request at a time; what changes meanwhile is sent when it is done. */
+/* Sends one request at a time; later changes are sent when it is done. */
 function tagSoon(milliseconds) {
   clearTimeout(timer);
   timer = setTimeout(tagNow, milliseconds);
@@ -174,7 +174,7 @@ async function tagOnce() {
   const lines = text.value.split("\n").filter((line) => line.trim());
   try {
     const started = performance.now();
-    // What is more than one request may have comes in the next.
+    // What exceeds the limits of one request is sent in the next.
     const results = [];
     for (let i = 0; i < lines.length; i += mostTexts) {
       results.push(...(await tagLines(lines.slice(i, i + mostTexts))));
@@ -207,7 +207,7 @@ function showResults(results, milliseconds) {
   const total = [...counts.values()].reduce((a, b) => a + b, 0);
   const kind = results.some(({ entities }) => entities.length) || total === 0 ? ["entity", "entities"] : ["label", "labels"];
   find("status").textContent = results.length ? `${plural(total, ...kind)} in ${plural(results.length, "line", "lines")}, ${milliseconds} ms` : "";
-  // What a turned dial makes vanish from the text keeps its own dial.
+  // Moving a dial can remove its label from the text; the dial stays visible.
   if (isNewText) open.clear();
   isNewText = false;
   for (const { dial, name, value, bias } of dials.values()) {
@@ -225,7 +225,7 @@ function lineOf({ text, tokens, tags, labels, entities }, count) {
     return element("mark", [content, note], `c${colours.get(label) ?? 0}`);
   };
   if (entities.length === 0) {
-    // Labels of tokens; none, if the tags spell entities and there is none.
+    // Labels of tokens; empty if the tags spell entities and none was found.
     const named = tokens.map((_, i) => (labels.length ? labels[i] : tags[i] === "O" ? [] : [tags[i]]));
     if (!named.some((each) => each.length)) return [text];
     return tokens.flatMap((token, i) => {
@@ -233,7 +233,7 @@ function lineOf({ text, tokens, tags, labels, entities }, count) {
       return [marked, " "];
     });
   }
-  // Offsets count code points, as strings in Python do.
+  // Offsets count code points, like strings in Python.
   const characters = Array.from(text);
   const parts = [];
   let position = 0;

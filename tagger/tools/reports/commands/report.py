@@ -16,7 +16,7 @@ from tagger.common.extras import check_installed
 
 @Subcommand.register("report")
 class Report(Command):
-    """Write a page on a training run.
+    """Write a report on a training run.
 
     Write a page on a training run: its epochs, and the model's metrics, probabilities and errors on the
     validation data or on --data.
@@ -26,8 +26,8 @@ class Report(Command):
         add = parser.add_argument
         add("run_folder", type=Path, help="the run's folder")
         add("-o", "--output", type=Path, required=True, help="the page to write")
-        add("--figures", type=Path, help="a folder for the figures as .svg files")
-        add("--data", help="what to evaluate on; the run's validation data by default")
+        add("--figures", type=Path, help="a folder for copies of the figures as .svg files")
+        add("--data", help="the file to evaluate on; the run's validation data by default")
         add("--num-errors", type=int, default=100, help="how many sentences with errors to show")
         add("--seed", type=int, default=0, help="the seed for drawing these sentences")
 
@@ -50,11 +50,11 @@ class Report(Command):
 class ShowScores(Command):
     """Print the metrics of a run or an evaluation as tables.
 
-    Print tables of metrics: of a training run, those of its best epoch.
+    Print the metrics of an evaluation, or of a training run's best epoch, as tables.
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        text = "a run's folder or its metrics.json, or the file of `evaluate --output-file`"
+        text = "a run's folder or its metrics.json, or a file from `evaluate --output-file`"
         parser.add_argument("metrics", type=Path, help=text)
 
     def run(self, args: argparse.Namespace) -> None:

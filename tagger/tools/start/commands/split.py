@@ -1,4 +1,4 @@
-"""The subcommand `split`: splits a data set so that train, dev and test have their share of each label.
+"""The subcommand `split`, which splits a data set so that each part has its share of each label.
 
 allennlp split labelled.txt splits
 allennlp split documents.jsonl splits --label-key topics
@@ -22,11 +22,11 @@ class Split(Command):
     """Split a data set by its documents and labels.
 
     Split a file into train, dev and test so that no document is divided and each part has its share of
-    each label. A file that tells no documents is split between blocks of neighbours. The command says
-    what told the documents, and how much of dev and test the training part shows already. A column file
-    and CoNLL-U keep their lines; other texts of an annotation tool or a library become Prodigy's JSON
-    lines, which keep all their properties. With --label-key, a file of JSON objects, one on each line,
-    is split by the list of labels under that key. Nothing is overwritten.
+    each label. A file that marks no documents is split between blocks of neighbouring sentences. The
+    command reports how documents were recognised, and how much of dev and test also occurs in train.
+    Column files and CoNLL-U keep their lines; other files from annotation tools or libraries become
+    Prodigy's JSON lines with all their properties. With --label-key, a file with one JSON object on
+    each line is split by the list of labels under that key. Nothing is overwritten.
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -41,7 +41,7 @@ class Split(Command):
             metavar=("TRAIN", "DEV", "TEST"),
             help="a share of 0 makes no file",
         )
-        add("--seed", type=int, default=0, help="the seed of the random choices")
+        add("--seed", type=int, default=0, help="the random seed")
         add_shared(parser, "--documents", "--text-encoding", "--token-column", "--tag-column")
         add("--label-key", metavar="KEY", help="the key of the labels, in files of JSON lines")
 
@@ -64,7 +64,7 @@ class Split(Command):
 
 
 def _source(args: argparse.Namespace) -> Tuple["Source", str]:
-    """Returns what the file holds, and the suffix of its parts."""
+    """Returns the contents of the file, and the suffix for its parts."""
     from tagger.data.formats import FORMATS, format_of, read_texts
     from tagger.tools.start.parts import (
         source_of_columns,

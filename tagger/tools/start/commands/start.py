@@ -13,10 +13,10 @@ from tagger.common.console import say
 class Start(Command):
     """Write a config for your own file.
 
-    Write a config for your own file: a token and its tag on each line, a blank line after each
-    sentence; or what an annotation tool exports. It finds out what separates the columns, which one
-    holds the tags and what they mean, the encoding of the text, how texts are split into tokens, the
-    labels and the sizes, and says what it chose.
+    Write a config for your own file, which has a token and its tag on each line and a blank line after
+    each sentence, or is an export from an annotation tool. The command finds out what separates the
+    columns, which one holds the tags and what they mean, the encoding of the text, how texts are split
+    into tokens, the labels and the sizes, and reports what it chose.
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:

@@ -9,7 +9,7 @@ from tagger.commands.command import Command, add_shared
 from tagger.common.console import say
 from tagger.common.extras import check_installed
 
-#: The files that studies write into their folder.
+#: The files that a study writes into its folder.
 _MADE = ("results.csv", "summary.md", "summary.svg", "differences.csv", "differences.svg")
 
 
@@ -19,12 +19,12 @@ class Study(Command):
 
     Train each variant in a study file with several seeds and tabulate the metrics. A study file is
     Jsonnet with three keys: `variants` maps names to complete configs; `seeds` is a list; and `columns`
-    describes the table, each column with a `title` and the `metrics` whose mean it shows. With
-    `baseline`, a variant, the others are compared with it on test data; with `tuned`, a list of
-    variants, each of these is also evaluated after tuning its decoding. Jobs run in parallel. Start a
-    stopped study again to run the unfinished jobs. The folder gets `runs/`; `results.csv`, one line per
-    run; and the table with mean and standard deviation over seeds, `summary.md`, and as a figure,
-    `summary.svg`; the same of differences as `differences.csv` and `differences.svg`.
+    describes the table, where each column has a `title` and shows the mean of its `metrics`. With
+    `baseline`, the name of a variant, the others are compared with it on test data. With `tuned`, a
+    list of variants, each of these is also evaluated after tuning its decoding. Jobs run in parallel.
+    Repeat an interrupted command to run the unfinished jobs. The folder gets `runs/`; `results.csv`,
+    with one line per run; the mean and standard deviation over seeds as a table, `summary.md`, and as
+    a figure, `summary.svg`; and the differences as `differences.csv` and `differences.svg`.
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
