@@ -196,7 +196,7 @@ def test_pack_puts_the_transformer_into_an_archive(train, transformer, allennlp,
 
 def test_pack_says_that_an_archive_is_whole_already(train, trained, allennlp, tmp_path):
     for path in (trained / "model.tar.gz", train(carries=True)):
-        with pytest.raises(SystemExit, match="needs no transformer beside it"):
+        with pytest.raises(SystemExit, match="needs no other transformer"):
             allennlp("pack", path, "-o", tmp_path / "packed.tar.gz")
 
 

@@ -1,4 +1,4 @@
-"""Settings fitted to labelled data, without gradients, and comparisons of texts with such data.
+"""Fits decoding settings to labelled data without training, and compares texts with such data.
 
 Pages in `docs/how_to`: `decoding`, `promises`, `new_data`, `distillation`.
 """

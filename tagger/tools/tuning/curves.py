@@ -1,4 +1,4 @@
-"""How precision and recall of each label follow its bias: the curves behind the dials of a tagger."""
+"""Curves of each label's precision and recall by its bias, as shown behind a tagger's dials."""
 
 import json
 from pathlib import Path
@@ -11,21 +11,21 @@ from tagger.metrics.label_metrics import precision_recall_f1
 from tagger.tools.tuning.decoding import COARSE_STEP, LARGEST_BIAS, DecodingTuner, Settings
 from tagger_compat.tar_files import read_member
 
-#: The file in an archive, or in the folder of a run, that holds the curves.
+#: The name of the file with the curves in an archive or a run's folder.
 CURVES_NAME = "decoding_curves.json"
 
 
 class Curve(NamedTuple):
-    """Precision and recall of a label by its bias, while the other labels keep their settings."""
+    """Precision and recall of a label by its bias, with the settings of all other labels unchanged."""
 
-    num_gold: int  # The number of gold entities; recall has steps of one by this number
+    num_gold: int  # The number of gold entities; recall moves in steps of one over this number
     biases: List[float]  # In nats, ascending
     precisions: List[Optional[float]]  # For each bias, from 0 to 1; None where nothing is predicted
     recalls: List[Optional[float]]  # For each bias, from 0 to 1; None if there is no gold entity
 
 
 class DecodingCurves(NamedTuple):
-    """The curves of all labels on a data set, which is the file of this name."""
+    """The curves of all labels on a data set, and the name of its file."""
 
     data: str
     labels: Dict[str, Curve]
@@ -37,7 +37,7 @@ class DecodingCurves(NamedTuple):
 
     @classmethod
     def from_json(cls, text: Union[str, bytes]) -> "DecodingCurves":
-        """Reads what `to_json` writes."""
+        """Reads the output of `to_json`."""
         try:
             curves: Dict[str, Any] = json.loads(text)
             labels = {label: Curve(**curve) for label, curve in curves["labels"].items()}
@@ -63,7 +63,7 @@ def _is_valid(curve: Curve) -> bool:
 
 
 def decoding_curves(tuner: DecodingTuner, settings: Settings, data: str) -> DecodingCurves:
-    """Tries the coarse biases of `DecodingTuner.tune` for each label, while all other settings hold."""
+    """Tries the coarse biases of `DecodingTuner.tune` on each label, leaving all others unchanged."""
     num_steps = round(LARGEST_BIAS / COARSE_STEP)
     biases = [step * COARSE_STEP for step in range(-num_steps, num_steps + 1)]
     curves = {}
@@ -81,7 +81,7 @@ def decoding_curves(tuner: DecodingTuner, settings: Settings, data: str) -> Deco
 
 
 def saved_curves(archive_file: Union[str, Path]) -> Optional[DecodingCurves]:
-    """Returns the curves that an archive, or the folder of a run, holds; None if it holds none."""
+    """Returns the curves in an archive or a run's folder, or None if it has none."""
     path = Path(archive_file)
     if path.is_dir():
         file = path / CURVES_NAME
@@ -91,5 +91,5 @@ def saved_curves(archive_file: Union[str, Path]) -> Optional[DecodingCurves]:
 
 
 def _known(values: np.ndarray, is_known: np.ndarray) -> List[Optional[float]]:
-    """Numbers with four digits, None where they are undefined."""
+    """Returns numbers rounded to four digits, None where they are undefined."""
     return [round(float(v), 4) if known else None for v, known in zip(values, is_known)]

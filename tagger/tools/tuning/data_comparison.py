@@ -1,4 +1,4 @@
-"""Compares texts with those that a tagger was calibrated on, by what the tagger sees in them."""
+"""Compares texts with those that a tagger was calibrated on, using features from the tagger."""
 
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
@@ -18,17 +18,17 @@ from tagger.tools.tuning.groups import Groups, groups_of_file
 class Difference(NamedTuple):
     """The difference between two sets of texts, by `compare_samples`."""
 
-    p_value: float  # Of all features together
+    p_value: float  # For all features together
     unit: str  # What was compared: `"document"`, `"sentence"`, or `"run of 15 sentences"`
-    # By name, the mean in the first and in the second set, and the p-value, corrected for the
-    # number of features; the one that differs most comes first.
+    # By name, the means in the first and second set, and a p-value corrected for the number of
+    # features; the feature that differs most comes first.
     features: Dict[str, Tuple[float, float, float]]
 
 
 def features_of_columns(
     model: Model, reader: DatasetReader, path: str, batch_size: int = 16
 ) -> SentenceFeatures:
-    """Returns the features of a file of a tagger's dataset reader."""
+    """Returns the features of a file for the tagger's dataset reader."""
     features = _features_of(model, list(reader.read(path)), path, batch_size)
     return features._replace(groups=groups_of_file(reader, path, len(features.num_words)))
 
@@ -36,7 +36,7 @@ def features_of_columns(
 def features_of_lines(
     model: Model, predictor: Predictor, path: str, batch_size: int = 16
 ) -> SentenceFeatures:
-    """As `features_of_columns`, for a file with a text or a JSON object on each line, each a group."""
+    """Like `features_of_columns`, for a file with a text or JSON object per line, each its own group."""
     if not isinstance(predictor, SequenceTaggerPredictor):
         raise ConfigurationError("texts can be compared only with a sequence tagger")
     instances: List[Instance] = []
@@ -78,9 +78,9 @@ def difference(
 ) -> Difference:
     """Tests whether two sets of texts come from one source.
 
-    The groups are documents if both sets mark documents. If one does, both are cut into runs of as
-    many sentences as its longest document has, because the sentences of a document resemble each
-    other. Otherwise the groups are sentences, or `run` of them in a row.
+    The groups are documents if both sets mark documents. If only one set does, both are cut into runs
+    as long as its longest document, because sentences of the same document resemble each other.
+    Otherwise the groups are sentences, or `run` consecutive sentences.
     """
     both = [first, second]
     told = [each.groups for each in both if each.groups.kind == "document"]
@@ -100,14 +100,14 @@ def difference(
 
 
 def in_runs(features: SentenceFeatures, size: int) -> SentenceFeatures:
-    """Makes a group of each run of this number of sentences."""
+    """Makes each run of this many sentences a group."""
     groups = np.arange(len(features.num_words)) // size
     kind = f"run of {size} sentences" if size > 1 else "sentence"
     return features._replace(groups=Groups(kind, groups))
 
 
 def feature_table(features: SentenceFeatures) -> Tuple[List[str], np.ndarray]:
-    """Returns the names of the features, and those of each group, (groups, F): means over its words."""
+    """Returns the names of the features, and each group's means over its words, (groups, F)."""
     groups = features.groups
     num_words = groups.sums(features.num_words)
     columns = [num_words / np.bincount(groups.of_sentence)]
@@ -116,13 +116,13 @@ def feature_table(features: SentenceFeatures) -> Tuple[List[str], np.ndarray]:
 
 
 class Comparison(NamedTuple):
-    """What tells a second sample from a first."""
+    """How a second sample differs from a first."""
 
-    p_value: float  # Of all features together
-    # (features,), how many standard deviations the mean rank of the second sample is above that of both
-    # together, where a standard deviation is that of samples from one source.
+    p_value: float  # For all features together
+    # (features,), the mean rank of the second sample minus the mean of all ranks, in standard
+    # deviations for samples from the same distribution.
     statistics: np.ndarray
-    p_values: np.ndarray  # (features,), of each one, corrected for their number
+    p_values: np.ndarray  # (features,), one for each, corrected for their number
 
 
 def compare_samples(
@@ -130,11 +130,11 @@ def compare_samples(
 ) -> Comparison:
     """Tests whether two samples of groups come from one distribution.
 
-    If they do, and groups are independent, any division of all groups into samples of these sizes is as
-    probable as theirs. So a p-value is at most `p` with a probability of at most `p`, however few groups
-    there are (Lehmann & Romano 2005, section 15.2). The statistic is the sum of squares of the
-    features' standardised rank sums (Wilcoxon 1945). Features are corrected by the largest of them in
-    each permutation (Westfall & Young 1993).
+    If they do and the groups are independent, every division of the groups into samples of these
+    sizes is equally probable. So the probability of a p-value of at most `p` is at most `p`, however
+    few groups there are (Lehmann & Romano 2005, section 15.2). The statistic is the sum of squares of
+    the features' standardised rank sums (Wilcoxon 1945). The p-values of features are corrected by
+    the largest statistic in each permutation (Westfall & Young 1993).
 
     The samples are (groups, features). P-values are at least 1 / (num_permutations + 1).
     """
@@ -160,5 +160,5 @@ def compare_samples(
 
 
 def _p_value(drawn: np.ndarray, observed: float) -> float:
-    # Sums in another order may differ in the last digits.
+    # The last digits of sums depend on the order.
     return float((1 + (drawn >= observed - 1e-9).sum()) / (1 + len(drawn)))

@@ -1,8 +1,8 @@
-"""Precision, recall and F1 of texts without gold tags, estimated from the tagger's probabilities.
+"""Precision, recall and F1 on texts without gold tags, estimated from the tagger's probabilities.
 
-The mean probability of predicted entities is their expected precision; the expected numbers of entities
-that are found and missed give the expected recall. They are only as good as the probabilities.
-Labelled texts, for which the truth is known, correct them.
+The mean probability of predicted entities is their expected precision; the expected numbers of found
+and missed entities give the expected recall. These estimates are only as good as the probabilities,
+which can be corrected with labelled texts.
 
 Letters: `S` sentences, `C` labels, `N` candidates.
 """
@@ -17,14 +17,15 @@ from tagger.metrics.intervals import bootstrap_intervals, percentile_intervals
 from tagger.modules.recalibration import corrected_log_odds
 from tagger.tools.tuning.features import SentenceFeatures
 
-#: How far labels together may be from no correction, and each label from all together: the standard
-#: deviations of normal priors on log a, log b and c. Chosen on WNUT-17, see docs/how_to/new_data.md.
+#: How far the correction of all labels may be from none, and that of each label from this one, as
+#: standard deviations of normal priors on log a, log b and c. Chosen on WNUT-17, see
+#: docs/how_to/new_data.md.
 SHARED, BY_LABEL = 1.0, 0.5
 #: Less probable entities say little about the calibration of more probable ones.
 LEAST_FITTED = 0.01
-#: The ratio of all labels counts as so many entities of each label.
+#: The ratio for all labels counts as much as this many entities of each label.
 PRIOR_ENTITIES = 2
-#: How often a correction is fitted again for its interval.
+#: How often a correction is refitted to compute its interval.
 NUM_RESAMPLES = 200
 
 
@@ -35,11 +36,11 @@ def fit_recalibration(
     num_labels: int,
     weights: Optional[np.ndarray] = None,
 ) -> np.ndarray:
-    """Returns the most probable coefficients, (C, 3), see `tagger.modules.recalibration`.
+    """Returns the most probable coefficients, (C, 3); see `tagger.modules.recalibration`.
 
-    A few sentences have few entities of a label, so labels learn from each other: their coefficients
-    have a normal prior around shared ones, and these have one around no correction. With many entities
-    the priors do not matter.
+    A few sentences have only few entities of each label, so labels share information: their
+    coefficients have a normal prior around shared ones, which in turn have one around no correction.
+    With many entities the priors hardly matter.
 
     `probabilities`, `is_right` and `labels` are (N,), and `weights` says how often each entity counts.
     """
@@ -72,17 +73,17 @@ def fit_recalibration(
 class Correction(NamedTuple):
     """A correction of a tagger's probabilities."""
 
-    # (C, 3), of the candidates' probabilities, see `tagger.modules.recalibration`.
+    # (C, 3), for the candidates' probabilities; see `tagger.modules.recalibration`.
     coefficients: np.ndarray
-    # (C,), how many gold entities are no candidates, for each that the tagger expects to miss;
-    # None where that is unknown, and those that are expected beyond the candidates count.
+    # (C,), the number of gold entities that are no candidates, divided by the number that the tagger
+    # expects to miss. None if unknown; then the tagger's expected number is used.
     unlisted: Optional[np.ndarray] = None
 
 
 class Estimate(NamedTuple):
-    """Measures of each label, and at the end of all labels together: (3, C + 1) each."""
+    """Measures of each label and, in the last column, of all labels together: (3, C + 1) each."""
 
-    values: np.ndarray  # Precision, recall, F1; NaN where one is undefined
+    values: np.ndarray  # Precision, recall, F1; NaN where undefined
     lowest: np.ndarray  # The lower bounds of 95 % intervals
     highest: np.ndarray  # The upper bounds
 
@@ -90,7 +91,7 @@ class Estimate(NamedTuple):
 def fitted_correction(
     features: SentenceFeatures, weights: Optional[np.ndarray] = None
 ) -> Correction:
-    """Fits a correction to the labelled sentences; `weights`, (S,), say how often each counts."""
+    """Fits a correction to labelled sentences; `weights`, (S,), say how often each counts."""
     found, num_labels = features.candidates, len(features.labels)
     of_sentence = features.has_gold * (1.0 if weights is None else weights)
     of_candidate = of_sentence[found.sentences]
@@ -108,7 +109,7 @@ def fitted_correction(
 
 
 def calibration_errors(features: SentenceFeatures, num_folds: int = 5) -> Tuple[float, float]:
-    """Returns the calibration error of predicted entities without a correction, and with one.
+    """Returns the calibration error of predicted entities without and with a correction.
 
     Each fold of the labelled sentences is corrected by a fit to the other folds.
     """
@@ -154,7 +155,7 @@ def expected_counts(
 
 
 def true_measures(features: SentenceFeatures) -> Estimate:
-    """Returns the measures of the sentences with gold tags, with intervals as of `estimate`."""
+    """Returns the measures of the sentences with gold tags, with intervals like those of `estimate`."""
     found = features.candidates
     right = _sums(features, found.is_right & found.is_predicted)
     counts = np.stack([right, _sums(features, found.is_predicted), features.num_gold], axis=1)
@@ -162,7 +163,7 @@ def true_measures(features: SentenceFeatures) -> Estimate:
 
 
 def measures(counts: np.ndarray) -> np.ndarray:
-    """Returns precision, recall and F1 of counts, (..., 3, C), by label and overall, (..., 3, C + 1)."""
+    """Returns precision, recall and F1, (..., 3, C + 1), by label and overall; counts, (..., 3, C)."""
     counts = np.concatenate([counts, counts.sum(-1, keepdims=True)], axis=-1).astype(float)
     right, predicted, gold = np.moveaxis(counts, -2, 0)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -173,16 +174,16 @@ def measures(counts: np.ndarray) -> np.ndarray:
 def estimate(new: SentenceFeatures, correction: Optional[Correction] = None) -> Estimate:
     """Estimates the measures of new texts.
 
-    Intervals say how much it matters which groups were drawn, and nothing about how true the
-    probabilities are. The correction may be that of the archive's `recalibration`.
+    The intervals cover the choice of groups, but not errors in the probabilities. The correction may be
+    the archive's own `recalibration`.
     """
     return _with_intervals(expected_counts(new, correction), new)
 
 
 def estimate_corrected(new: SentenceFeatures, labelled: SentenceFeatures) -> Estimate:
-    """Estimates the measures of new texts as corrected by labelled ones.
+    """Estimates the measures of new texts, corrected with labelled ones.
 
-    Intervals say how much it matters which groups were drawn, of new texts and of labelled ones.
+    The intervals cover the choice of groups, in both new and labelled texts.
     """
     values = measures(expected_counts(new, fitted_correction(labelled)).sum(0))
     rng = np.random.default_rng(0)
@@ -203,7 +204,7 @@ def _with_intervals(counts: np.ndarray, features: SentenceFeatures) -> Estimate:
 
 
 def _num_missed(features: SentenceFeatures) -> np.ndarray:
-    """How many entities the tagger expects to miss, (S, C), without a correction."""
+    """Returns how many entities the tagger expects to miss, (S, C), without a correction."""
     found = features.candidates
     return (features.num_expected - _sums(features, found.probabilities * found.is_predicted)).clip(
         0
@@ -211,7 +212,7 @@ def _num_missed(features: SentenceFeatures) -> np.ndarray:
 
 
 def _sums(features: SentenceFeatures, values: np.ndarray) -> np.ndarray:
-    """Values of candidates, (N,), summed by sentence and label, (S, C)."""
+    """Sums values of candidates, (N,), by sentence and label, (S, C)."""
     sums = np.zeros(features.num_expected.shape)
     np.add.at(sums, (features.candidates.sentences, features.candidates.labels), values)
     return sums

@@ -1,4 +1,4 @@
-"""What `allennlp tune-decoding` changes, and how many entities its results rest on."""
+"""Reports what `allennlp tune-decoding` changes, and how many entities its results are based on."""
 
 from typing import Collection, Iterable, List, Mapping, Optional, Sequence
 
@@ -10,7 +10,7 @@ from tagger.metrics.intervals import wilson_interval
 from tagger.metrics.label_metrics import MEASURES
 from tagger.tools.tuning.goals import Goal
 
-#: With fewer entities than this, `few_entities` warns: one more wrong entity costs over two points.
+#: Below this number of entities, `few_entities` warns: one more error costs over two points.
 FEW_ENTITIES = 50
 _OF_LABELS = (*MEASURES, "num-predicted", "num-gold")
 
@@ -46,10 +46,10 @@ def _share(num_right: int, num_total: int, kind: str) -> str:
 
 
 def few_entities(goals: Sequence[Goal], labels: Sequence[str], counts: np.ndarray) -> Optional[str]:
-    """Returns a warning if goals are judged by fewer than `FEW_ENTITIES` entities, else `None`.
+    """Returns a warning if a goal is measured on fewer than `FEW_ENTITIES` entities, else `None`.
 
-    A precision is judged by the predicted entities, a recall by the gold ones, an F score by the fewer
-    of the two. The arguments are those of `format_evidence`.
+    Precision is measured on predicted entities, recall on gold ones, and an F score on the fewer of the
+    two. The arguments are those of `format_evidence`.
 
     Example:
         >>> goals, counts = [Goal(("PER",), "precision", 0.98)], np.array([[5], [5], [83]])
@@ -79,7 +79,7 @@ def say_changes(
     after: Mapping[str, float],
     named: Collection[str] = (),
 ) -> None:
-    """Prints the metrics before and after, without the labels that are unchanged and not named."""
+    """Prints the metrics before and after, except for unnamed labels that did not change."""
     unchanged = {
         label
         for label in labels

@@ -1,4 +1,4 @@
-"""Features of texts: a tagger's doubts, the entities that it expects, and how the words look to it.
+"""Features of texts: a tagger's uncertainty, the entities it expects, and how it represents the words.
 
 Letters: `S` sentences, `C` labels, `N` candidates.
 """
@@ -21,12 +21,12 @@ from tagger.tools.tuning.decoding import Batch
 from tagger.tools.tuning.groups import Groups
 from tagger.tools.tuning.labelled_file import encoded, tuned_model
 
-#: Spans that are less probable, and not predicted, are no candidates.
+#: Less probable spans are only candidates if they are predicted.
 LEAST_PROBABILITY = 0.001
 
 
 class CandidateSpans(NamedTuple):
-    """N spans that are predicted, or probable enough."""
+    """N spans that are predicted or sufficiently probable."""
 
     sentences: np.ndarray  # (N,) int64
     labels: np.ndarray  # (N,) int64, indices of labels
@@ -36,13 +36,13 @@ class CandidateSpans(NamedTuple):
 
 
 class SentenceFeatures(NamedTuple):
-    """What a tagger says of S sentences."""
+    """A tagger's features of S sentences."""
 
     labels: List[str]  # The C labels
     num_words: np.ndarray  # (S,) int64
-    # By name of a feature, (S,) each: sums over the words of each sentence.
+    # By the name of a feature, (S,) each: the sum over the words of each sentence.
     sums: Dict[str, np.ndarray]
-    # (S, C), how many entities the tagger expects, without a `recalibration`.
+    # (S, C), the number of entities that the tagger expects, without a `recalibration`.
     num_expected: np.ndarray
     num_gold: np.ndarray  # (S, C) int64
     has_gold: np.ndarray  # (S,) bool, whether all gold tags of a sentence are known
@@ -54,7 +54,7 @@ class SentenceFeatures(NamedTuple):
 def features_of(
     model: Model, instances: Sequence[Instance], batch_size: int = 16
 ) -> SentenceFeatures:
-    """Returns the features of instances, in their order, each sentence a group of its own."""
+    """Returns the features of instances, in order, with each sentence in a separate group."""
     model = tuned_model(model)
     head = cast(ChainHead, model.head)
     assert model.tag_encoding is not None
@@ -113,7 +113,7 @@ def _candidates(
 
 
 def _keys(entities: Entities, shape: torch.Size) -> np.ndarray:
-    """A number for each entity, the same for the same tokens and label."""
+    """Returns a number for each entity that is equal for the same tokens and label."""
     num_tokens = shape[1]
     places = (entities.rows * num_tokens + entities.firsts) * num_tokens + entities.lasts
     return places * 2**16 + entities.labels
@@ -125,7 +125,7 @@ def _sums(
     found: CandidateSpans,
     instances: Sequence[Instance],
 ) -> Dict[str, np.ndarray]:
-    """The features by what a reader would call them, summed over the words of each sentence."""
+    """Returns features under descriptive names, summed over the words of each sentence."""
     sizes = [
         len(token.text or "")
         for instance in instances

@@ -1,4 +1,4 @@
-"""Groups of labelled sentences that are drawn together, such as documents."""
+"""Groups of labelled sentences that belong together, such as documents."""
 
 from typing import NamedTuple, Optional, Sequence
 
@@ -11,14 +11,14 @@ from tagger.data.splitting.documents import TEXTS
 
 
 class Groups(NamedTuple):
-    """How sentences fall into groups."""
+    """The division of sentences into groups."""
 
     kind: str  # `"document"`, `"sentence"`, the number of a column, or a field of the metadata
-    of_sentence: np.ndarray  # (S,) int64, the group of each sentence, from 0 on
+    of_sentence: np.ndarray  # (S,) int64, the group of each sentence, from 0
 
     @property
     def number(self) -> int:
-        """How many groups there are."""
+        """The number of groups."""
         return int(self.of_sentence.max()) + 1
 
     def sums(self, values: np.ndarray) -> np.ndarray:
@@ -29,7 +29,7 @@ class Groups(NamedTuple):
 
 
 def spell_groups(number: int, kind: str, more: str = "") -> str:
-    """Says how many groups there are, or how many `more`.
+    """Formats a number of groups, or of `more` groups.
 
     Example:
         >>> spell_groups(223, "document", "more "), spell_groups(12, "2")
@@ -44,9 +44,10 @@ def groups_of_file(
 ) -> Groups:
     """Returns the groups of a file.
 
-    `kind` is `"document"`, `"sentence"`, the number of a column of a column file, from 0, whose value
-    at the first token of a sentence names the group, or the field of the instances' metadata that does.
-    None is for documents where `ColumnDatasetReader.documents_in` finds them, else for sentences.
+    `kind` is `"document"`, `"sentence"`, the number of a column of a column file, from 0, or a field of
+    the instances' metadata. The column's value at the first token of a sentence, or the field's value,
+    names the group. None stands for documents if `ColumnDatasetReader.documents_in` finds any, else for
+    sentences.
     """
     if kind in (None, "document"):
         told = reader.documents_in(path) if isinstance(reader, ColumnDatasetReader) else None
@@ -67,7 +68,7 @@ def groups_of_file(
 
 
 def told_groups(reader: DatasetReader, path: str, num_sentences: int) -> Groups:
-    """As `groups_of_file` without a `kind`, but sentences where the reader leaves some of them out."""
+    """Like `groups_of_file` without a `kind`, but returns sentences if the reader leaves some out."""
     try:
         return groups_of_file(reader, path, num_sentences)
     except ConfigurationError:
@@ -75,7 +76,7 @@ def told_groups(reader: DatasetReader, path: str, num_sentences: int) -> Groups:
 
 
 def _values(reader: DatasetReader, path: str, kind: str) -> Sequence[str]:
-    """Returns the value of a column, or of a field of the metadata, of each sentence."""
+    """Returns each sentence's value of a column, or of a metadata field."""
     if isinstance(reader, ColumnDatasetReader):
         try:
             column = int(kind)

@@ -1,4 +1,4 @@
-"""Prepares a tuner of decoding from a saved tagger and a file with gold tags."""
+"""Prepares a decoding tuner from a saved tagger and a file with gold tags."""
 
 import copy
 from typing import Any, Dict, Iterator, List, Sequence, Tuple, cast
@@ -23,7 +23,7 @@ from tagger.tools.tuning.decoding import Batch, DecodingTuner, Settings
 def tuner_on_file(
     model: Model, reader: DatasetReader, path: str, batch_size: int = 64, in_order: bool = False
 ) -> DecodingTuner:
-    """As `decoding_tuner`, on the sentences of a file."""
+    """Like `decoding_tuner`, on the sentences of a file."""
     tuned_model(model)
     return decoding_tuner(model, read_instances(reader, path), batch_size, in_order)
 
@@ -31,13 +31,13 @@ def tuner_on_file(
 def decoding_tuner(
     model: Model, instances: Sequence[Instance], batch_size: int = 64, in_order: bool = False
 ) -> DecodingTuner:
-    """Returns a tuner with a copy of a model's head, which gives the chain's own probabilities.
+    """Returns a tuner with a copy of a model's head that uses the chain's own probabilities.
 
-    `in_order` keeps the order of the sentences, which takes longer.
+    `in_order` keeps the order of the sentences, which is slower.
     """
     model = tuned_model(model)
     if not in_order:
-        # Batches of similar lengths need little padding.
+        # Sentences of similar lengths are batched together, to reduce padding.
         instances = sorted(instances, key=lambda instance: len(instance["tokens"]))
     batches = [batch for batch, _, _ in encoded(model, instances, batch_size)]
     head = copy.deepcopy(cast(ChainHead, model.head))
@@ -47,7 +47,7 @@ def decoding_tuner(
 
 
 def tuned_model(model: Model) -> TaggingModel:
-    """Returns a model whose entities have probabilities."""
+    """Returns the model; refuses one without probabilities of entities."""
     head = getattr(model, "head", None)
     if not isinstance(model, TaggingModel) or not isinstance(head, ChainHead):
         raise ConfigurationError(
@@ -56,14 +56,14 @@ def tuned_model(model: Model) -> TaggingModel:
         )
     if model.tag_encoding in (None, *AMBIGUOUS):
         raise ConfigurationError(
-            f"`archive_file` must hold a tagger whose tags spell entities in BIO, BIOUL, BMES or IOBES; "
-            f"got {model.tag_encoding or 'plain labels'}"
+            f"`archive_file` must hold a tagger with tags that spell entities in BIO, BIOUL, BMES or "
+            f"IOBES; got {model.tag_encoding or 'plain labels'}"
         )
     return model
 
 
 def settings_of(model: Model) -> Settings:
-    """Returns the settings of a model's decoder; the model is one that `decoding_tuner` takes."""
+    """Returns the decoder settings of a model that `decoding_tuner` accepts."""
     assert isinstance(model, TaggingModel)
     assert isinstance(model.head, ChainHead)
     return Settings(model.head.decoder.decode_bias, model.head.decoder.entity_thresholds)
@@ -73,7 +73,7 @@ def read_instances(reader: DatasetReader, path: str) -> List[Instance]:
     """Reads a file."""
     instances = list(reader.read(path))
     if not instances:
-        raise ConfigurationError(f"`input_file` {path} holds no sentence")
+        raise ConfigurationError(f"`input_file` {path} has no sentences")
     return instances
 
 
@@ -82,7 +82,7 @@ def encoded(
 ) -> Iterator[Tuple[Batch, SentenceRows, Dict[str, Any]]]:
     """Yields batches of instances, their rows, and their indexed tokens.
 
-    It puts the model into evaluation mode. Instances without tags have unknown ones.
+    Puts the model into evaluation mode. Instances without tags get unknown ones.
     """
     model.eval()
     device = next(model.parameters()).device

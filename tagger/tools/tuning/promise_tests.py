@@ -1,11 +1,11 @@
-"""Tests of whether settings keep a share, such as a precision, where labelled data come from.
+"""Tests of whether settings reach a share, such as a precision, in the distribution of labelled data.
 
 The method is Learn then Test (Angelopoulos et al. 2021, "Learn then test: calibrating predictive
-algorithms to achieve risk control"): each setting has a null hypothesis, that it misses the target, and
-hypotheses are tested in an order that is fixed before the data are seen.
+algorithms to achieve risk control"). The null hypothesis for each setting is that it misses the target,
+and the hypotheses are tested in an order that is fixed before seeing the data.
 
-A share is `E[num_right] / E[num_total]` over groups of sentences, such as documents: a precision is the
-share of right entities among the predicted ones. It is at least a level if and only if
+A share is `E[num_right] / E[num_total]` over groups of sentences, such as documents; precision, for
+example, is the share of right entities among the predicted ones. It is at least a level if and only if
 `E[num_right - level * num_total]` is not negative.
 
 Letters: `U` groups, `M` settings in their fixed order, `D` draws of groups.
@@ -16,7 +16,8 @@ from typing import Optional, Sequence
 import numpy as np
 from scipy import special, stats
 
-#: The uncertainty about a share, cut into this many equally probable parts, where new groups are few.
+#: If new groups are few, the uncertainty about a share is divided into this many equally probable
+#: parts.
 _NUM_PARTS = 50
 
 
@@ -29,15 +30,15 @@ def p_values(
 ) -> np.ndarray:
     """Tests for each setting the hypothesis that a share is below `level`; low values refute it.
 
-    If no group has more than one item, the test is the exact binomial one. Else it returns the larger of
-    two approximate p-values, since items of one group err together: that of a t-test corrected for
-    skewness (Hall 1992, "On the removal of skewness by transformation"), which trusts few errors too
-    much, and the binomial tail of as many independent items as these are worth (Korn & Graubard 1998).
-    Groups without items do not count.
+    If no group has more than one item, this is the exact binomial test. Otherwise the items of a group
+    tend to err together, and the result is the larger of two approximate p-values. The first is a
+    t-test corrected for skewness (Hall 1992, "On the removal of skewness by transformation"), which
+    is too optimistic if there are few errors. The second is the binomial tail for the effective
+    number of independent items (Korn & Graubard 1998). Groups without items do not count.
 
-    `num_right` and `num_total` are (M, U): how many items of each group are right under each setting,
-    and how many it has. `draws`, (D, U), says how often each group was drawn, by default once. With
-    `for_next`, the share is that of so many new groups, which come from where these do.
+    `num_right` and `num_total` are (M, U): the number of right items and of all items in each group
+    under each setting. `draws`, (D, U), says how often each group was drawn; the default is once. With
+    `for_next`, the share is that of this many new groups from the same source.
 
     Returns (M,) without `draws`, else (D, M), from 0 to 1; 1 if fewer than two groups have items.
 
@@ -49,7 +50,7 @@ def p_values(
     right, total = num_right.astype(float), num_total.astype(float)
     weights = np.ones((1, right.shape[1])) if draws is None else draws.astype(float)
     sums = _Sums(right, total, weights)
-    # How many times as many groups there are as new ones.
+    # The number of groups divided by the number of new ones.
     ratio = 0.0 if for_next is None else sums.num_drawn / for_next
     with np.errstate(divide="ignore", invalid="ignore"):
         if total.max(initial=0) <= 1:
@@ -75,17 +76,18 @@ class _Sums:
         self.num_erring = self.of(right < total)
 
     def of(self, by_group: np.ndarray) -> np.ndarray:
-        """Sums (M, U) numbers over drawn groups."""
+        """Sums numbers, (M, U), over drawn groups."""
         return self._weights @ by_group.astype(float).T
 
 
 def _design_effect(sums: _Sums) -> np.ndarray:
-    """Returns how many items say as much as one independent item (Korn & Graubard 1998), (D, M).
+    """Returns the number of items that tell as much as one independent item, (D, M).
 
-    It is the variance of the share divided by that of independent items. Few errors tell little of how
-    they cluster, so that two things are ours: the share of one group of mean size, all wrong, is added,
-    divided by one more than the number of groups that err; and the effect gets one relative standard
-    error more, as if each group that errs were a draw.
+    This is the variance of the share divided by that of independent items (Korn & Graubard 1998). We
+    add two terms, because few errors say little about how they cluster. First, the share of one group
+    of mean size with only errors is added, divided by one more than the number of groups with errors.
+    Second, the effect is raised by one relative standard error, as if each group with errors were a
+    draw.
     """
     share = sums.right / sums.total
     r, t = sums.right_by_group, sums.total_by_group
@@ -100,7 +102,7 @@ def _design_effect(sums: _Sums) -> np.ndarray:
 def _binomial_p_values(
     sums: _Sums, level: float, ratio: np.ndarray | float, effect: np.ndarray
 ) -> np.ndarray:
-    """Returns the binomial tail for items divided by their design effect, which need not be whole."""
+    """Returns the binomial tail for items divided by their design effect, which can be fractional."""
     wrong, right = (sums.total - sums.right) / effect, sums.right / effect
     if not np.any(ratio):
         return special.betaincc(wrong + 1, right, 1 - level)
@@ -121,11 +123,11 @@ def _hall_p_values(sums: _Sums, level: float, ratio: np.ndarray | float) -> np.n
     mean, square, cube = (sums.of(gains**power) / n for power in (1, 2, 3))
     deviation = np.sqrt(np.maximum(square - mean**2, 0))
     skewness = (cube - 3 * mean * square + 2 * mean**3) / deviation**3 / np.sqrt(n)
-    # The mean of these groups less that of new ones varies `1 + ratio` times as much.
+    # The difference between the means of these and of new groups varies `1 + ratio` times as much.
     wider = 1 + ratio
     studentised = mean / deviation * np.sqrt((n - 1) / wider)
-    # Hall 1992, the cubic transformation, from the first and the third cumulant of the statistic. It is
-    # monotone, so that no large statistic is lost. Skewness of new groups has the opposite sign.
+    # Hall 1992: the cubic transformation, from the first and third cumulants of the statistic. It is
+    # monotone, so larger statistics stay larger. The skewness of new groups has the opposite sign.
     first = -skewness / 2 / np.sqrt(wider)
     third = skewness * ((1 - ratio**2) / wider**1.5 - 3 / np.sqrt(wider))
     slope = -third / 6
@@ -142,16 +144,16 @@ def rejected(
 ) -> np.ndarray:
     """Returns which hypotheses of a fixed sequence are rejected.
 
-    This is the fallback procedure (Wiens 2003): each start brings an equal part of `error`; a rejected
-    hypothesis hands what it was tested with to the next one, and one that stands uses it up. The
-    probability that any hypothesis is rejected wrongly is at most `error`, if p-values are valid.
+    This is the fallback procedure (Wiens 2003). Each start receives an equal part of `error`. A
+    rejected hypothesis passes its part on to the next one, and one that is not rejected uses it up.
+    The probability of any wrong rejection is at most `error` if the p-values are valid.
 
-    A hypothesis that so few items could never refute hands on what it was to be tested with (Tarone
-    1990, "A modified Bonferroni method for discrete data").
+    A hypothesis that could not be rejected even if all items were right passes on its part without a
+    test (Tarone 1990, "A modified Bonferroni method for discrete data").
 
     `p_values` are (..., M) in the order of the sequence. `least_p_values`, (..., M), are those if all
-    items were right; without them every hypothesis is tested. A start that occurs twice brings twice as
-    much. Returns (..., M) bool.
+    items were right; without them, every hypothesis is tested. A start that occurs twice receives two
+    parts. Returns (..., M) bool.
 
     Example:
         >>> rejected(np.array([0.5, 0.01, 0.02, 0.2, 0.001]), starts=[0, 1], error=0.05).tolist()

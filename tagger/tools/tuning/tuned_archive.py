@@ -1,4 +1,4 @@
-"""Copies of archives: with other settings for decoding, other thresholds, or further files."""
+"""Copies archives with other decoding settings, other weights, or additional files."""
 
 import json
 import tarfile
@@ -28,7 +28,8 @@ def write_settings(
 ) -> None:
     """Copies an archive and replaces the decoding settings in its config.
 
-    All members of an ensemble get them. Curves and promises belong to settings: old ones are left out.
+    All members of an ensemble get them. Old curves and promises are left out, since they depend on
+    the settings.
     """
     added = {} if curves is None else {CURVES_NAME: curves.to_json()}
     if promises:
@@ -40,7 +41,7 @@ def write_settings(
 def write_weights(
     archive_file: Path, output: Path, changed: Mapping[str, torch.Tensor], overwrite: bool = False
 ) -> None:
-    """Copies an archive and replaces some of its weights, by their names in the model's state."""
+    """Copies an archive and replaces some of its weights, by name in the model's state dict."""
     with tarfile.open(cached_path(archive_file)) as old:
         file = cast(IO[bytes], old.extractfile(_WEIGHTS_NAME))
         weights = torch.load(BytesIO(file.read()), map_location="cpu", weights_only=True)
@@ -60,10 +61,10 @@ def rewrite_archive(
     dropped: Sequence[str] = (),
     added: Optional[Mapping[str, Union[str, Path]]] = None,
 ) -> None:
-    """Copies an archive, and changes arguments of its heads.
+    """Copies an archive and changes arguments of its heads.
 
-    `head` has arguments of the head, or of the heads of all members of an ensemble, to replace. Files
-    in `dropped` are left out; `added` has texts or paths by their names in the archive.
+    `head` has the arguments to replace in the head, or in the heads of all members of an ensemble.
+    Files in `dropped` are left out; `added` maps names in the archive to texts or paths.
     """
     with (
         write_atomically(output, overwrite) as path,
@@ -82,7 +83,7 @@ def rewrite_archive(
                 text = json.dumps(config, indent=2).encode()
                 member.size, content = len(text), BytesIO(text)
             new.addfile(member, content)
-        # The cache of the Hugging Face hub has links, which an archive must not have.
+        # The Hugging Face hub's cache consists of links, which an archive must not have.
         new.dereference = True
         for name, text_or_path in (added or {}).items():
             if isinstance(text_or_path, Path):

@@ -32,7 +32,7 @@ from tagger.tools.tuning.features import SentenceFeatures
 
 #: The exit status if the new texts are of another kind.
 DIFFERENT = 3
-#: The most features that are named.
+#: The most features to print.
 MOST_FEATURES = 8
 MEASURES = ("precision", "recall", "F1")
 
@@ -41,9 +41,9 @@ MEASURES = ("precision", "recall", "F1")
 class CompareData(Command):
     """Compare new texts with labelled ones.
 
-    Test whether new texts, without tags, are of the same kind as labelled ones, by what a saved tagger
-    sees in them, and estimate its precision and recall on them. The exit status is 0 if no difference
-    is found, 3 if they are of another kind, and 1 after an error.
+    Test whether new texts without tags are of the same kind as labelled ones, using features that a
+    saved tagger computes, and estimate its precision and recall on them. The exit status is 0 if no
+    difference is found, 3 if the texts are of another kind, and 1 after an error.
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -53,8 +53,8 @@ class CompareData(Command):
         add("calibration_file", type=str, help=text)
         add("new_file", type=str, help="the new texts")
         text = (
-            "the format of the new texts: columns, as the dataset reader reads them, whose tags "
-            "are ignored; or text, a text or JSON object on each line, as for `predict-file`"
+            "the format of the new texts: columns, read like the labelled texts but ignoring tags; or "
+            "text, with a text or JSON object on each line, as for `predict-file`"
         )
         add("--format", choices=("columns", "text"), default="columns", help=text)
         text = (
@@ -63,16 +63,16 @@ class CompareData(Command):
         )
         add("--level", type=float, default=0.05, help=text)
         text = (
-            "treat this many sentences in a row as one text; by default documents are compared "
-            "if both files mark them, runs as long as the longest document if one file does, "
-            "and otherwise sentences"
+            "treat this many consecutive sentences as one text; by default documents are compared if "
+            "both files mark them, runs as long as the longest document if one file does, and otherwise "
+            "sentences"
         )
         add("--run", type=int, help=text)
         add(
             "-o",
             "--output",
             type=Path,
-            help="a JSON file, to which the results are written as well",
+            help="a JSON file for a copy of the results",
         )
         add("--batch-size", type=int, default=16, help="sentences or documents at a time")
         add_shared(parser, "--cuda-device", "--force")
@@ -142,8 +142,8 @@ def _say_difference(
     ]
     say("\n".join(sizes))
     caution = (
-        ", which makes false alarms frequent if the sentences come from documents; mark the "
-        "documents in both files, or give a --run that is longer than the documents"
+        ", which makes false alarms frequent if the sentences come from documents; mark the documents "
+        "in both files, or give a --run that is longer than the documents"
     )
     say(f"Compared by {found.unit}{caution * (found.unit == 'sentence')}.")
     if not is_different:
@@ -171,7 +171,7 @@ def _table(names: Sequence[str], estimate: Estimate) -> str:
 def _by_label(
     names: Sequence[str], estimate: Estimate
 ) -> Dict[str, Dict[str, List[Optional[float]]]]:
-    """A number with its bounds for each label and measure; None where it is undefined."""
+    """Returns a number with its bounds for each label and measure; None where it is undefined."""
     numbers = np.stack(estimate).tolist()
     return {
         name: {

@@ -1,4 +1,4 @@
-"""Tests, after `evaluate`, what `tune-decoding --confidence` promised of the tagger."""
+"""After `evaluate`, tests the promises that `tune-decoding --confidence` made for the tagger."""
 
 import argparse
 from pathlib import Path

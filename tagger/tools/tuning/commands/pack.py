@@ -16,8 +16,8 @@ from tagger.common.console import say
 class Pack(Command):
     """Put the frozen transformer of a saved tagger into its archive.
 
-    Copy an archive together with the frozen transformer that it needs, whatever its size, so that the
-    archive can be used on its own. An ensemble gets the transformers of all its members.
+    Copy an archive together with its frozen transformer, whatever its size, so that the archive does
+    not depend on other files. An ensemble gets the transformers of all its members.
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -42,7 +42,8 @@ class Pack(Command):
         check_output(args.output, inputs, args.force)
         with transformer_given(args.transformer):
             model = load_archive(args.archive_file).model
-        # All members of an ensemble may have the same. A carried one was unpacked, and is gone.
+        # Members of an ensemble may share a transformer. One inside an archive was unpacked, and is
+        # gone.
         folders: Dict[str, Path] = {
             module.transformer_name: module.transformer_folder
             for module in model.modules()
@@ -50,7 +51,7 @@ class Pack(Command):
         }
         if not folders:
             raise ConfigurationError(
-                f"{args.archive_file} needs no transformer beside it; it can be used as it is"
+                f"{args.archive_file} needs no other transformer; it can be used as it is"
             )
         with tempfile.TemporaryDirectory() as carried:
             for name, folder in folders.items():

@@ -26,8 +26,8 @@ from tagger_onnx.inputs import check_text
 class WriteSoftLabels(Command):
     """Write soft labels of a teacher.
 
-    Tag a text with a saved tagger or an ensemble, and write the probabilities of each tag at each
-    token, and of the transitions. Another tagger can be trained on them.
+    Tag a text with a saved tagger or an ensemble, and write the probabilities of tags and transitions
+    at each token. Another tagger can be trained on them.
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -38,8 +38,8 @@ class WriteSoftLabels(Command):
         text = "a column file, with or without tags, or a sentence on each line"
         add("--format", choices=("columns", "text"), default="columns", help=text)
         text = (
-            "the spaCy code of the language whose rules split --format text; by default texts are "
-            "split as the archive says"
+            "the language (spaCy code) to split --format text with; by default texts are split as the "
+            "archive says"
         )
         add("--language", help=text)
         text = "divide the teacher's scores by this number; above 1 the labels are softer"
@@ -68,7 +68,7 @@ class WriteSoftLabels(Command):
 
 
 def reader_without_tags(archive: Archive) -> DatasetReader:
-    """The teacher's reader, which reads no gold tags, so that it takes any."""
+    """Returns the teacher's reader without reading gold tags, so that it accepts files with any."""
     reader = archive.validation_dataset_reader
     if not isinstance(reader, ColumnDatasetReader):
         return reader
@@ -79,7 +79,7 @@ def reader_without_tags(archive: Archive) -> DatasetReader:
 
 
 def _instances_of_text(archive: Archive, path: str, splitter: TextSplitter) -> Iterable[Instance]:
-    """Yields the sentences of a text; there is nothing to learn from a line without a token."""
+    """Yields the sentences of a text, skipping lines without a token."""
     reader = archive.validation_dataset_reader
     with open_input(path) as lines:
         for number, text in decoded_lines(lines, path):

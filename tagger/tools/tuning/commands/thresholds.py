@@ -1,4 +1,4 @@
-"""The part of `tune-decoding` that fits the thresholds of a saved model of several labels."""
+"""The part of `tune-decoding` for the thresholds of a saved model of several labels."""
 
 import argparse
 from contextlib import suppress
@@ -19,12 +19,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     add("--target", type=_target, help=text)
     add("--common", action="store_true", help="one threshold for all labels, for micro or macro F1")
-    text = "without --common: leave labels alone that fewer items have"
+    text = "without --common: do not tune labels with fewer items than this"
     add("--least-positives", type=int, default=LEAST_POSITIVES, metavar="NUMBER", help=text)
 
 
 def tune_thresholds(args: argparse.Namespace, archive: Archive) -> None:
-    """Writes an archive with the thresholds that are best on development data."""
+    """Writes an archive with the best thresholds for the development data."""
     from allennlp.training.util import evaluate
 
     from tagger.modules.label_thresholds import thresholds_of
@@ -50,7 +50,7 @@ def tune_thresholds(args: argparse.Namespace, archive: Archive) -> None:
 
 
 def _target(text: str) -> TuningTarget:
-    """Reads `micro`, and `precision=0.9`."""
+    """Parses `micro` or `precision=0.9`."""
     name, _, number = text.partition("=")
     with suppress(ValueError):
         if text in ("micro", "macro"):
