@@ -62,8 +62,7 @@ class WordPieceTagger(TextTagger[str]):
     ) -> "WordPieceTagger":
         """Loads a model and its tokenizer from a folder.
 
-        Code that comes with the model runs only if TAGGER_TRUST_REMOTE_CODE is 1; otherwise loading
-        fails.
+        Code that comes with the model is refused unless TAGGER_TRUST_REMOTE_CODE is 1.
         """
         model = CrfForTokenClassification.from_pretrained(path, **kwargs)
         may_run_code = outside_transformers.may_run_code()

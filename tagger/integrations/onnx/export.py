@@ -43,8 +43,7 @@ def exported(
     `marginals`, (B, T, K) float32; and `leak_probability` and `expected_missed`, (B,) float64, for the
     leak labels. The head `sigmoid` has only `labels`, (B, T, K) bool, and `marginals`. The metadata
     entry `tagger` is JSON with the vocabulary, the tags and the rules for splitting texts, which come
-    from the reader if `language` is None. A `ConfigurationError` names any part that cannot be
-    exported.
+    from the reader if `language` is None. Raises a `ConfigurationError` for unsupported parts.
     """
     if type(model) is not SequenceTagger:
         raise ConfigurationError(

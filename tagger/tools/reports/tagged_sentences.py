@@ -76,8 +76,7 @@ def verdict(span: Span, others: Sequence[Span], alone: str) -> str:
     """Compares a predicted span with gold ones, or a gold span with predicted ones.
 
     Returns `right`, `wrong label`, `wrong boundary` or `wrong label and boundary`, as in
-    `tagger.spans.matching.count_span_confusions`. A span that overlaps none gets `alone`, such as
-    `missed`.
+    `tagger.spans.matching.count_span_confusions`; or `alone`, such as `missed`, without an overlap.
 
     Example:
         >>> gold = [("PER", (0, 1)), ("LOC", (4, 4))]

@@ -8,8 +8,7 @@ from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence
 
 from tagger.tools.runs.jobs import METRICS_FILE, Job
 
-#: Spreadsheets treat a cell that starts with one of these as a formula, unless an apostrophe precedes
-#: it.
+#: Spreadsheets take a cell that starts with one of these for a formula, unless quoted by an apostrophe.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 

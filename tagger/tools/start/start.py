@@ -46,9 +46,9 @@ def start(
 ) -> Start:
     """Makes a config for a training file and, optionally, a development file; writes nothing.
 
-    Without a development file, the training file is split between its documents, which are marked as
-    `documents` says; see `documents_of_rows` and `documents_of_texts`. The config is for `output`, and
-    the parts are next to it. All other arguments are those of `survey`.
+    Without a development file, the training file is split between documents, marked as `documents`
+    says; see `documents_of_rows` and `documents_of_texts`. The config is for `output`, with the parts
+    next to it. All other arguments are those of `survey`.
     """
     found = survey(paths, **reading)
     files: Dict[Path, str] = {}

@@ -46,8 +46,7 @@ def groups_of_file(
 
     `kind` is `"document"`, `"sentence"`, the number of a column of a column file, from 0, or a field of
     the instances' metadata. The column's value at the first token of a sentence, or the field's value,
-    names the group. None stands for documents if `ColumnDatasetReader.documents_in` finds any, else for
-    sentences.
+    names the group. None means documents if `ColumnDatasetReader.documents_in` finds any, or sentences.
     """
     if kind in (None, "document"):
         told = reader.documents_in(path) if isinstance(reader, ColumnDatasetReader) else None

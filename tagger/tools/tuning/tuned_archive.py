@@ -28,8 +28,7 @@ def write_settings(
 ) -> None:
     """Copies an archive and replaces the decoding settings in its config.
 
-    All members of an ensemble get them. Old curves and promises are left out, since they depend on
-    the settings.
+    All members of an ensemble get them. Old curves and promises no longer apply and are left out.
     """
     added = {} if curves is None else {CURVES_NAME: curves.to_json()}
     if promises:

@@ -54,9 +54,7 @@ class RankUnlabelled(Command):
             "similarity to those of an earlier question; above 1 postpones none"
         )
         add("--most-similar", type=float, default=0.8, metavar="COSINE", help=text)
-        text = (
-            "by span: an entity is uncertain if its probability is at least this far from 0 and 1"
-        )
+        text = "by span: the least distance of an uncertain entity's probability from 0 and 1"
         add("--least-doubt", type=float, default=0.01, metavar="PROBABILITY", help=text)
         text = "the format of the output"
         add("--format", choices=FORMATS, default="doccano", metavar="FORMAT", help=text)

@@ -42,8 +42,7 @@ class Pack(Command):
         check_output(args.output, inputs, args.force)
         with transformer_given(args.transformer):
             model = load_archive(args.archive_file).model
-        # Members of an ensemble may share a transformer. One inside an archive was unpacked, and is
-        # gone.
+        # Members of an ensemble may share a transformer. Those unpacked from archives no longer exist.
         folders: Dict[str, Path] = {
             module.transformer_name: module.transformer_folder
             for module in model.modules()
