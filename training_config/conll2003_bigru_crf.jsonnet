@@ -1,6 +1,7 @@
-// The model of a published study of class weights on CoNLL-2003, which studies/conll2003_weights.jsonnet repeats with
-// a smaller one: random word vectors, a BiGRU over characters, a BiGRU over words, no dropout, and an L2 penalty on the transitions. It trains
-// with Adam at a constant rate; only the dropout of whole words, for the vector of unknown ones, is the template's.
+// The model of a published study of class weights on CoNLL-2003: random word vectors, BiGRUs over characters and over
+// words, no dropout, an L2 penalty on the transitions, and Adam with a constant learning rate. Only word dropout, which
+// trains the vector of unknown words, comes from the template. studies/conll2003_weights.jsonnet repeats the study with
+// a smaller model.
 // Files: `python scripts/prepare_conll2003.py SOURCE` puts them into data/conll2003.
 local character_hidden_size = 80;
 

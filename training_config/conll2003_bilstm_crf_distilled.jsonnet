@@ -1,14 +1,14 @@
-// A student: as conll2003_bilstm_crf_glove.jsonnet, trained on gold tags and on what a teacher makes of the same text
-// and of other text. Prediction costs what it costs without a teacher.
-// Files: also two of soft labels; docs/how_to/distillation.md has the commands.
+// A student: like conll2003_bilstm_crf_glove.jsonnet, but trained on gold tags and on a teacher's soft labels for the
+// same text and for other text. Prediction is as fast as without a teacher.
+// Files: also two files of soft labels; docs/how_to/distillation.md has the commands.
 local soft_labels = 'runs/soft_train.npz';
-// Of text without gold tags.
+// Soft labels for text without gold tags.
 local unlabelled = ['runs/soft_news.npz'];
-// The share of the teacher in the loss.
+// The teacher's share of the loss.
 local distillation_weight = 0.5;
 
 (import 'conll2003_bilstm_crf_glove.jsonnet') + {
-  // Half as many, of epochs that are longer.
+  // Half as many epochs, because each is longer.
   num_epochs:: 12,
 
   local reader = super.dataset_reader,

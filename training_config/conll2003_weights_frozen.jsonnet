@@ -1,5 +1,5 @@
-// As conll2003_frozen_minilm_crf.jsonnet, but smaller, for a study of many runs on a CPU: 3,000 sentences of each file,
-// a BiLSTM of 100, and 6 epochs in smaller batches.
+// A smaller version of conll2003_frozen_minilm_crf.jsonnet, for a study of many runs on a CPU: 3,000 sentences of each
+// file, a BiLSTM of size 100, and 6 epochs with smaller batches.
 (import 'conll2003_frozen_minilm_crf.jsonnet') + {
   hidden_size:: 100,
   batch_size:: 16,

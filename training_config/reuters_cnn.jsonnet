@@ -17,9 +17,9 @@ local learning_rate = 0.003;
   },
   train_data_path: 'data/reuters/train.jsonl',
   validation_data_path: 'data/reuters/dev.jsonl',
-  // Words of other files have the vectors of the file, which training does not touch.
+  // Words that occur only in other files keep their GloVe vectors, which are not trained.
   datasets_for_vocab_creation: ['train'],
-  // Two labels have no document in the training data, but some in the other files.
+  // Two labels have no training documents but occur in the other files.
   vocabulary: { min_count: { tokens: 3 }, tokens_to_add: { labels: ['lin-oil', 'sun-meal'] } },
 
   model: {

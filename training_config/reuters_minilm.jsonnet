@@ -1,4 +1,4 @@
-// As reuters_cnn.jsonnet, but fine-tunes the transformer all-MiniLM-L6-v2 (22.7 million parameters): for a GPU.
+// Like reuters_cnn.jsonnet, but fine-tunes the transformer all-MiniLM-L6-v2 (22.7 million parameters) on a GPU.
 // Files: `python scripts/prepare_reuters.py SOURCE` and `allennlp fetch-encoder all-MiniLM-L6-v2`.
 local cnn = import 'reuters_cnn.jsonnet';
 local transformer = 'data/all-MiniLM-L6-v2';
@@ -22,7 +22,7 @@ cnn + {
     optimizer: {
       type: 'huggingface_adamw',
       lr: 5e-5,
-      // The new layer learns faster than the pretrained ones.
+      // The new layer has a higher learning rate than the pretrained ones.
       parameter_groups: [[['^projection'], { lr: 1e-3 }]],
     },
     learning_rate_scheduler: { type: 'slanted_triangular', num_epochs: 20, cut_frac: 0.1 },

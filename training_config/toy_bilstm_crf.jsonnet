@@ -1,4 +1,4 @@
-// A small BiLSTM-CRF on the few sentences of data/toy. It trains in seconds and is only good for trying things out.
+// A small BiLSTM-CRF on the few sentences of data/toy. It trains in seconds and is meant only for trying things out.
 (import 'tagger/training/template.libsonnet') + {
   source_encoding:: 'BIO',
   word_dim:: 20,

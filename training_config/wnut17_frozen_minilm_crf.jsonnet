@@ -1,5 +1,5 @@
 // A BiLSTM-CRF on WNUT-17 over frozen features of the transformer all-MiniLM-L6-v2, GloVe 50 and characters.
-// Expect: development F1 .617, test F1 .455 (five runs).
+// Expect: development F1 0.617, test F1 0.455 (five runs).
 // Files: see data/README.md; `allennlp fetch-encoder glove` and `allennlp fetch-encoder all-MiniLM-L6-v2`.
 (import 'tagger/training/template.libsonnet') + {
   source_encoding:: 'BIO',

@@ -1,4 +1,4 @@
-// Remedies on BC5CDR: two labels, diseases and chemicals, of which none is rare.
+// Remedies on BC5CDR, with two labels, diseases and chemicals. Neither is rare.
 // Files: see data/README.md; `allennlp fetch-encoder all-MiniLM-L6-v2`.
 (import 'remedies.libsonnet') + {
   tagger:: (import '../bc5cdr_bilstm_crf.jsonnet') + $.light + {
@@ -6,7 +6,7 @@
     batch_size:: 32,
     learning_rate:: 0.003,
     hidden_size:: 128,
-    // Few, for many runs.
+    // Few epochs, because there are many runs.
     num_epochs:: 4,
     test_data_path: 'data/bc5cdr/test.tsv',
   },

@@ -1,4 +1,4 @@
-// What the larger parts of the template's recipe bring: CoNLL-2003 from GloVe, the recipe and its variants, on development data.
+// The effect of the main parts of the template's recipe on development F1: CoNLL-2003 with GloVe, and variants of it.
 // Files: those of `conll2003_bilstm_crf_glove.jsonnet`, and `python scripts/prepare_lexicons.py`.
 // Four epochs instead of 24, so that a run takes minutes. docs/background/recipe.md has the results.
 local num_epochs = 4;
@@ -8,9 +8,9 @@ local recipe = (import '../conll2003_bilstm_crf_glove.jsonnet') + { num_epochs::
   seeds: [1, 2, 3],
   variants: {
     'the recipe': recipe,
-    // Without a part.
+    // The recipe without one part.
     'vectors of the training words alone': recipe {
-      // Other words have the vector of unknown words.
+      // Other words get the vector of unknown words.
       vocabulary+: { pretrained_files: { tokens: recipe.glove_file } },
       dataset_reader+: { token_indexers+: { tokens: { type: 'single_id', lowercase_tokens: true } } },
       model+: { text_field_embedder+: { token_embedders+: {
@@ -19,7 +19,7 @@ local recipe = (import '../conll2003_bilstm_crf_glove.jsonnet') + { num_epochs::
     },
     'no average of the weights': recipe { average_decay:: 0 },
     'constant learning rate': recipe { trainer+: { learning_rate_scheduler: null } },
-    // With something more.
+    // The recipe with an additional part.
     'lists of names': recipe + (import '../lexicons.libsonnet'),
     'the document, and lists of names': (import '../conll2003_bilstm_crf_documents.jsonnet') + {
       num_epochs:: num_epochs,

@@ -1,4 +1,4 @@
-// Remedies for a rare label on CoNLL-2003: of the sentences with MISC, 1 % are left in training and development data.
+// Remedies for a rare label on CoNLL-2003: training and development data keep 1 % of the sentences with MISC.
 // These commands make the files:
 //
 //   python scripts/change_corpus.py thin-label data/conll2003/eng.train data/conll2003_thin/train.txt --label MISC --share 0.01
@@ -17,7 +17,7 @@ whole {
     'softmax, class_balanced',
     'softmax, majority or minority',
   ],
-  // Test data have a hundred times as many.
+  // The test data have a hundred times as many.
   more:: {
     'CRF, prior correction': $.tagger { model+: { head+: { decode_bias: { MISC: std.log(100) } } } },
     'CRF, chain, MISC 10': $.tagger { weighting:: { type: 'chain', label_weights: { MISC: 10 } } },

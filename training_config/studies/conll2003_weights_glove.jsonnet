@@ -1,4 +1,4 @@
-// As conll2003_weights.jsonnet, with GloVe vectors, for the best strategies: 39 runs.
+// Like conll2003_weights.jsonnet, with GloVe vectors and only the best strategies: 39 runs.
 (import 'conll2003_weights.jsonnet') + {
   tagger+:: {
     dataset_reader+: { token_indexers+: { tokens+: { lowercase: true } } },

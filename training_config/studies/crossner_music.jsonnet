@@ -3,7 +3,7 @@
 (import 'remedies.libsonnet') + {
   tagger:: (import '../crossner_music_bilstm_crf.jsonnet') + $.light + {
     transformer:: 'data/all-MiniLM-L6-v2',
-    // Enough over frozen features.
+    // This is enough with frozen features.
     num_epochs:: 40,
     test_data_path: 'data/crossner_music/test.txt',
   },

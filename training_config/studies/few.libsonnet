@@ -1,4 +1,4 @@
-// The remedies that are left out on larger corpora.
+// The remedies that studies of larger corpora leave out.
 [
   'CRF, chain, balanced',
   'softmax, dice',

@@ -1,5 +1,5 @@
-// Is a token of WNUT-17 part of an entity? Trained on all labels, with 30 % of them unknown, and with those 30 %
-// marked as negative. These commands make the files:
+// Binary tagging on WNUT-17: is a token part of an entity? Trained on all labels, with 30 % of them unknown, and with
+// the same 30 % marked as negative. These commands make the files:
 //
 //   python scripts/change_corpus.py hide-tokens data/wnut17/wnut17train.conll data/wnut17_binary/train.txt --share 0
 //   python scripts/change_corpus.py hide-tokens data/wnut17/wnut17train.conll data/wnut17_binary/unknown.txt --share 0.3

@@ -1,4 +1,4 @@
-// The eleven losses for several labels, those of Huang et al. 2021 and four more, and thresholds that are tuned.
+// The eleven multi-label losses, those of Huang et al. (2021) and four more, and tuned thresholds.
 local losses = [
   'binary_cross_entropy',
   'focal',

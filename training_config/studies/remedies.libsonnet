@@ -1,17 +1,17 @@
-// What helps rare labels? One tagger, trained plainly and with each remedy. A child names the corpus.
+// What helps rare labels? One tagger, trained without and with each remedy. The importing config names the corpus.
 local balanced = { weight_rule: 'balanced' };
 local inverse_sqrt = { weight_rule: 'inverse_sqrt' };
 
 {
   tagger:: error 'set `tagger`, the plain config',
-  // For taggers over a transformer: without word vectors and a copy of the transformer, runs start and end faster.
+  // For taggers over a transformer. Without word vectors and a copy of the transformer, runs start and end faster.
   light:: { glove_file:: null, carry_transformer:: false },
-  rare_labels:: error 'set `rare_labels`, the labels whose measures the table shows',
-  // The tag that most tokens have; null if none stands out.
+  rare_labels:: error 'set `rare_labels`, the labels to show in the table',
+  // The tag of most tokens, or null if there is no such tag.
   majority_tag:: 'O',
-  // The epochs of each form of sentence resampling, whose epochs are longer: about as many steps as without.
+  // Epochs by form of sentence resampling. They are longer, so fewer epochs give about as many steps.
   resampled_epochs:: error 'set `resampled_epochs`, such as { sC: 5 }',
-  // Remedies that a child leaves out, for larger corpora.
+  // Remedies to leave out, for larger corpora.
   left_out:: [],
 
   local crf(weighting) = $.tagger { weighting:: weighting },
@@ -38,21 +38,21 @@ local inverse_sqrt = { weight_rule: 'inverse_sqrt' };
     'softmax, class_balanced': softmax({ type: 'class_balanced' }),
     'softmax, logit_adjusted': softmax({ type: 'logit_adjusted' }),
     'softmax, dice': softmax({ type: 'dice' }),
-    // As Li et al. 2020 have it.
+    // As in Li et al. (2020).
     'softmax, dice of each token, alpha .6': softmax({ type: 'dice', of_each_token: true, alpha: 0.6 }),
   } + {
     ['CRF, sentence_resampling, ' + form]:
       $.tagger { num_epochs:: $.resampled_epochs[form] } + sampled({ type: 'sentence_resampling', form: form })
     for form in std.objectFields($.resampled_epochs)
   } + if $.majority_tag == null then {} else {
-    // Majority-or-minority learning (Nemoto et al. 2024) adds a second loss of the tokens of the majority tag.
-    // Up to the learning rate that is a weight of this tag, here 2.
+    // Majority-or-minority learning (Nemoto et al. 2024) adds a second loss for the tokens with the majority tag.
+    // Up to the learning rate, this equals weighting the tag, here with 2.
     'softmax, majority or minority': softmax({ type: 'cross_entropy', label_weights: { [$.majority_tag]: 2 } }),
   },
 
   seeds: [1, 2, 3],
   baseline: 'CRF',
-  // The controls, and what is best beside tuning.
+  // The controls, and the best remedies in addition to tuning.
   tuned: [
     name
     for name in [
@@ -66,7 +66,7 @@ local inverse_sqrt = { weight_rule: 'inverse_sqrt' };
     ]
     if std.objectHas($.variants, name)
   ],
-  // Variants of a child's own.
+  // Additional variants of the importing config.
   more:: {},
   variants: { [name]: all[name] for name in std.objectFields(all) if !std.member($.left_out, name) } + $.more,
   columns: [

@@ -1,6 +1,6 @@
-// What do labels cost that annotators missed? 10, 30 and 50 % of the labels of Reuters-21578's training documents are
-// hidden, that is, taken for negative; development and test data are whole. Five losses are compared, three of which are
-// made for missing labels, and a threshold that is tuned on the development data. These commands make the files:
+// How much do labels missed by annotators cost? 10, 30 and 50 % of the training labels of Reuters-21578 are hidden, that
+// is, marked as negative. Development and test data are complete. The study compares five losses, three of them made for
+// missing labels, and a threshold tuned on the development data. These commands make the files:
 //
 //   python scripts/change_corpus.py hide-labels data/reuters/train.jsonl data/reuters/hidden_10.jsonl --share 0.1
 //   python scripts/change_corpus.py hide-labels data/reuters/train.jsonl data/reuters/hidden_30.jsonl --share 0.3

@@ -1,8 +1,8 @@
-// Remedies for rare labels on US addresses: 29 labels, every token has one.
+// Remedies for rare labels on US addresses, with 29 labels. Every token has a label.
 // Files: `python scripts/prepare_us_addresses.py`.
 (import 'remedies.libsonnet') + {
   tagger:: (import '../us_addresses_bilstm_crf.jsonnet') + {
-    // Fewer than in the config, for many runs.
+    // Fewer than in the config, because there are many runs.
     num_epochs:: 16,
     test_data_path: 'data/us_addresses/test.txt',
   },
@@ -24,7 +24,7 @@
     'USPSBoxType',
   ],
   left_out:: [
-    // It costs entities that get no label.
+    // It penalises missed entities, which do not occur here.
     'CRF, softmax_margin, missing 1',
     'softmax, dice',
     'softmax, dice of each token, alpha .6',

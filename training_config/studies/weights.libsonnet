@@ -1,5 +1,5 @@
-// What the weight of a label does: each strategy gives one label at a time each weight. `decode_bias` leaves training
-// as it is and shifts decoding by the logarithm of the weight.
+// The effect of class weights: every strategy is run with every weight for one label at a time. `decode_bias` does not
+// change training but shifts decoding by the logarithm of the weight.
 {
   tagger:: error 'set `tagger`, a config with the head `crf`',
   labels:: ['PER', 'LOC'],

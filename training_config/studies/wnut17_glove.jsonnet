@@ -1,10 +1,10 @@
-// Remedies on WNUT-17 over GloVe 50 and characters, without a transformer: does another tagger rank them the same?
+// Remedies on WNUT-17 over GloVe 50 and characters: is their ranking the same without a transformer?
 // Files: see data/README.md; `allennlp fetch-encoder glove`.
 local whole = import 'wnut17.jsonnet';
 
 whole {
   tagger:: (import '../wnut17_bilstm_crf.jsonnet') + {
-    // As with a transformer.
+    // As in the study with a transformer.
     hidden_size:: 128,
     num_epochs:: 8,
     test_data_path: 'data/wnut17/emerging.test.annotated',

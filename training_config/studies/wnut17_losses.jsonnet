@@ -1,5 +1,5 @@
-// The losses of reuters.jsonnet on tokens: the types of WNUT-17's entities, each label decided by itself, and
-// thresholds that are tuned. Metrics are of tokens. These commands make the files:
+// The losses of reuters.jsonnet on tokens, which have the entity types of WNUT-17 as independent labels, and tuned
+// thresholds. Metrics are computed over tokens. These commands make the files:
 //
 //   mkdir -p data/wnut17_types
 //   sed -E 's/\t[BI]-/\t/' data/wnut17/wnut17train.conll > data/wnut17_types/train.txt

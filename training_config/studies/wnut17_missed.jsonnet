@@ -1,4 +1,4 @@
-// Remedies for missed entities on WNUT-17: half of the training entities have the tag `O`; development data are whole.
+// Remedies for missed entities on WNUT-17: half of the training entities are tagged `O`. Development data are complete.
 // This command makes the file:
 //
 //   python scripts/change_corpus.py miss-entities data/wnut17/wnut17train.conll data/wnut17_missed/train.txt --share 0.5
