@@ -69,7 +69,7 @@ __all__ = [
 ]
 
 
-if not TYPE_CHECKING:  # type checkers would take it to know every name
+if not TYPE_CHECKING:  # else type checkers would accept any name
 
     def __getattr__(name: str) -> Any:
         if name == "IMPLEMENTATIONS":  # imports the kernels

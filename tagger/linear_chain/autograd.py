@@ -1,4 +1,4 @@
-"""Puts what kernels compute into PyTorch's graph.
+"""Makes the results of kernels differentiable.
 
 Letters: `B` rows (sequences), `T` tokens, `K` tags.
 """
@@ -12,7 +12,7 @@ from tagger.linear_chain.log_space import logsumexp
 from tagger.linear_chain.padding import last_tokens, real_tokens, without_padding
 
 Tensors = Tuple[torch.Tensor, ...]
-#: By the four scores; `None` for scores on which nothing depends, or that require no gradient.
+#: Gradients with respect to the four scores; `None` for scores that have or need no gradient.
 Gradients = Tuple[Optional[torch.Tensor], ...]
 
 
@@ -23,9 +23,9 @@ class CannotComputeError(Exception):
 class Computed(NamedTuple):
     """The result of a primitive, and how to differentiate it.
 
-    In the backward pass, `gradients(scores, kept, weights)` returns the gradients of the sum of
-    `weights` times `values` by the four scores; without it the reference computes them. Large tensors
-    belong in `kept`, not into a closure: autograd frees them after the backward pass.
+    In the backward pass, `gradients(scores, kept, weights)` differentiates the sum of `weights` times
+    `values` with respect to the four scores; without it, the reference does. Put large tensors into
+    `kept`, not into a closure: autograd frees them after the backward pass.
     """
 
     values: torch.Tensor
@@ -41,11 +41,10 @@ def differentiable(
 ) -> torch.Tensor:
     """The values of a primitive, with derivatives if the scores require them.
 
-    The primitive is called with the scores, `arguments`, and whether `gradients` will be called: it may
-    then compute them in advance, or skip what only they need. It builds no graph, and ignores the
-    padding. The specification is the function of `reference` that it computes, without the last
-    argument. It takes the primitive's place where that raises `CannotComputeError`, and is
-    differentiated for second derivatives.
+    The primitive is called with the scores, `arguments`, and whether `gradients` will be needed, so it
+    can compute them in advance, or skip work that only they need. It builds no graph and ignores the
+    padding. The specification is the corresponding function of `reference`, without that last argument.
+    It is used if the primitive raises `CannotComputeError`, and for second derivatives.
     """
     with_gradients = require_gradients(scores)
     try:
@@ -72,7 +71,7 @@ def require_gradients(scores: ChainScores) -> bool:
 
 
 class _Attached(torch.autograd.Function):
-    """Puts values that have been computed already into PyTorch's graph."""
+    """Puts values that are already computed into PyTorch's graph."""
 
     @staticmethod
     def forward(
@@ -106,7 +105,7 @@ def _reference_gradients(
 ) -> Gradients:
     """The gradients of a specification, differentiable again where gradients are enabled."""
     with torch.enable_grad():
-        # Views tell two arguments apart that are one tensor.
+        # Views, because two arguments may be the same tensor.
         inputs = ChainScores(*(tensor.view_as(tensor) for tensor in scores))
         values = specification(in_float64_on_cpu(inputs), *arguments).to(weights.dtype)
     differentiated = [tensor for tensor in inputs if tensor.requires_grad]
@@ -121,10 +120,10 @@ def _reference_gradients(
 def with_lost_suffixes(
     messages: torch.Tensor, scores: ChainScores, lengths: torch.Tensor
 ) -> torch.Tensor:
-    """The log-sums of suffixes, (B, T, K), also those that kernels let underflow.
+    """The log-sums of suffixes, (B, T, K), including those that underflowed in a kernel.
 
-    Kernels may lose what arrives at a tag whose emission is -inf: no path needs it. By the recursion, it
-    is what the tags of the token after send back.
+    Kernels may lose the suffixes of a tag if its emission is -inf, because no path needs them. The
+    recursion computes them from the next token.
     """
     mask = real_tokens(lengths, messages.size(1))
     emissions = without_padding(scores.emissions.detach(), mask)

@@ -31,7 +31,7 @@ def allowed_tags(gold_tags: torch.Tensor, num_tags: int) -> torch.Tensor:
     """The tags that each token may have, (B, T, K) bool.
 
     Args:
-        gold_tags: (B, T) int64, -1 where every tag is allowed; or (B, T, K) bool, returned as it is.
+        gold_tags: (B, T) int64, -1 where every tag is allowed; or (B, T, K) bool, returned unchanged.
         num_tags: K.
     """
     if gold_tags.dim() == 3:
@@ -41,11 +41,11 @@ def allowed_tags(gold_tags: torch.Tensor, num_tags: int) -> torch.Tensor:
 
 
 def restricted(scores: ChainScores, allowed: torch.Tensor) -> ChainScores:
-    """`scores` under which only the allowed tags, (B, T, K) bool, are possible."""
+    """`scores` with -inf for the emissions of tags that are not allowed; `allowed` is (B, T, K) bool."""
     impossible = torch.full_like(scores.emissions, -torch.inf)
     return scores._replace(emissions=torch.where(allowed, scores.emissions, impossible))
 
 
 def in_float64_on_cpu(scores: ChainScores) -> ChainScores:
-    """`scores` in the type in which kernels on a CPU compute; on a GPU float64 is slow."""
+    """`scores` in float64 on a CPU, as kernels compute there; unchanged on a GPU, where it is slow."""
     return scores if scores.emissions.is_cuda else ChainScores(*(x.double() for x in scores))

@@ -1,7 +1,7 @@
-"""The checks that arguments pass once, at the public functions, and masks with holes.
+"""Argument checks of the public functions, and masks with holes.
 
-Implementations know only rows whose real tokens come first. `rows_of` moves the real tokens of any mask
-to the front, and `Rows` moves results back.
+Implementations handle only rows in which the real tokens come first. `rows_of` moves the real tokens of
+any mask to the front, and `Rows` moves results back.
 
 Letters: `B` rows (sequences), `T` tokens, `K` tags.
 """
@@ -20,10 +20,10 @@ _COMPUTED_TYPES = (torch.float32, torch.float64)
 
 
 class Rows(NamedTuple):
-    """Checked chains whose real tokens come first in each row.
+    """Checked chains, with the real tokens of each row in front.
 
     Args:
-        scores: In one floating-point type.
+        scores: All of the same floating-point type.
         lengths: (B,) int64, the number of real tokens of each row.
         mask: (B, T) bool, true where the real tokens were; `None` if the mask had no hole.
     """
@@ -65,17 +65,17 @@ class Rows(NamedTuple):
         return self.lengths if self.mask is None else self.mask
 
     def in_front(self, values: torch.Tensor) -> torch.Tensor:
-        """A caller's values for each token, (B, T, ...), those of real tokens first."""
+        """Moves a caller's values for real tokens, (B, T, ...), to the front."""
         return values if self.mask is None else in_front(values, self.mask)
 
     def at_tokens(self, values: torch.Tensor) -> torch.Tensor:
-        """One value for each token, (B, T, ...), in its place; a value for each row, (B,), as it is."""
+        """Moves values for tokens, (B, T, ...), back to their places; keeps values for rows, (B,)."""
         if self.mask is None or values.dim() == 1:
             return values
         return without_padding(_at(values, _places(self.mask)), self.mask)
 
     def at_transitions(self, values: torch.Tensor) -> torch.Tensor:
-        """One value for each transition, (B, T - 1, ...), before the token that it leads to."""
+        """Moves values for transitions, (B, T - 1, ...), to just before the tokens that they lead to."""
         if self.mask is None:
             return values
         places = _places(self.mask)[:, 1:]
@@ -83,7 +83,7 @@ class Rows(NamedTuple):
         return without_padding(_at(values, (places - 1).clamp(min=0)), is_led_to)
 
     def of_paths(self, paths: torch.Tensor) -> torch.Tensor:
-        """Paths, (B, S, T), with each tag in its token's place."""
+        """Moves the tags of paths, (B, S, T), back to the places of their tokens."""
         if self.mask is None:
             return paths
         return self.at_tokens(paths.transpose(1, 2)).transpose(1, 2).contiguous()
@@ -99,7 +99,7 @@ def rows_of(scores: ChainScores, mask: Optional[torch.Tensor]) -> Rows:
 
 
 def in_front(values: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """`values` for each token, (B, T, ...), those where `mask`, (B, T) bool, is true first."""
+    """Moves the values, (B, T, ...), of tokens where `mask`, (B, T) bool, is true to the front."""
     return _at(values, (~mask).long().argsort(dim=1, stable=True))
 
 
@@ -115,7 +115,7 @@ def _at(values: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
 
 
 def checked_scores(scores: ChainScores) -> ChainScores:
-    """Returns `scores` in one floating-point type, at least float32."""
+    """Returns `scores` in a common floating-point type, at least float32."""
     emissions, transitions, start, end = scores
     dtype, shape = emissions.dtype, emissions.shape[-1:]
     if (
@@ -160,7 +160,7 @@ def checked_mask(
 ) -> Tuple[torch.Tensor, Optional[torch.Tensor]]:
     """Returns the lengths of rows, (B,) int64; and the mask, (B, T) bool, if it has a hole, else `None`.
 
-    On a GPU, a length out of range fails later, as the module `declared` describes.
+    On a GPU, a length out of range fails at a later call, as the module `declared` describes.
     """
     batch_size, num_tokens, _ = _shape(emissions)
     if mask is None:
@@ -203,7 +203,7 @@ def checked_gold_tags(
 ) -> torch.Tensor:
     """Returns the gold tags as (B, T) int64 if every real token's tag is known; else as (B, T, K) bool.
 
-    `lengths` are (B,) int64, or (B, T) bool, true at real tokens. Errors call the tags `name`.
+    `lengths` are (B,) int64, or (B, T) bool, true at real tokens. Error messages call the tags `name`.
     """
     batch_size, num_tokens, num_tags = emissions.shape
     gold_tags = tags_as_int64(gold_tags, name)
@@ -262,7 +262,7 @@ def tags_as_int64(tags: torch.Tensor, name: str = "gold_tags") -> torch.Tensor:
 
 
 def at_least_float32(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor in a type in which chains are computed: half precision becomes float32."""
+    """The tensor, converted to float32 if it has half precision."""
     return tensor if tensor.dtype in _COMPUTED_TYPES else tensor.float()
 
 
@@ -271,10 +271,10 @@ def _real(lengths: torch.Tensor, num_tokens: int) -> torch.Tensor:
 
 
 def array_on_cpu(tensor: torch.Tensor) -> Any:
-    """A tensor on a CPU as an array, any other, and one of `torch.func`, as it is.
+    """A CPU tensor as an array; other tensors, and those of `torch.func`, unchanged.
 
-    PyTorch spreads even small checks over threads. On a busy machine these wait for one another longer
-    than the check takes.
+    PyTorch runs even small checks on several threads. On a busy machine, waiting for these takes longer
+    than the check.
     """
     return tensor if is_elsewhere(tensor) or is_transformed() else tensor.numpy()
 
@@ -287,10 +287,10 @@ def _are_all_inside(values: Any, end: int) -> bool:
     """Whether int64 `values` lie in 0 to `end` - 1."""
     if isinstance(values, torch.Tensor):
         return not holds_anywhere(_outside(values, end))
-    # One reduction is faster than four operations; without their signs negative numbers are large.
+    # One reduction is faster than four operations. Read as unsigned, negative numbers are large.
     return bool(values.view(np.uint64).max(initial=0) < end)
 
 
 def is_elsewhere(tensor: torch.Tensor) -> bool:
-    """Whether the host would wait for the tensor's values."""
+    """Whether reading the tensor's values would force a sync with its device."""
     return not tensor.is_cpu

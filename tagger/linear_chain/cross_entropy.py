@@ -14,9 +14,10 @@ from tagger.linear_chain.tracing import holds_anywhere, not_traced
 
 
 class ChainMarginals(NamedTuple):
-    """How often each score of a chain is expected to count in the score of a path, row by row.
+    """How often each score of a chain is expected to occur in a path's score, for each row.
 
-    This is the gradient of log Z by the scores, and all that `chain_cross_entropy` needs of a teacher.
+    This is the gradient of log Z with respect to the scores, and all that `chain_cross_entropy` needs
+    to know about a teacher.
 
     Args:
         tags: (B, T, K), the probability of each tag at each token; 0 at masked tokens.
@@ -72,10 +73,11 @@ def chain_cross_entropy(
 ) -> torch.Tensor:
     """Minus the expected log-likelihood of the student's chain under the teacher's distribution.
 
-    This is `-sum_y p_teacher(y) log p_student(y) = log Z(student) - E_teacher[score_student]`. The score
-    is a sum of terms that depend on two neighbouring tags at most, so that the expectation needs only
-    the teacher's marginals. The gradient by each score of the student is the student's marginal less
-    the teacher's. Less the teacher's entropy it is the Kullback-Leibler divergence.
+    This is `-sum_y p_teacher(y) log p_student(y) = log Z(student) - E_teacher[score_student]`. The
+    score is a sum of terms that depend on at most two neighbouring tags, so the expectation needs only
+    the teacher's marginals. The gradient with respect to each of the student's scores is the student's
+    marginal minus the teacher's. Subtracting the teacher's entropy gives the Kullback-Leibler
+    divergence.
 
     Args:
         teacher: The teacher's scores, or its `chain_marginals`, which may be computed once and kept.
@@ -84,8 +86,8 @@ def chain_cross_entropy(
         mask: As for every function of the chain (see `tagger.linear_chain.functions`).
 
     Returns:
-        (B,), in nats, differentiable with respect to the student. inf, without a gradient, where the
-        student makes impossible what the teacher holds possible.
+        (B,), in nats, differentiable with respect to the student. inf, without a gradient, where
+        something that the teacher considers possible is impossible for the student.
 
     Raises:
         ValueError: Also if the teacher's shapes differ from the student's.
@@ -99,17 +101,17 @@ def chain_cross_entropy(
     of_tokens, of_rows = _expected_scores(marginals, student)
     is_impossible = None
     if holds_anywhere(~of_tokens.isfinite()) or holds_anywhere(~of_rows.isfinite()):
-        # What the teacher holds impossible does not count, even if it is -inf or NaN.
+        # Scores to which the teacher gives probability 0 do not count, even if they are -inf or NaN.
         counted = (torch.where(p > 0, x, torch.zeros_like(p)) for p, x in zip(marginals, student))
         of_tokens, of_rows = _expected_scores(marginals, ChainScores(*counted))
         is_impossible = (of_tokens == -torch.inf).any(1) | (of_rows == -torch.inf)
         of_tokens = of_tokens.masked_fill(is_impossible.unsqueeze(1), 0)
         of_rows = of_rows.masked_fill(is_impossible, 0)
-    # What is taken from all emissions of a token is taken from log Z. Taken from each token at once, the
-    # expected score cannot cancel the leading digits of a large log Z.
+    # Subtracting a number from all emissions of a token subtracts it from log Z. Done token by token,
+    # the expected score cannot cancel the leading digits of a large log Z.
     expected = (of_tokens + (of_rows / num_real.clamp(min=1)).unsqueeze(1)).detach()
     relative = student._replace(emissions=student.emissions - expected.unsqueeze(2))
-    # Both differences are 0; they bring the gradient of minus the expected score.
+    # Both differences are 0; they only contribute the gradient of minus the expected score.
     zeros = (of_tokens - of_tokens.detach()).sum(1) + (of_rows - of_rows.detach())
     values = log_partition(relative, mask) - zeros
     if is_impossible is not None:

@@ -1,8 +1,8 @@
-"""What is known of the values of tensors on a GPU, so that no check has to ask the GPU for them.
+"""Declares the values of tensors on a GPU, so that checking them does not force a sync.
 
-Asking makes the host wait until the GPU has done all that it was told before. Whoever makes a batch
-knows its values from the CPU and declares them. A declaration holds for one tensor object until it is
-written to.
+Reading a value from a GPU waits for all work that is queued there. The code that makes a batch on the
+CPU knows the values, and can declare them. A declaration holds for one tensor object until that tensor
+is written to.
 """
 
 from typing import Any, Optional, Tuple
@@ -15,8 +15,9 @@ from tagger.linear_chain.tracing import holds_anywhere
 def declare_right_padded(mask: torch.Tensor) -> torch.Tensor:
     """Declares that in each row the real tokens come first.
 
-    On a GPU this is still checked, without waiting: a mask with a hole ends the process's use of the GPU
-    with "device-side assert triggered", at any later call. On a CPU the declaration changes nothing.
+    On a GPU this is still checked, asynchronously: after a mask with a hole, any later call may fail
+    with "device-side assert triggered", and the process can no longer use the GPU. On a CPU the
+    declaration changes nothing.
 
     Args:
         mask: (B, T) bool, true at real tokens.
@@ -35,13 +36,13 @@ def is_declared_right_padded(mask: torch.Tensor) -> bool:
 
 
 def declared_range(tags: torch.Tensor) -> Optional[Tuple[int, int]]:
-    """The smallest and the largest number that were declared, if they were."""
+    """The declared smallest and largest number, `None` if none were declared."""
     declared: Optional[Tuple[int, int]] = _declared(tags, "_range")
     return declared
 
 
 def has_unknown_tags(gold_tags: torch.Tensor, mask: torch.Tensor) -> bool:
-    """Whether a real token's tag is -1; the host waits for a GPU only if no range was declared."""
+    """Whether a real token's tag is -1; syncs with a GPU unless a declared range excludes it."""
     declared = declared_range(gold_tags)
     if declared is not None and declared[0] >= 0:
         return False
@@ -59,5 +60,5 @@ def _declared(tensor: torch.Tensor, name: str) -> Any:
 
 
 def _version(tensor: torch.Tensor) -> int:
-    """How often the tensor was written to; tensors of `torch.inference_mode` do not count it."""
+    """How often the tensor was written to; 0 for inference tensors, which do not count this."""
     return 0 if tensor.is_inference() else tensor._version

@@ -1,11 +1,11 @@
 """The public functions: each checks its arguments once, then calls an implementation.
 
 Every function takes the chain's `scores` and a `mask`: (B, T), true at real tokens, or (B,) int64
-lengths, or `None` where every token is real. `tags` are a path, (B, T) integers, in [0, K) at real
-tokens. `gold_tags` are a path in which -1 stands for an unknown tag, or the set of tags that each token
-may have, (B, T, K) bool. With `weights`, (B, T), a function of each token's gold tag returns the sum of
-its values times their weights for each row, (B,), in which a value of -inf makes the sum -inf. It is
-faster than weighing the values afterwards, and not differentiable with respect to the weights.
+lengths, or `None` if every token is real. `tags` are a path, (B, T) integers, in [0, K) at real tokens.
+`gold_tags` are a path in which -1 stands for an unknown tag, or the set of tags that each token may
+have, (B, T, K) bool. With `weights`, (B, T), a function of gold tags returns the weighted sum of each
+row's values, (B,), which is -inf if one of them is. This is faster than weighting the values
+afterwards, and not differentiable with respect to the weights.
 
 A masked token is absent, wherever it stands: the real tokens before and after it are neighbours. It
 changes nothing, even if it holds NaN, and gets no gradient. Right-padded masks are the fastest.
@@ -13,11 +13,11 @@ changes nothing, even if it holds NaN, and gets no gradient. Right-padded masks 
 float16 and bfloat16 are computed in float32. A row without a token has score, log partition and
 log-likelihood 0. A result of -inf has no gradient.
 
-A row has no distribution if a real token has a score of NaN or +inf, or if a score is that all tokens
-share. Sums over it are NaN, and so are the scores of its best paths; samples of it mean nothing.
+A row has no distribution if a score of a real token, or a score that all tokens share, is NaN or +inf.
+Its sums and the scores of its best paths are then NaN, and its samples are meaningless.
 
-On a GPU the values of a (B, T) mask and of gold tags are checked too, for which the host waits. It need
-not for lengths, nor for tensors whose values `tagger.linear_chain.declared` was told.
+On a GPU, checking the values of a (B, T) mask and of gold tags forces a sync. To avoid it, pass
+lengths, or declare the values with `tagger.linear_chain.declared`.
 
 Raises:
     ValueError: If shapes do not fit, a tag is out of range, a token has no allowed tag, or no path is
@@ -93,8 +93,8 @@ def step_log_normalizers(scores: ChainScores, mask: Optional[torch.Tensor] = Non
     factors of the forward algorithm (Rabiner 1989, section V.A), in log space.
 
     Returns:
-        (B, T), 0 at masked tokens, each entry differentiable; -inf from the first token on that no
-        prefix reaches.
+        (B, T), 0 at masked tokens, each entry differentiable; -inf at all tokens from the first one
+        that no prefix reaches.
     """
     rows = rows_of(scores, mask)
     return rows.at_tokens(
@@ -106,10 +106,11 @@ def step_log_normalizers(scores: ChainScores, mask: Optional[torch.Tensor] = Non
 def log_likelihood(
     scores: ChainScores, gold_tags: torch.Tensor, mask: Optional[torch.Tensor] = None
 ) -> torch.Tensor:
-    """The log-probability of each sequence's gold tags: for a path, its score less log Z.
+    """The log-probability of each sequence's gold tags: for a path, its score minus log Z.
 
-    For partial gold tags it is the log-sum of all paths that they allow, less log Z (Bellare & McCallum
-    2007; Tsuboi et al. 2008): 0 where all tags are unknown. One call is faster than two for the parts.
+    For partial gold tags it is the log-sum of all paths that they allow, minus log Z (Bellare &
+    McCallum 2007; Tsuboi et al. 2008), so 0 if all tags are unknown. One call is faster than computing
+    the two parts separately.
 
     Returns:
         (B,), differentiable; -inf where the gold tags are impossible.
@@ -124,14 +125,15 @@ def step_log_likelihoods(
     mask: Optional[torch.Tensor] = None,
     weights: Optional[torch.Tensor] = None,
 ) -> torch.Tensor:
-    """Each token's step score less its log z_t; their sum is the log-likelihood.
+    """Each token's step score minus its log z_t; these sum to the log-likelihood.
 
-    For partial gold tags it is the log z_t of the chain that is restricted to what they allow, less the
-    log z_t of the whole chain.
+    For partial gold tags it is log z_t of the chain restricted to the tags that they allow, minus log
+    z_t of the whole chain.
 
     Returns:
-        (B, T), 0 at masked tokens, each entry differentiable; -inf where the step is impossible, and
-        from the first token on that no prefix reaches. Not log-probabilities: they may be positive.
+        (B, T), 0 at masked tokens, each entry differentiable; -inf where the step is impossible, and at
+        all tokens from the first one that no prefix reaches. Not log-probabilities: they may be
+        positive.
     """
     return _log_likelihoods(rows_of(scores, mask), gold_tags, weights, is_total=False)
 
@@ -143,14 +145,14 @@ def step_log_conditionals(
     mask: Optional[torch.Tensor] = None,
     weights: Optional[torch.Tensor] = None,
 ) -> torch.Tensor:
-    """log p(y_t | y_{t-1}, x), by the chain rule; their sum is the log-likelihood.
+    """log p(y_t | y_{t-1}, x), by the chain rule; these sum to the log-likelihood.
 
-    For partial gold tags it is the log-probability of a token's set given the sets of all tokens
-    before.
+    For partial gold tags it is the log-probability of a token's set given the sets of all tokens before
+    it.
 
     Returns:
-        (B, T), 0 at masked tokens, each entry differentiable; -inf from the first token on whose gold
-        tag is impossible.
+        (B, T), 0 at masked tokens, each entry differentiable; -inf from the first impossible gold tag
+        onwards.
     """
     return _log_posteriors(rows_of(scores, mask), gold_tags, weights, given_prefix=True)
 
@@ -236,7 +238,7 @@ def viterbi_decode(
 
     Returns:
         The path, (B, T) int64, 0 at masked tokens; and its score, (B,), -inf where no path is possible
-        (the path is then meaningless). Not differentiable. Ties go to any of the best.
+        (the path is then meaningless). Not differentiable. Ties are broken arbitrarily.
     """
     paths, path_scores = k_best_decode(scores, mask, k=1)
     return paths[:, 0], path_scores[:, 0]
@@ -311,8 +313,8 @@ def compacted(
         mask: See the module's docstring.
 
     Returns:
-        The emissions with each row's real tokens first, (B, T, K), which are `emissions` itself if the
-        mask has no hole; and the number of real tokens of each row, (B,) int64.
+        The emissions with each row's real tokens first, (B, T, K) (`emissions` itself if the mask has
+        no hole), and the number of real tokens in each row, (B,) int64.
     """
     lengths, holes = checked_mask(mask, emissions)
     return (emissions if holes is None else in_front(emissions, holes)), lengths

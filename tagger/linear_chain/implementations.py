@@ -1,7 +1,7 @@
 """The implementations of the linear chain's functions, and the choice between them.
 
-Each is a module with the functions of `reference`, by the same names: `cpu.functions` and
-`cuda.functions` name the kernels that compute them.
+Each implementation is a module with the same functions as `reference`; `cpu.functions` and
+`cuda.functions` compute them with kernels.
 """
 
 import importlib
@@ -18,8 +18,8 @@ from tagger.linear_chain.tracing import needs_plain_pytorch
 
 logger = logging.getLogger(__name__)
 
-#: What each implementation needs. It is imported at the first use, for the sake of those who need none;
-#: many machines have no GPU, or no Triton.
+#: The library that each implementation needs. Both are imported lazily: many machines have no GPU, or
+#: no Triton.
 _NEEDED = {"cpu": "numba", "cuda": "triton"}
 
 _implementations: Dict[str, ModuleType] = {"reference": reference}
@@ -33,7 +33,7 @@ def use_implementation(name: str) -> Iterator[None]:
     """Makes all functions use one implementation, for tests and comparisons.
 
     Args:
-        name: A key of `IMPLEMENTATIONS`, which has all that can be imported; `cuda` if it has been used.
+        name: `reference`, or `cpu` or `cuda` if its library can be imported.
 
     Raises:
         ValueError: If no implementation has that name.
@@ -53,7 +53,7 @@ def use_implementation(name: str) -> Iterator[None]:
 def implementation_for(scores: ChainScores) -> ModuleType:
     """The implementation that `use_implementation` chose, or else the one for the scores' device.
 
-    Kernels never see a batch without rows or without tokens, and no tensors of `torch.func`.
+    Kernels never get a batch without rows or tokens, or tensors of `torch.func`.
     """
     if not scores.emissions.numel() or needs_plain_pytorch():
         return reference
@@ -62,7 +62,7 @@ def implementation_for(scores: ChainScores) -> ModuleType:
         return _find(chosen) or reference
     name = _device_type(scores)
     found = _find(name) or reference
-    # Numba's kernels run in every test; Triton's have run in an interpreter alone.
+    # The tests run Numba's kernels, but Triton's only in an interpreter.
     if name == "cuda" and found is not reference and not may_use_kernels(found, scores):
         return reference
     return found
@@ -81,7 +81,7 @@ def _find(name: str) -> Optional[ModuleType]:
 def _import(name: str) -> None:
     library = _NEEDED[name]
     try:
-        # The next import works without it, but its kernels do not.
+        # The next import works without the library, but its kernels do not.
         importlib.import_module(library)
         found = importlib.import_module(f"tagger.linear_chain.{name}.functions")
     except ImportError as error:

@@ -1,8 +1,8 @@
-"""Whether Triton's kernels can be trusted on a GPU: they are compared with plain PyTorch at first use.
+"""Compares Triton's kernels with plain PyTorch at their first use on a GPU, before they are trusted.
 
-Nobody has run these kernels on a GPU yet. A wrong number would spoil a training run in silence, so each
-process compares them once for each number of tags and type of scores, which takes about a second, and
-uses plain PyTorch if they differ. What agreed is remembered on disk.
+Nobody has run these kernels on a GPU yet, and a wrong number would silently spoil a training run. So
+each process compares them once for each number of tags and type of scores, which takes about a second,
+and uses plain PyTorch if they differ. Successful checks are remembered on disk.
 
 Letters: `B` rows (sequences), `T` tokens, `K` tags.
 """
@@ -24,7 +24,7 @@ from tagger.linear_chain.chain_scores import ChainScores
 
 logger = logging.getLogger(__name__)
 
-#: The variable that decides by hand, and its values.
+#: The environment variable that overrides the check, and its values.
 VARIABLE = "TAGGER_KERNELS"
 CHOICES = ("reference", "triton")
 # More tokens than the kernels read in a block, a short row, and an empty one
@@ -37,7 +37,7 @@ _lock = threading.Lock()
 
 
 def may_use_kernels(kernels: ModuleType, scores: ChainScores) -> bool:
-    """Whether the kernels may compute chains like these, as `TAGGER_KERNELS` says or a check finds.
+    """Whether to use the kernels for chains like these, according to `TAGGER_KERNELS` or a check.
 
     Raises:
         ValueError: If `TAGGER_KERNELS` has another value than `reference` and `triton`.
@@ -55,13 +55,13 @@ def may_use_kernels(kernels: ModuleType, scores: ChainScores) -> bool:
     with _lock:
         if asked not in _known:
             if emissions.is_cuda and torch.cuda.is_current_stream_capturing():
-                return False  # a graph that is being captured can hold no check
+                return False  # no check can run while a CUDA graph is captured
             _known[asked] = _agree(kernels, *asked)
         return _known[asked]
 
 
 def differences(kernels: ModuleType, device: str, num_tags: int, dtype: torch.dtype) -> List[str]:
-    """The functions in which kernels and reference differ on a small problem, and what is wrong."""
+    """The functions for which kernels and reference differ on a small problem, and how they differ."""
     scores, tags, lengths = _problem(device, num_tags, dtype)
     exact = ChainScores(*(each.double() for each in scores))
     found = []
@@ -79,7 +79,7 @@ def differences(kernels: ModuleType, device: str, num_tags: int, dtype: torch.dt
 
 
 def _agree(kernels: ModuleType, device: str, num_tags: int, dtype: torch.dtype) -> bool:
-    """Whether kernels and reference agree, as remembered or found out now; says so if they do not."""
+    """Whether kernels and reference agree, from an earlier check or a new one; warns if they do not."""
     record = _record(device, num_tags, dtype)
     if record.exists():
         return True
@@ -87,8 +87,8 @@ def _agree(kernels: ModuleType, device: str, num_tags: int, dtype: torch.dtype) 
     if found:
         logger.warning(
             "The Triton kernels for chains of %d tags in %s differ from plain PyTorch on %s: %s. Plain "
-            "PyTorch takes their place, more slowly. Please report it; %s=triton uses the kernels "
-            "nevertheless",
+            "PyTorch is used instead, which is slower. Please report this; %s=triton uses the kernels "
+            "anyway",
             num_tags,
             str(dtype).removeprefix("torch."),
             device,
@@ -105,7 +105,7 @@ def _agree(kernels: ModuleType, device: str, num_tags: int, dtype: torch.dtype) 
 
 
 def _record(device: str, num_tags: int, dtype: torch.dtype) -> Path:
-    """The file whose existence says that the kernels agreed, in the user's cache folder."""
+    """The file in the user's cache folder that marks the kernels as checked."""
     import triton
 
     kind = {"device": device, "driver": ""}
@@ -147,7 +147,7 @@ def _problem(
 def _questions(
     tags: torch.Tensor, lengths: torch.Tensor
 ) -> Dict[str, Tuple[Callable[[Any, ChainScores], Any], bool]]:
-    """By function, how to ask an implementation, and whether its kernels compute gradients too."""
+    """For each function, how to call an implementation, and whether its kernels compute gradients."""
     uniforms = torch.rand((len(tags), 2, tags.size(1)), generator=torch.Generator().manual_seed(1))
     uniforms = uniforms.double().to(tags.device)
     return {
@@ -186,7 +186,7 @@ def _outcome(
 
 
 def _is_close(actual: torch.Tensor, expected: torch.Tensor) -> bool:
-    """Whether numbers are the same but for rounding, and tags the same."""
+    """Whether numbers are equal up to rounding, and tags exactly."""
     dtype = actual.dtype
     if not dtype.is_floating_point:
         return torch.equal(actual, expected)

@@ -9,7 +9,7 @@ import torch
 
 
 def logsumexp(scores: torch.Tensor, dim: int) -> torch.Tensor:
-    """`torch.logsumexp` whose gradient is 0, not NaN, where all scores are -inf."""
+    """Like `torch.logsumexp`, but with a gradient of 0, not NaN, where all scores are -inf."""
     maximum = scores.detach().amax(dim, keepdim=True)
     maximum = torch.where(maximum != -torch.inf, maximum, torch.zeros_like(maximum))
     total = (scores - maximum).exp().sum(dim)
@@ -24,10 +24,10 @@ def normalized(scores: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
     """Normalises over the last dimension.
 
     Returns:
-        `scores` less their log-sum, or `scores` where all are -inf; and the log-sum.
+        `scores` minus their log-sum, or `scores` where all are -inf; and the log-sum.
     """
     is_possible = (scores != -torch.inf).any(-1, keepdim=True)
-    # Less their log-sum, large scores would lose the digits that make probabilities sum to 1.
+    # Large scores minus their log-sum would lack the digits that make probabilities sum to 1.
     shares = torch.where(is_possible, scores, torch.zeros_like(scores)).log_softmax(-1)
     return torch.where(is_possible, shares, scores), logsumexp(scores, dim=-1)
 
@@ -40,13 +40,13 @@ def normalized_exp(scores: torch.Tensor, dim: int) -> torch.Tensor:
 
 
 def log_ratio(log_part: torch.Tensor, log_whole: torch.Tensor) -> torch.Tensor:
-    """Their difference; -inf without a gradient where one of them is -inf."""
+    """`log_part - log_whole`; -inf, without a gradient, where either is -inf."""
     is_possible = (log_part != -torch.inf) & (log_whole != -torch.inf)
     return torch.where(is_possible, log_part - log_whole, torch.full_like(log_part, -torch.inf))
 
 
 def total_of(steps: torch.Tensor, weights: Optional[torch.Tensor] = None) -> torch.Tensor:
-    """The sum over tokens of (B, T), times `weights` (B, T) if given; without a gradient where -inf."""
+    """Sums `steps`, (B, T), times `weights` if given, over tokens; without a gradient where -inf."""
     is_possible = (steps != -torch.inf).all(1)
     steps = torch.where(is_possible.unsqueeze(1), steps, torch.zeros_like(steps))
     if weights is not None:

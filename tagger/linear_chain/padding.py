@@ -4,7 +4,7 @@ import torch
 
 
 def real_tokens(lengths: torch.Tensor, num_tokens: int) -> torch.Tensor:
-    """Which tokens of each row are real, (B, T) bool, by their number in each row, (B,)."""
+    """Which tokens of each row are real, (B, T) bool, given the number of them in each row, (B,)."""
     return torch.arange(num_tokens, device=lengths.device) < lengths.unsqueeze(1)
 
 

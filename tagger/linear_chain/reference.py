@@ -26,7 +26,7 @@ from tagger.linear_chain.span_search import spans_above
 
 __all__ = ["spans_above"]
 
-#: As `relative_messages`; its gradients need to be right only for weights that sum to 0 over each
+#: Like `relative_messages`. Its gradients only have to be right for weights that sum to 0 over each
 #: token's tags.
 MessageFunction = Callable[[ChainScores, torch.Tensor, bool], torch.Tensor]
 ScoreFunction = TypeVar("ScoreFunction", bound=Callable[..., torch.Tensor])
@@ -35,14 +35,14 @@ ScoreFunction = TypeVar("ScoreFunction", bound=Callable[..., torch.Tensor])
 def _of_all_scores(function: ScoreFunction) -> ScoreFunction:
     """Decorates a function of the scores so that its result requires a gradient if a score does.
 
-    Otherwise a chain without tokens, whose result depends on nothing, would break a backward pass.
+    Otherwise the result for a chain without tokens would depend on nothing, and break a backward pass.
     """
 
     @functools.wraps(function)
     def of_all_scores(scores: ChainScores, *args: Any, **kwargs: Any) -> torch.Tensor:
         values = function(scores, *args, **kwargs)
         if not values.requires_grad and any(tensor.requires_grad for tensor in scores):
-            # Sums of no element, which are 0
+            # Empty sums, which are 0
             values = values + sum(tensor.flatten()[:0].sum() for tensor in scores)
         return values
 
@@ -72,10 +72,10 @@ def log_steps(
     weights: Optional[torch.Tensor] = None,
     is_total: bool = False,
 ) -> torch.Tensor:
-    """log z_t of each token or, of gold tags, by how much what they allow exceeds them, (B, T).
+    """log z_t of each token, or each token's share of the log-likelihood of gold tags, (B, T).
 
-    That is the step score of a path, and log z_t of the chain that sets restrict. Summed over each row,
-    (B,), with `is_total` or `weights`.
+    That share is the step score of a path, or log z_t of the chain restricted to sets of tags, minus
+    log z_t. Summed over each row, (B,), with `is_total` or `weights`.
     """
     mask = real_tokens(lengths, scores.emissions.size(1))
     messages, log_normalizers, _ = _forward_messages(scores, mask)
@@ -101,9 +101,9 @@ def log_posteriors(
     given_prefix: bool,
     messages: Optional[MessageFunction] = None,
 ) -> torch.Tensor:
-    """The log-probability of each token's gold tag, `given_prefix` that those before are gold, (B, T).
+    """The log-probability of each token's gold tag, (B, T), given those before it if `given_prefix`.
 
-    `messages` take the place of `relative_messages`, here and in the next two functions.
+    `messages` replaces `relative_messages`, here and in the next two functions.
     """
     messages = messages or relative_messages
     mask = real_tokens(lengths, scores.emissions.size(1))
@@ -165,7 +165,7 @@ def relative_messages(
 ) -> torch.Tensor:
     """Log-sums of the prefixes or suffixes that arrive at each tag, without its emission, (B, T, K).
 
-    They lack a constant for each token.
+    They are correct up to a constant for each token.
     """
     mask = real_tokens(lengths, scores.emissions.size(1))
     if from_the_end:
@@ -189,7 +189,7 @@ def messages(scores: ChainScores, lengths: torch.Tensor, from_the_end: bool) -> 
 def sample_paths(
     scores: ChainScores, lengths: torch.Tensor, uniforms: torch.Tensor
 ) -> torch.Tensor:
-    """Paths drawn from p(y | x), (B, S, T), by inverting distributions at `uniforms`, (B, S, T)."""
+    """Paths drawn from p(y | x), (B, S, T), by inverse transform sampling of `uniforms`, (B, S, T)."""
     mask = real_tokens(lengths, scores.emissions.size(1))
     scores = ChainScores(*(tensor.double() for tensor in scores))
     messages, _, _ = _forward_messages(scores, mask)
@@ -203,7 +203,7 @@ def sample_paths(
         cumulated = normalized_exp(messages[:, t].unsqueeze(1) + leaving, dim=2).cumsum(2)
         total = cumulated[:, :, -1:]
         drawn = (cumulated <= uniforms[:, :, t : t + 1] * total).sum(2)
-        # Rounding must not draw a tag after the last possible one.
+        # Keeps rounding from drawing a tag after the last possible one.
         last_possible = (cumulated < total).sum(2)
         drawn = torch.minimum(drawn, last_possible)
         drawn_tags.append(torch.where(mask[:, t : t + 1], drawn, torch.zeros_like(drawn)))
@@ -248,7 +248,7 @@ def k_best_decode(
 
 
 def _empty_path_scores(path_scores: torch.Tensor) -> torch.Tensor:
-    """The scores of the k best paths through no token: only one exists."""
+    """The scores of the k best paths through an empty row: only one exists."""
     scores = torch.full_like(path_scores, -torch.inf)
     scores[:, :1] = 0
     return scores
@@ -257,7 +257,7 @@ def _empty_path_scores(path_scores: torch.Tensor) -> torch.Tensor:
 def weighed(
     steps: torch.Tensor, lengths: torch.Tensor, weights: Optional[torch.Tensor]
 ) -> torch.Tensor:
-    """The sum of each row's `steps`, (B, T), times `weights`, (B,); without weights the steps."""
+    """The sum of each row's `steps`, (B, T), times `weights`: (B,). Without weights, the steps."""
     if weights is None:
         return steps
     return total_of(steps, without_padding(weights, real_tokens(lengths, weights.size(1))))

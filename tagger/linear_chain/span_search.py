@@ -1,4 +1,4 @@
-"""The search for probable spans: its specification in plain PyTorch, for which messages are given.
+"""The specification of the search for probable spans, in plain PyTorch, given the messages.
 
 Letters: `B` rows, `T` tokens, `K` tags, `C` labels, `N` spans.
 """
@@ -17,8 +17,8 @@ class Spellings(NamedTuple):
 
     Args:
         tags: (C, 4) int64: the tag of a span's first token, of one inside, of its last, and of its only
-            token; -1 where there is no such tag, so that no span can be spelt with it.
-        continuing: (C, K) bool, the tags that the token behind a span must not have.
+            token; -1 if there is no such tag, so that no span can have such a token.
+        continuing: (C, K) bool, the tags that the token after a span must not have.
     """
 
     tags: torch.Tensor
@@ -26,11 +26,11 @@ class Spellings(NamedTuple):
 
 
 class Messages(NamedTuple):
-    """What is known of prefixes and suffixes, in float64.
+    """The log-sums of prefixes and suffixes, in float64.
 
     Args:
-        forward: (B, T, K), the log-share that the prefixes that end in a tag have of the partition
-            function, were they whole paths; -inf where no path is possible.
+        forward: (B, T, K), the log-sum of the prefixes that end in each tag, minus log Z; -inf where no
+            path is possible.
         backward: (B, T, K), the log-sum of suffixes. Both are undefined in the padding.
     """
 
@@ -45,10 +45,10 @@ def spans_above(
     log_least: float,
     lengths: torch.Tensor,
 ) -> Tuple[torch.Tensor, torch.Tensor]:
-    """Finds the spans whose log-probability is at least `log_least`.
+    """Finds the spans with a log-probability of at least `log_least`.
 
-    A span that goes on behind a token is at most as probable as that its label began where it began and
-    reached that token. So the search ends at the token at which this falls below `log_least`.
+    The probability that a span begins at a token and is still open at a later one bounds the
+    probability of all longer spans. So the search stops where it falls below `log_least`.
 
     Returns:
         (N, 4) int64, the row, first token, last token and label of each span, sorted; and their
@@ -69,7 +69,7 @@ def spans_above(
         found.append((spans, log_probabilities[row, start, label]))
 
     keep(_of_tags(messages.forward, only) + behind_only, 0)
-    # (B, T - offset, C): the log-share of the prefixes whose span began `offset` tokens before
+    # (B, T - offset, C): the log-share of prefixes with a span that began `offset` tokens before
     scores_open, before = _of_tags(messages.forward, first), first
     for offset in range(1, num_tokens):
         reaching = scores_open + _of_tags(messages.backward[:, offset - 1 :], before)
@@ -95,7 +95,7 @@ def _of_tags(values: torch.Tensor, tags: torch.Tensor) -> torch.Tensor:
 
 
 def _step(transitions: torch.Tensor, before: torch.Tensor, after: torch.Tensor) -> torch.Tensor:
-    """The transition scores between tags of the same label, (C,); any number where one is missing."""
+    """The transition scores between tags of the same label, (C,); arbitrary where one is missing."""
     return transitions[before.clamp(min=0), after.clamp(min=0)]
 
 

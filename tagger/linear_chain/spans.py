@@ -1,4 +1,4 @@
-"""The probability of a span of tags, and the spans that are probable."""
+"""The probability of given spans, and the search for all probable spans."""
 
 import math
 from typing import NamedTuple, Optional, Tuple
@@ -58,7 +58,7 @@ def span_log_probabilities(
     _check_spans(spans, allowed, is_real, scores.emissions)
     if holes is not None:
         spans, allowed = _without_holes(spans, allowed, holes)
-    # The difference of two sums over long chains would keep few digits of float32.
+    # In float32, the difference of two sums over long chains would keep few digits.
     exact = ChainScores(*(tensor.double() for tensor in scores))
     implementation = implementation_for(exact)
     rows, firsts, lasts = spans.unbind(1)
@@ -67,7 +67,7 @@ def span_log_probabilities(
     messages = implementation.messages(exact, lengths, from_the_end=False)[rows, firsts]
     impossible = torch.full_like(messages, -torch.inf)
     messages = torch.where(allowed[:, 0], messages, impossible)
-    # Longest first, so that the spans with a next token are the first few.
+    # Longest first, so that the spans that have a next token are the first few.
     order = (firsts - lasts).argsort()
     messages, rows, firsts, lasts = (each[order] for each in (messages, rows, firsts, lasts))
     steps = torch.arange(allowed.size(1), device=spans.device)
@@ -92,10 +92,10 @@ def probable_spans(
     least_probability: float,
     mask: Optional[torch.Tensor] = None,
 ) -> ProbableSpans:
-    """All spans that are probable enough, whether or not they are on the best path.
+    """Finds all spans that are probable enough, whether or not they are on the best path.
 
-    The probability of a span is that of `span_log_probabilities`: that exactly its tokens have the tags
-    that spell it, and the token behind does not continue it.
+    A span's probability is that of `span_log_probabilities`: its tokens have the tags that spell it,
+    and the next token does not continue it.
 
     Args:
         scores: The scores of B sequences of up to T tokens over K tags.

@@ -1,7 +1,7 @@
-"""How the functions get on with what transforms PyTorch's programs: `torch.compile` and `torch.func`.
+"""Compatibility with `torch.compile`, `torch.func` and `torch.jit.trace`.
 
-Kernels read memory, which neither has. `torch.compile` leaves the functions as they are; under
-`torch.func` and `torch.jit.trace`, and for forward-mode derivatives, the reference computes them.
+Kernels read memory, which traced tensors do not have. `torch.compile` does not trace the functions.
+Under `torch.func` and `torch.jit.trace`, and for forward-mode derivatives, the reference computes them.
 """
 
 import functools
@@ -17,9 +17,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def not_traced(function: Function) -> Function:
     """Keeps `torch.compile` from tracing a function.
 
-    Outside of `torch.compile` the function is called without PyTorch's wrapper, which takes longer than
-    the checks of a small batch. To make one imports what takes as long as the rest of PyTorch, so it is
-    made at the first use.
+    Outside of `torch.compile`, the function is called without PyTorch's wrapper, which takes longer
+    than the checks of a small batch. Creating the wrapper imports modules that take as long as the rest
+    of PyTorch, so it is created at first use.
     """
     disabled: Optional[Callable[..., Any]] = None
 
@@ -32,18 +32,18 @@ def not_traced(function: Function) -> Function:
             disabled = torch.compiler.disable(function)
         return disabled(*args, **kwargs)
 
-    # Released in 2.1, PyTorch's wrapper is older than the question whether it is needed.
+    # PyTorch 2.1 has the wrapper, but not yet the check whether it is needed.
     has_question = hasattr(torch.compiler, "is_compiling")
     return cast(Function, untraced if has_question else torch.compiler.disable(function))
 
 
 def is_transformed() -> bool:
-    """Whether `torch.func`, as in `vmap`, `grad` and `jvp`, or `torch.jit.trace` is at work here."""
+    """Whether this runs under `torch.func`, such as `vmap`, `grad` and `jvp`, or `torch.jit.trace`."""
     return torch.jit.is_tracing() or torch._C._functorch.peek_interpreter_stack() is not None
 
 
 def needs_plain_pytorch() -> bool:
-    """Whether kernels cannot take part: where `is_transformed`, and under `forward_ad.dual_level`."""
+    """Whether kernels cannot be used: if `is_transformed`, or under `forward_ad.dual_level`."""
     return is_transformed() or forward_ad._current_level >= 0
 
 

@@ -1,4 +1,4 @@
-"""Questions about the values of arguments, asked so that the host need not wait for a GPU.
+"""Value checks that avoid synchronising with the GPU.
 
 Letters: `B` rows (sequences), `T` tokens.
 """
@@ -15,7 +15,7 @@ from tagger.linear_chain.tracing import is_transformed
 
 
 def check_is_right_padded(mask: torch.Tensor, emissions: torch.Tensor) -> None:
-    """For functions outside the chain that read rows as sequences.
+    """Checks a mask for functions outside this folder that need right-padded rows.
 
     Args:
         mask: As for every function of the chain (see `tagger.linear_chain.functions`).
@@ -34,7 +34,7 @@ def check_is_right_padded(mask: torch.Tensor, emissions: torch.Tensor) -> None:
 
 
 def has_finite_sum(tensor: torch.Tensor) -> bool:
-    """Whether the sum of a tensor on a CPU is finite; true elsewhere, so that the host need not wait."""
+    """Whether the sum of a CPU tensor is finite; true on other devices, to avoid a sync."""
     if checks.is_elsewhere(tensor) or is_transformed():
         return True
     with np.errstate(invalid="ignore", over="ignore"):
@@ -45,13 +45,13 @@ def has_no_number(scores: ChainScores, lengths: torch.Tensor) -> Optional[torch.
     """Which rows hold NaN or +inf at a real token, or in the scores that all tokens share.
 
     Returns:
-        (B,) bool; or `None` if there is no such row, which one sum mostly shows. On a GPU never `None`,
-        so that the host need not wait.
+        (B,) bool; or `None` if there is no such row, which a single sum usually shows. Never `None` on
+        a GPU, to avoid a sync.
     """
     emissions, transitions, start, end = scores
     if (checks.is_elsewhere(emissions) or is_transformed()) and emissions.numel():
         is_real = real_tokens(lengths, emissions.size(1))
-        # (B, T), then (B,): the largest scores, which are NaN where there is one
+        # (B, T), then (B,): the largest scores, which are NaN if any score is
         tops = without_padding(emissions.amax(2), is_real).amax(1)
         shared = torch.stack([transitions.amax(), start.amax(), end.amax()]).amax()
         return ~((tops < torch.inf) & (shared < torch.inf))

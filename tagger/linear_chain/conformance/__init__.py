@@ -2,7 +2,7 @@
 
     python -m tagger.linear_chain.conformance examples.crf_adapters:pytorch_crf
 
-or, in a test of your own, `assert not any(each.wrong for each in check_crf(my_adapter))`.
+or, in your own test, `assert not any(each.wrong for each in check_crf(my_adapter))`.
 """
 
 import itertools
@@ -17,13 +17,13 @@ __all__ = ["Adapter", "Finding", "check_crf", "table_of"]
 
 
 class Finding(NamedTuple):
-    """What became of one claim.
+    """The result of checking one claim.
 
     Attributes:
         claim: The claim, in words.
         num_problems: How many problems were tried; 0 if the implementation has no such function.
-        wrong: On how many of them the claim does not hold.
-        refused: How many of them the implementation raised an error about.
+        wrong: How many of them contradict the claim.
+        refused: For how many of them the implementation raised an error.
         example: The smallest problem that is wrong, or else refused, and what happened.
     """
 
@@ -35,7 +35,7 @@ class Finding(NamedTuple):
 
 
 def check_crf(adapter: Adapter, num_problems: int = 30, seed: int = 0) -> List[Finding]:
-    """Tries every claim on so many small random problems, whose answers are known by enumeration.
+    """Checks every claim on small random problems, by comparing the answers with enumeration.
 
     Returns:
         A finding for each claim, in a fixed order.

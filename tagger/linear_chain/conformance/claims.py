@@ -1,4 +1,4 @@
-"""What holds of a linear-chain CRF, each as a function that says what is wrong with an answer."""
+"""Claims about a linear-chain CRF, each with a function that says what is wrong with an answer."""
 
 import itertools
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
@@ -20,23 +20,24 @@ from tagger.linear_chain.conformance.problems import (
 #: (B, T, K) scores, (B, T) gold tags and a (B, T) mask -> (B,), or a scalar for the sum over B.
 LogLikelihood = Callable[[ChainScores, torch.Tensor, torch.Tensor], torch.Tensor]
 
-#: What log-likelihoods may differ by, in nats, for scores of size 1 in float32.
+#: By how much log-likelihoods may differ, in nats, for float32 scores of size 1.
 _TOLERANCE = 1e-4
-#: The weights of tags that are tried, by turns.
+#: The tag weights to try, in turn.
 _WEIGHTS = (2.0, 0.5, 1.5, 0.25)
 
 
 class Adapter(NamedTuple):
     """How to call an implementation; each function takes scores of B sequences as `ChainScores`.
 
-    `None` for what it does not have.
+    `None` stands for a function that it does not have.
 
     Attributes:
         name: What to call it in the table.
-        log_likelihood: Of gold tags (B, T) int64 under a mask (B, T) bool; differentiable.
+        log_likelihood: The log-likelihood of gold tags (B, T) int64 under a mask (B, T) bool;
+            differentiable.
         decode: The best path of each sequence, with a tag for each real token.
         k_best: The k best paths of each sequence, best first.
-        weighted: The training objective with weights of tags (K,), as `log_likelihood`.
+        weighted: Like `log_likelihood`, but the training objective with tag weights (K,).
     """
 
     name: str
@@ -177,9 +178,9 @@ def _is_finite(adapter: Adapter, problem: Problem) -> Optional[str]:
 
 
 def _difference(found: torch.Tensor, expected: torch.Tensor, scale: float = 1.0) -> Optional[str]:
-    """Says by how much values differ from those expected; -inf equals -inf."""
+    """Says how values differ from those expected; -inf equals -inf."""
     differs = ~torch.isclose(found, expected, rtol=0, atol=_TOLERANCE * scale)
-    # What is impossible may have the finite score that an implementation uses for it.
+    # An implementation may use a finite score for what is impossible.
     differs &= ~((expected == -torch.inf) & (found < -1e3))
     if not bool(differs.any()):
         return None
@@ -192,7 +193,7 @@ _HOLES = [mask_of("101"), mask_of("1101"), mask_of("110011"), mask_of("10110")]
 _LATE = [mask_of("011"), mask_of("0110"), mask_of("01")]
 _Claim = Callable[[Adapter, Problem], Optional[str]]
 
-#: By claim: the problems to try, and what checks an answer.
+#: For each claim, the problems to try, and the check of an answer.
 CLAIMS: Dict[str, Tuple[Callable[[torch.Generator], Iterator[Problem]], _Claim]] = {
     "probabilities of all paths sum to 1": (random_problems(_PADDED), _sums_to_1),
     "log-likelihood equals enumeration": (random_problems(_PADDED), _equals_enumeration),

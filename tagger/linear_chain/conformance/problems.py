@@ -1,6 +1,6 @@
 """Small random problems, and their answers by enumeration in float64.
 
-Nothing is shared with our implementations of the chain.
+This code shares nothing with our implementations of the chain.
 
 Letters: `B` sequences, `T` tokens, `N` real tokens, `K` tags, `P` paths.
 """
@@ -77,7 +77,7 @@ def mask_of(*rows: str) -> torch.Tensor:
 def random_problems(
     masks: Sequence[torch.Tensor], num_tags: Sequence[int] = (2, 3), scale: float = 1.0
 ) -> Callable[[torch.Generator], Iterator[Problem]]:
-    """Endless normally distributed scores with these masks and numbers of tags, by turns."""
+    """Endless problems with normally distributed scores, cycling through masks and numbers of tags."""
 
     def draw(generator: torch.Generator) -> Iterator[Problem]:
         for mask, number in itertools.cycle(itertools.product(masks, num_tags)):

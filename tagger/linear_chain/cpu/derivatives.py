@@ -16,7 +16,7 @@ from tagger.linear_chain.kernels.compilation import for_row_ranges
 
 
 class Kernel(NamedTuple):
-    """A kernel that differentiates one function of the chain, and its multiply-adds by pair of tags."""
+    """A kernel for one function and its derivatives; `work` is its multiply-adds per pair of tags."""
 
     rows: Callable[..., Any]
     work: int
@@ -25,13 +25,13 @@ class Kernel(NamedTuple):
 
 
 class Differentiated(NamedTuple):
-    """What a kernel computes."""
+    """The values and gradients that a kernel computes."""
 
-    #: Float64: (B, T), or of totals (B, 1).
+    #: (B, T), or (B, 1) for totals, float64.
     values: np.ndarray
     #: (B, T, K), the gradient in the type of the emissions, if asked for.
     by_emissions: Optional[np.ndarray]
-    #: The gradients by the other scores, flat, float64.
+    #: The gradients with respect to the other scores, flat, float64.
     shared: np.ndarray
 
 
@@ -44,11 +44,11 @@ def computed(
     is_total: bool,
     with_gradients: bool,
 ) -> Computed:
-    """A function of each token, (B, T); or its sum over each row, (B,), weighted by `weights` or not.
+    """Computes a function for each token, (B, T), or its (weighted) sum over each row, (B,).
 
-    A sum mostly gets the same weight for all rows. So its gradients for weight 1 are computed along
-    with it, and computed again only if the weights turn out to differ. The values of tokens are
-    differentiated in the backward pass, when their weights are known.
+    In the backward pass, all rows of a sum usually have the same weight. So the gradients for weight 1
+    are computed along with the sum, and computed again only if the weights turn out to differ. The
+    values of tokens are differentiated in the backward pass, when their weights are known.
     """
     batch = batch_of(scores, lengths)
     of_tokens = np.ones((len(batch.lengths), 1)) if weights is None else _float64(weights)
@@ -93,7 +93,7 @@ def _total_gradients(
 ) -> Gradients:
     """The gradients of totals; `kept` are those for an upstream gradient of 1."""
     of_rows = upstream.numpy()
-    # The gradient of a sum over rows is one number at all of them.
+    # If the loss is a sum over rows, all rows have the same gradient.
     if len(of_rows) < 2 or of_rows.strides == (0,) or (of_rows == of_rows[0]).all():
         factor = of_rows[0] if len(of_rows) else 1.0
         by_emissions, shared = (gradient.numpy() * factor for gradient in kept)
@@ -111,7 +111,7 @@ def differentiated(
     is_total: bool,
     with_gradients: bool = True,
 ) -> Differentiated:
-    """Computes a function and, with gradients, the derivatives of the sum of `weights` times it."""
+    """Computes a function and, with gradients, the derivatives of its sum times `weights`."""
     shape = batch.emissions.shape
     values = np.zeros((shape[0], 1 if is_total else shape[1]))
     by_emissions = np.zeros(shape, batch.emissions.dtype) if with_gradients else None
@@ -123,7 +123,7 @@ def differentiated(
 
 
 def array(tensor: torch.Tensor) -> np.ndarray:
-    """The tensor's memory, or a copy if it is not C-contiguous."""
+    """The tensor as an array, copied only if it is not C-contiguous."""
     return tensor.detach().contiguous().numpy()
 
 
@@ -135,13 +135,13 @@ def batch_of(scores: ChainScores, lengths: torch.Tensor) -> Batch:
 
 
 def rounded(values: np.ndarray, dtype: np.dtype) -> torch.Tensor:
-    """Float64 `values` in the type of the scores, in which the largest are infinite."""
+    """Float64 `values` in the type of the scores; numbers that are too large become infinite."""
     with np.errstate(over="ignore"):
         return torch.from_numpy(values.astype(dtype))
 
 
 def _gradients_of(by_emissions: Any, shared: np.ndarray) -> Gradients:
-    """The gradients by the four scores, of a kernel's two."""
+    """Splits the two gradients of a kernel into those of the four scores."""
     flat, num_tags = rounded(shared, by_emissions.dtype), by_emissions.shape[2]
     pairs, ends = flat[: -2 * num_tags].view(num_tags, num_tags), flat[-2 * num_tags :]
     return torch.from_numpy(by_emissions), pairs, ends[:num_tags], ends[num_tags:]

@@ -1,6 +1,6 @@
 """The functions of `reference`, computed by Numba kernels, which are cached on disk.
 
-The reference differentiates transition marginals and messages.
+Transition marginals and messages are differentiated by the reference.
 
 Letters: `B` rows (sequences), `T` tokens, `K` tags.
 """
@@ -133,7 +133,7 @@ def _posteriors(
 
 
 def _tag_marginals(scores: ChainScores, lengths: torch.Tensor, with_gradients: bool) -> Computed:
-    """The derivatives of log Z by the emissions."""
+    """The derivatives of log Z with respect to the emissions."""
     batch = batch_of(scores, lengths)
     ones = np.ones((len(batch.lengths), 1))
     marginals: Any = differentiated(_STEPS, batch, None, ones, is_total=True).by_emissions
@@ -164,6 +164,6 @@ def _messages(
 
 
 def _exact_batch_of(scores: ChainScores, lengths: torch.Tensor) -> Batch:
-    """A batch in float64, for what is not called often: its kernels are compiled for one type alone."""
+    """A batch in float64, for rarely called kernels, which are compiled for this type only."""
     batch = batch_of(scores, lengths)
     return batch._replace(emissions=batch.emissions.astype(np.float64, copy=False))

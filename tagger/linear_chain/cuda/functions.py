@@ -1,7 +1,7 @@
-"""The functions of `reference`, computed by Triton kernels or composed of what they compute.
+"""The functions of `reference`, computed by Triton kernels or from their results.
 
-Posteriors are composed of relative messages. The k > 1 best paths, chains of more than 128 tags, second
-derivatives, and the derivatives of messages come from the reference.
+Posteriors are computed from relative messages. The reference computes the k > 1 best paths, chains of
+more than 128 tags, second derivatives, and the derivatives of messages.
 
 Letters: `B` rows (sequences), `T` tokens, `K` tags.
 """
@@ -183,7 +183,7 @@ def _relative(
 def _launched(
     scores: ChainScores, lengths: torch.Tensor, from_the_end: bool
 ) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Log-sums of what leads to each tag without its emission, or `from_the_end` of what follows it.
+    """Log-sums of the prefixes that arrive at each tag, or `from_the_end` of the suffixes after it.
 
     Returns:
         The log-sums up to a constant for each token, (B, T, K), undefined in the padding; the log
@@ -236,12 +236,12 @@ def _message_gradients(
 
 
 def _checked(scores: ChainScores) -> ChainScores:
-    """`scores` without a graph and contiguous, if the kernels can take them."""
+    """`scores`, detached and contiguous; an error if the kernels cannot take them."""
     if not fits(scores):
         raise CannotComputeError
     return contiguous(scores)
 
 
 def _empty_messages(scores: ChainScores) -> torch.Tensor:
-    """(B, T, K), which a kernel writes at real tokens."""
+    """(B, T, K), uninitialised; a kernel writes the real tokens."""
     return torch.empty_like(scores.emissions, memory_format=torch.contiguous_format)

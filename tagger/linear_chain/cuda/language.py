@@ -1,6 +1,6 @@
 """Imports Triton, or a stand-in that lets the kernel modules be imported without it.
 
-AllenNLP imports every module of a plugin, also on machines without Triton.
+AllenNLP imports every module of a plugin, even on machines without Triton.
 """
 
 from typing import Any, Callable

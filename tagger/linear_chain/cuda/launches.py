@@ -1,7 +1,7 @@
 """Launches the kernels.
 
-Each thread holds up to 48 registers of the transitions; the adjoint holds as many for their transpose
-and as many for their derivatives. `scripts/report_kernels.py` prints what each compiled kernel takes.
+Each thread keeps the transitions in up to 48 registers; the adjoint uses as many again for their
+transpose, and for their derivatives. `scripts/report_kernels.py` prints what each compiled kernel uses.
 The number of warps was not tuned on a GPU.
 """
 
@@ -15,10 +15,10 @@ from tagger.linear_chain.cuda.sum_product import adjoint_kernel, forward_kernel
 
 # The transitions and derivatives of more tags do not fit into the registers of a multiprocessor.
 _MAX_TAGS = 128
-# Of the transitions, in each thread. With more, the adjoint spills.
+# For the transitions, in each thread. With more, the adjoint spills.
 _MAX_REGISTERS = 48
 _REGISTERS_OF_A_PROCESSOR = 65536
-# Bounds the scratch memory: each program has its own matrices of derivatives by the transitions.
+# Bounds the scratch memory: each program has its own matrices of derivatives.
 _MAX_PROGRAMS = 4096
 # Terms underflow below 1e-38 and 2e-308: too small to change a digit of a sum of at least this size.
 _TINY = {torch.float32: 1e-28, torch.float64: 1e-290}
@@ -30,16 +30,15 @@ def fits(scores: ChainScores) -> bool:
 
 
 def contiguous(scores: ChainScores) -> ChainScores:
-    """Returns `scores` without a graph, in the layout that the kernels expect."""
+    """Returns `scores`, detached, in the layout that the kernels expect."""
     return ChainScores(*(tensor.detach().contiguous() for tensor in scores))
 
 
 def launch_options(emissions: torch.Tensor) -> Dict[str, int]:
-    """Returns the sides of the tiles, and enough warps for the registers that transitions take.
+    """Returns the sides of the tiles, and enough warps for the registers that the transitions need.
 
-    Up to 32 tags fit into one warp, so that only more than these are divided into a power of two and a
-    rest, which is padded to a power of two as well. A rest of more than half of that power is not worth
-    it.
+    Up to 32 tags fit into one warp. More tags are split into a power of two and a rest, which is also
+    padded to a power of two, unless the rest is more than half of the first power.
     """
     num_tags = emissions.size(2)
     tags, rest = triton.next_power_of_2(num_tags), 0
@@ -93,8 +92,8 @@ def launch_adjoint(
 ) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Launches `adjoint_kernel`; `upstream` are the weights of values or arrivals.
 
-    Returns the derivatives by the emissions, (B, T, K), by the transitions, (K, K), and by the start
-    scores, (K,); if `from_the_end`, by the end scores instead.
+    Returns the derivatives with respect to the emissions, (B, T, K), the transitions, (K, K), and the
+    start scores, (K,), or the end scores if `from_the_end`.
     """
     batch_size, num_tokens, num_tags = messages.shape
     num_programs = min(batch_size, _MAX_PROGRAMS)
@@ -121,7 +120,7 @@ def launch_adjoint(
             TINY=_TINY[messages.dtype],
             OF_ARRIVALS=upstream.dim() == 3,
             FROM_THE_END=from_the_end,
-            # Without it, the compiler spills registers so that more programs fit.
+            # Without this, the compiler spills registers so that more programs fit.
             maxnreg=min(_REGISTERS_OF_A_PROCESSOR // (32 * options["num_warps"]), 255),
             **options,
         )
@@ -132,7 +131,7 @@ def launch_adjoint(
 
 
 def _directed(scores: ChainScores, from_the_end: bool) -> ChainScores:
-    """Returns `scores`; if `from_the_end`, those whose prefixes, read backwards, are its suffixes."""
+    """Returns `scores`, or those of the reversed chain if `from_the_end`."""
     if not from_the_end:
         return scores
     return ChainScores(scores.emissions, scores.transitions.t(), scores.end, scores.start)

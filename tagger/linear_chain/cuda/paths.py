@@ -72,7 +72,7 @@ def sample_kernel(
     num_tags,
     TAGS: tl.constexpr,
 ):
-    """Draws paths, (B, S, T) int64, by inverting distributions at `uniforms`, (B, S, T) in [0, 1).
+    """Draws paths, (B, S, T) int64, by inverse transform sampling of `uniforms`, (B, S, T) in [0, 1).
 
     One program draws one path. Messages, from `forward_kernel`, and scores are float64; `TAGS` is K
     rounded up to a power of two. `sum_product` describes the other arguments.
@@ -91,7 +91,7 @@ def sample_kernel(
         weights = tl.exp(log_weights - finite(tl.max(log_weights, 0)))
         cumulated = tl.cumsum(weights, 0)
         drawn = cumulated > tl.load(uniforms + t) * tl.max(cumulated, 0)
-        # Rounding must not draw a tag whose weight is 0.
+        # Keeps rounding from drawing a tag of weight 0.
         last_possible = tl.max(tl.where(weights > 0.0, tag, 0), 0)
         current = tl.min(tl.where(drawn & (weights > 0.0), tag, last_possible), 0)
         tl.store(paths + t, current)

@@ -1,14 +1,14 @@
-"""Few long chains: products of transition matrices, in parallel over tokens.
+"""A few long chains: products of transition matrices, in parallel over tokens.
 
-A kernel's program computes one row token by token, so that a few rows leave a GPU idle. Here each token
-after the first is a matrix over pairs of tags, the scores of moving to it. The product of two
-neighbours, with a log-sum or a maximum in place of the sum, is a matrix again. As products are
-associative, neighbours are multiplied in parallel, level by level, until one matrix is left (Särkkä &
-García-Fernández 2021, "Temporal parallelization of Bayesian smoothers", of which this is the case of
-finitely many states). That takes K times as many operations, but log2 T steps instead of T.
+A kernel's program computes one row token by token, so a few rows leave most of a GPU idle. Here each
+token after the first is a (K, K) matrix, the scores of moving to it. The product of two neighbours,
+with a log-sum or a maximum instead of the sum, is such a matrix again. Products are associative, so
+neighbours are multiplied in parallel, level by level, until one matrix is left (Särkkä &
+García-Fernández 2021, "Temporal parallelization of Bayesian smoothers", for finitely many states). That
+takes K times as many operations, but log2 T steps instead of T.
 
-Each product is shifted so that its largest entry is 0, and the shifts are summed in float64: long chains
-lose no digits. Letters: `B` rows, `T` tokens, `K` tags, `N` products of a level.
+Each product is shifted so that its largest entry is 0, and the shifts are summed in float64, so long
+chains lose no digits. Letters: `B` rows, `T` tokens, `K` tags, `N` products of a level.
 """
 
 from functools import partial
@@ -24,7 +24,7 @@ from tagger.linear_chain.padding import real_tokens, without_padding
 # Not tuned on a GPU. Fewer tokens take a kernel little time, and more rows keep it busy.
 _FEWEST_TOKENS = 512
 _MOST_ROWS = 16
-# Of the first level's sums, B T K^3, each of which takes memory.
+# The most sums of the first level, B T K^3; each takes memory.
 _MOST_SUMS = 2**25
 
 #: Reduces (B, N, K, K, K) over the fourth dimension.
@@ -44,9 +44,9 @@ def log_likelihoods(
     gold_tags: Optional[torch.Tensor],
     with_gradients: bool,
 ) -> Computed:
-    """The sums over tokens that the primitive `steps` returns."""
+    """The sums over tokens that the primitive `_steps` returns."""
     batch_size = len(lengths)
-    # Each row has scores of its own: the gradients of a row can then be weighted in the backward pass.
+    # Each row has its own copy of the scores, so its gradients can be weighted in the backward pass.
     own = [
         scores.emissions.detach(),
         *(each.detach().expand(batch_size, *each.shape) for each in scores[1:]),
@@ -95,7 +95,7 @@ def best_paths(scores: ChainScores, lengths: torch.Tensor) -> Tuple[torch.Tensor
 
 
 def _log_partition(leaves: List[torch.Tensor], lengths: torch.Tensor) -> torch.Tensor:
-    """log Z, (B,) float64; the scores are each row's own."""
+    """log Z, (B,) float64, of rows that each have their own copy of the scores."""
     emissions, transitions, start, end = leaves
     mask = real_tokens(lengths, emissions.size(1))
     emissions = without_padding(emissions, mask)
@@ -110,7 +110,7 @@ def _log_partition(leaves: List[torch.Tensor], lengths: torch.Tensor) -> torch.T
 def _moves(emissions: torch.Tensor, transitions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """The scores of moving to each token after the first, (B, T - 1, K, K), at least one.
 
-    In the padding they are those of staying, which change no product.
+    In the padding they keep the tag, which changes no product.
     """
     moves = transitions + emissions[:, 1:].unsqueeze(2)
     moves = torch.where(mask[:, 1:, None, None], moves, _staying(moves))
@@ -118,7 +118,7 @@ def _moves(emissions: torch.Tensor, transitions: torch.Tensor, mask: torch.Tenso
 
 
 def _staying(like: torch.Tensor) -> torch.Tensor:
-    """The scores of moving from each tag to itself alone, (1, 1, K, K)."""
+    """The scores of keeping the tag, (1, 1, K, K): 0 on the diagonal, else -inf."""
     num_tags = like.size(-1)
     eye = torch.eye(num_tags, dtype=torch.bool, device=like.device)
     impossible = torch.full((num_tags, num_tags), -torch.inf, dtype=like.dtype, device=like.device)
@@ -126,7 +126,7 @@ def _staying(like: torch.Tensor) -> torch.Tensor:
 
 
 def _product(moves: torch.Tensor, reduce: Reduction) -> Tuple[torch.Tensor, torch.Tensor]:
-    """The product of a row's matrices, (B, N, K, K), less its shift: (B, K, K), and (B,) float64.
+    """The product of a row's matrices, (B, N, K, K), minus its shift: (B, K, K), and (B,) float64.
 
     `reduce` is called once for each level, with the sums over the tag in the middle.
     """

@@ -4,26 +4,27 @@
 
 One program computes one row at a time and keeps the (K, K) transitions in registers. Messages, (K,),
 are logarithms; each token's are shifted so that the largest is 0. Only the product of a message with
-the transitions is computed from probabilities. A term that underflows there changes no digit of a sum
-that is large enough. Where a sum is smaller than `TINY`, the step is computed again in log space.
+the transitions is computed in probability space. A term that underflows there does not matter if the
+sum is large enough. Where a sum is smaller than `TINY`, the step is computed again in log space.
 
 `tagger/linear_chain/README.md` derives the adjoint. Let `u_t` be the weight of log z_t, and `p(i | j)`
-the probability that tag i precedes tag j, given the prefix and j. The derivatives by the emissions are
+the probability that tag i precedes tag j, given the prefix and j. The derivatives with respect to the
+emissions are
 
     adjoint[t, i] = (u_t - u_{t+1}) p(y_t = i | prefix) + sum_j adjoint[t+1, j] p(i | j)
 
-and the terms of the last sum are the derivatives by the transitions.
+and the terms of the last sum are those with respect to the transitions.
 
 An optional pointer may be `None`; Triton then compiles a kernel without the code that uses it.
 
-All kernels of this folder take contiguous tensors: emissions and messages (B, T, K), transitions (K, K),
-start and end scores (K,), lengths (B,) int64 and, as `tags`, a path (B, T) int64; `num_tokens` is T and
-`num_tags` K. They write at real tokens only, if nothing else is said.
+All kernels in this folder take contiguous tensors: emissions and messages (B, T, K), transitions
+(K, K), start and end scores (K,), lengths (B,) int64 and, as `tags`, a path (B, T) int64; `num_tokens`
+is T and `num_tags` K. Unless stated otherwise, they write only at real tokens.
 
 Constants: `TAGS` and `REST` are the sides of the tiles that hold K tags (see `tiles`). `TINY` is the
-smallest sum that does not count as an underflow. If `FROM_THE_END`, rows are read backwards and
-suffixes take the place of prefixes; the caller then transposes the transitions and swaps the start and
-end scores.
+smallest sum that does not count as an underflow. If `FROM_THE_END`, rows are read backwards, and
+suffixes take the place of prefixes; the caller must then transpose the transitions, and swap the start
+and end scores.
 """
 
 from tagger.linear_chain.cuda.language import tl, triton
@@ -61,11 +62,12 @@ def forward_kernel(
     TINY: tl.constexpr,
     FROM_THE_END: tl.constexpr,
 ):
-    """Writes log z_t of each token; with `tags`, the token's score on that path less log z_t.
+    """Writes log z_t of each token; with `tags`, the token's score on that path minus log z_t.
 
-    The values are (B, T). With `arrivals`, (B, T, K), writes those too: the log-sum of all prefixes that
-    arrive at each tag, without the tag's emission, less the log-sum of all prefixes up to the token
-    before. The end scores then count nowhere. This needs no `tags`, and may read rows from the end.
+    The values are (B, T). With `arrivals`, (B, T, K), writes those too: the log-sum of all prefixes
+    that arrive at each tag, without the tag's emission, minus the log-sum of all prefixes up to the
+    token before. The end scores are then ignored, `tags` must be `None`, and rows may be read from the
+    end.
     """
     row = tl.program_id(0).to(tl.int64)
     length = tl.load(lengths + row).to(tl.int32)
@@ -136,23 +138,23 @@ def adjoint_kernel(
     """Differentiates log z_t; with `tags`, log z_t less the token's score on that path.
 
     If `OF_ARRIVALS`, differentiates the arrivals up to a constant for each token: the caller's function
-    must not depend on these constants, so that `upstream` sums to 0 over tags. There must be no `tags`.
+    must not depend on these constants, so `upstream` sums to 0 over tags. `tags` must be `None`.
 
     - `messages` are those of `forward_kernel`, and `entering` is the transpose of the transitions;
     - `upstream`, (B, T), are the weights of the tokens, 0 where log z_t or the path's score is -inf; if
       `OF_ARRIVALS`, (B, T, K), the weights of the arrivals;
     - `by_emissions`, (B, T, K), is written everywhere, with zeros in the padding;
     - `by_start`, (B, K), is written for rows that have a token;
-    - `pairs` are (P, 2, K, K): each of the grid's P programs adds the derivatives by the transitions,
-      those of log z_t to the first matrix, those of the path's score to the second.
+    - `pairs` are (P, 2, K, K): each of the grid's P programs adds derivatives with respect to the
+      transitions, of log z_t to the first matrix and of the path's score to the second.
     """
     program = tl.program_id(0)
     tag = tags_in_tile(TAGS, REST)
     is_tag = tag < num_tags
     num_pairs = num_tags * num_tags
     weights, peaks = _weights(transitions, num_tags, TAGS, REST)
-    # With the tag moved to in the first dimension: each thread sums over the first dimension alone,
-    # whereas a sum over the second takes all threads.
+    # Transposed: each thread can sum over the first dimension by itself, but a sum over the second
+    # takes all threads.
     entering = load_transitions(entering, num_tags, TAGS, REST)
     entering = exponential(entering, peaks, 0, REST)
     zero = tl.zeros(tag.shape, peaks.dtype)
@@ -261,7 +263,7 @@ def _any(conditions):
 
 @triton.jit
 def _shifted(scores):
-    """Returns `scores` less the largest, the largest, and the log-sum of the first (0 if all -inf)."""
+    """Returns `scores` minus the largest, the largest, and the log-sum of the first (0 if all -inf)."""
     top = tl.max(scores)
     scores -= finite(top)
     return scores, top, tl.log(_at_least(tl.sum(tl.exp(scores)), 1.0))
@@ -283,7 +285,7 @@ def _log_sum(scores):
 
 @triton.jit
 def _subtract_from_path(emissions, transitions, start, end, tags, values, length, num_tags):
-    """Replaces each log z_t of a row by the path's score at token t less log z_t."""
+    """Replaces each log z_t of a row by the path's score at token t minus log z_t."""
     BLOCK: tl.constexpr = 128
     for first in range(0, length, BLOCK):
         t = first + tl.arange(0, BLOCK)

@@ -1,9 +1,9 @@
 # mypy: disable-error-code="no-untyped-def,assignment"
 # ruff: noqa: N803
-"""Vectors over tags, and matrices over pairs of tags, in tiles whose sides are powers of two.
+"""Vectors over tags, and matrices over pairs of tags, in tiles with sides that are powers of two.
 
 A vector is a tile, (TAGS,), and a matrix a tuple of one tile, (TAGS, TAGS). More tags than TAGS leave a
-rest of up to REST tags, so that 33 tags need not be padded to 64. A vector is then (TAGS, 2), in which
+rest of up to REST tags, so 33 tags do not have to be padded to 64. A vector is then (TAGS, 2), in which
 `[i, 0]` is tag i and `[i, 1]` is tag TAGS + i, and a matrix has four tiles: from the first tags to the
 first, from the first to the rest, from the rest to the first, and from the rest to the rest.
 

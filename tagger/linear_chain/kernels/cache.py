@@ -1,4 +1,4 @@
-"""Stores compiled kernels on disk, and goes on without the disk where it fails.
+"""Caches compiled kernels on disk, and carries on without the cache if that fails.
 
 Numba asks its cache once for each kernel and each combination of argument types, so nothing here runs
 when a kernel that is already loaded is called.
@@ -16,10 +16,10 @@ logger = logging.getLogger(__name__)
 
 
 class KernelCache(FunctionCache):
-    """Numba's cache of one kernel, which no state of its files can stop.
+    """Numba's cache of one kernel, robust against damaged and outdated files.
 
-    Numba compiles a kernel anew if its own file has changed, but it may call kernels of other files.
-    Here any change to a source file of its folder, or of ours, outdates it.
+    Numba recompiles a kernel if its own file has changed, but it may call kernels in other files. Here
+    any change to a source file in its folder, or in this one, invalidates the cache.
 
     Raises:
         RuntimeError: If no folder for the cache is writable.
@@ -38,7 +38,7 @@ class KernelCache(FunctionCache):
 
 
 class NoCache(NullCache):
-    """Takes the place of a cache for which no folder is writable."""
+    """Used instead of a cache if no folder for it is writable."""
 
     def save_overload(self, sig: Any, cres: Any) -> None:
         _warn_uncached("no folder for their cache is writable; set NUMBA_CACHE_DIR to one that is")
@@ -48,14 +48,14 @@ class _CacheFile(IndexDataCacheFile):
     """The index of a kernel's cache and its files of machine code, one for each combination of types.
 
     Numba picks the file's name from an index that another process may be replacing, so two processes
-    may write different code under one name. Each file therefore states what it holds.
+    may write different code under one name. So each file records what it holds.
     """
 
     def save(self, key: Any, data: Any) -> None:
         super().save(key, (key, self._source_stamp, data))
 
     def load(self, key: Any) -> Any:
-        """Returns what was saved under `key`, or None if it is not to be found or not to be read."""
+        """Returns what was saved under `key`, or None if it is missing or unreadable."""
         try:
             found = super().load(key)
         except OSError:
@@ -77,14 +77,14 @@ class _CacheFile(IndexDataCacheFile):
 
 @contextlib.contextmanager
 def _deleted_if_damaged(path: Path) -> Iterator[None]:
-    """Deletes a file, and says so, if what reads it fails other than by the file system's fault."""
+    """Deletes a file, with a warning, if reading it fails for any reason but the file system."""
     try:
         yield
     except OSError:
         raise
-    except Exception as error:  # pickle meets damaged bytes with errors of many types
+    except Exception as error:  # pickle raises errors of many types for damaged bytes
         logger.warning(
-            "Deleted the damaged kernel cache %s (%s: %s); its kernel is compiled anew",
+            "Deleted the damaged kernel cache %s (%s: %s); its kernel is compiled again",
             path,
             type(error).__name__,
             error,
@@ -95,7 +95,7 @@ def _deleted_if_damaged(path: Path) -> Iterator[None]:
 
 @functools.cache
 def source_stamp(folder: Path) -> List[Tuple[str, int, int]]:
-    """Returns the state of a folder's sources and of ours, which outdated machine code differs in."""
+    """Returns the state of the sources in a folder and in this one, to detect outdated machine code."""
     return [
         (str(path), path.stat().st_mtime_ns, path.stat().st_size)
         for each in sorted({Path(__file__).parent, folder})

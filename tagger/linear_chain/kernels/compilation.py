@@ -22,10 +22,10 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def kernel(function: Function, may_reorder: bool = True) -> Function:
     """Compiles `function` at its first call, and caches the machine code beside the source.
 
-    Kernels release the interpreter's lock, and treat infinities and NaN as IEEE 754 does. If sums may be
-    reordered, loops over them can be vectorised. A loop that sums must not write to an array as well:
-    LLVM vectorises such a loop only where its arrays do not lie close together, so that the last digits
-    of the sum would depend on that.
+    Kernels release the interpreter's lock, and treat infinities and NaN as IEEE 754 does. If sums may
+    be reordered, loops over them can be vectorised. A loop that sums must not write to an array as
+    well: LLVM vectorises such a loop only if its arrays are far enough apart in memory, so the last
+    digits of the sum would depend on that.
     """
     fastmath = {"contract", "nsz", "reassoc"} if may_reorder else {"contract"}
     options: Dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": fastmath}
@@ -40,11 +40,11 @@ def kernel(function: Function, may_reorder: bool = True) -> Function:
 
 
 def for_row_ranges(rows: Callable, lengths: np.ndarray, work_per_token: int, *args: Any) -> List:
-    """Calls `rows(first, last, *args)`, which writes to these rows alone, on ranges that cover all.
+    """Calls `rows(first, last, *args)`, which writes only to these rows, on ranges that cover all.
 
-    It uses threads of its own, at most `torch.get_num_threads()`. Numba's thread pools either do not
-    survive a fork or do not allow two callers at once. `lengths` are those of rows, (B,) int64, and the
-    work on each token is given roughly, in multiply-adds.
+    The ranges run on separate threads, at most `torch.get_num_threads()`, because Numba's thread pools
+    either do not survive a fork or do not allow two callers at once. `lengths` are those of the rows,
+    (B,) int64, and `work_per_token` is a rough number of multiply-adds.
     """
     batch_size = len(lengths)
     num_threads = min(torch.get_num_threads(), batch_size)
@@ -64,5 +64,5 @@ def for_row_ranges(rows: Callable, lengths: np.ndarray, work_per_token: int, *ar
 
 @functools.lru_cache(maxsize=1)
 def _threads(process_id: int) -> ThreadPoolExecutor:
-    """Returns threads of this process: a forked one does not have the threads of its parent."""
+    """Returns the thread pool of this process: a forked process does not have its parent's threads."""
     return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="kernels")

@@ -1,4 +1,4 @@
-"""Exponentials and log-sums for kernels, whose loops compilers can vectorise."""
+"""Exponentials and log-sums for kernels, in loops that compilers can vectorise."""
 
 from typing import Any, Callable, Tuple
 
@@ -40,7 +40,7 @@ def _power_of_two(typing_context: Any, rounded: Any) -> Tuple[Any, Callable]:
 def exp(x: float) -> float:
     """Returns e^x for x <= 0, to one unit in the last place.
 
-    Compilers vectorise loops over it, which they do not with `np.exp`.
+    Compilers vectorise loops over this function, but not over `np.exp`.
     """
     rounded = x * _LOG2_E + _ROUNDER
     exponent = rounded - _ROUNDER
@@ -65,7 +65,8 @@ def exp(x: float) -> float:
 def exp_float32(x: np.float32) -> np.float32:
     """Returns e^x for x <= 0 in float32, to a few units in the last place; 0 below -87.
 
-    A vector holds twice as many of these numbers as with `exp`, and the polynomial is half as long.
+    A vector register holds twice as many of these numbers as with `exp`, and the polynomial is half as
+    long.
     """
     rounded = x * _LOG2_E_32 + _ROUNDER_32
     exponent = rounded - _ROUNDER_32
@@ -83,7 +84,7 @@ exp_float32 = kernel(exp_float32, may_reorder=False)
 
 @kernel
 def log_sum(scores: np.ndarray) -> float:
-    """Returns the log-sum of a vector, -inf where all of it is -inf."""
+    """Returns the log-sum of a vector, -inf if all of its entries are."""
     peak = scores.max()
     if peak == -np.inf:
         return peak
@@ -97,7 +98,8 @@ def log_sum(scores: np.ndarray) -> float:
 def normalize(scores: np.ndarray) -> float:
     """Subtracts the log-sum of a vector from it, and returns the log-sum; does nothing if all are -inf.
 
-    The largest score goes first: a large log-sum lacks the digits that make probabilities sum to 1.
+    The largest score is subtracted first: a large log-sum lacks the digits that make probabilities sum
+    to 1.
     """
     peak = scores.max()
     if peak == -np.inf:

@@ -1,6 +1,6 @@
 """The adjoint of a row's forward recursion, which needs forward messages only.
 
-The README derives it ("Gradients"). Its factors are probabilities, so that nothing overflows.
+The README derives it ("Gradients"). Its factors are probabilities, so nothing overflows.
 
 Letters: `n` is the number of real tokens of a row; see `batch` for `B`, `T`, `K`.
 """
@@ -26,14 +26,14 @@ def adjoint_row(
 ) -> None:
     """Differentiates `sum_t upstream[t] log_normalizers[t] + sum_tk by_arriving[t, k] R[t, k]`.
 
-    `R` is what arrives at a tag, without its emission. `solve_row` has filled the row, and says how many
-    tokens are `reached`, at least 1, and whether it is `in_log_space`.
+    `R` is the sum that arrives at a tag, without its emission. `solve_row` must have filled the row; it
+    also returns `reached`, which must be at least 1, and `in_log_space`.
 
-    - `upstream`, (n,), and `by_arriving`, (n, K) or longer, `None` for zeros, are weights.
-    - `row.adjoint` gets the derivatives by the emissions and, in probability space, `row.arriving` those
-      by what it held before.
-    - To `pairs`, (K, K), sums are added which times `leaving` are derivatives by the transitions; in log
-      space these are added to `by_transitions`, (K, K).
+    - `upstream`, (n,), and `by_arriving`, (n, K) or longer (`None` for zeros), are weights.
+    - `row.adjoint` gets the derivatives with respect to the emissions. In probability space,
+      `row.arriving` gets those with respect to its old contents.
+    - `pairs`, (K, K), gets sums added that, times `leaving`, are the derivatives with respect to the
+      transitions. In log space, these are added to `by_transitions`, (K, K), instead.
     """
     for k in range(len(chain.start)):
         row.adjoint[reached - 1, k] *= upstream[reached - 1]
@@ -69,7 +69,7 @@ def _add_outer_products(
 ) -> None:
     """Adds `sum_t before[t - 1, i] after[t, j]` to `pairs[i, j]`."""
     num_tags = len(pairs)
-    # Four tokens at a time, because the sums stay in memory.
+    # Four tokens at a time, to read and write the sums less often.
     for t in range(1, num_tokens - 3, 4):
         for i in range(num_tags):
             b0, b1, b2, b3 = before[t - 1, i], before[t, i], before[t + 1, i], before[t + 2, i]

@@ -1,14 +1,15 @@
-"""What the kernels take, a batch of chains, and what they return, gradients that all rows share.
+"""The arguments of the kernels, a batch of chains, and their results, gradients of shared scores.
 
-A kernel `..._rows` computes rows `first` to `last`, exclusive, of a `Batch`, and writes into arrays that
-hold zeros. Those that differentiate sum a value of each token times its weight, return the `flat` of
-`SharedGradients`, and take
+A kernel `..._rows` computes rows `first` to `last`, exclusive, of a `Batch`, and writes into arrays of
+zeros. Kernels with derivatives differentiate the weighted sum of a value for each token, return the
+`flat` array of `SharedGradients`, and take
 
 - `gold_tags`, (B, T) int64; (B, T, K) bool for sets of tags; `None` for a function of the scores alone;
-- `weights`, (B, T), or (B, 1) where a row's tokens weigh the same, float64;
-- `is_total`: whether to write to `values` the weighted sum of each row, (B, 1), instead of the value of
-  each token, (B, T);
-- `by_emissions`, (B, T, K), for the gradients by the emissions; `None` if only values are wanted.
+- `weights`, (B, T), or (B, 1) if all tokens of a row weigh the same, float64;
+- `is_total`: whether `values` gets the weighted sum of each row, (B, 1), instead of the value of each
+  token, (B, T);
+- `by_emissions`, (B, T, K), for the gradients with respect to the emissions; `None` if only values are
+  wanted.
 
 Letters: `B` rows (sequences), `T` tokens, `K` tags, as in the whole package.
 """
@@ -34,7 +35,7 @@ class Batch(NamedTuple):
 
 
 class SharedGradients(NamedTuple):
-    """Float64 gradients by the scores that all rows share; the last three are views of `flat`."""
+    """Float64 gradients of the scores that all rows share; the last three are views of `flat`."""
 
     # (K * K + 2 * K,)
     flat: np.ndarray
@@ -61,9 +62,9 @@ def new_shared_gradients(num_tags: int) -> SharedGradients:
 def weigh_steps(
     steps: np.ndarray, weights: np.ndarray, is_total: bool, values: np.ndarray, upstream: np.ndarray
 ) -> None:
-    """Writes the values of a row, its `steps`, (n,), or their weighted sum; and its derivatives by them.
+    """Writes a row's `steps`, (n,), or their weighted sum, to `values`, and their weights to `upstream`.
 
-    A step of -inf has no derivative, and makes the sum -inf.
+    A step of -inf has weight 0 and makes the sum -inf.
     """
     for t in range(len(steps)):
         upstream[t] = 0.0 if steps[t] == -np.inf else weights[t if len(weights) > 1 else 0]

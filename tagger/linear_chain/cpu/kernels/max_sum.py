@@ -1,4 +1,4 @@
-"""Kernels over the best paths. Scores are summed in float64, whatever their type."""
+"""Kernels for the best paths. Scores are summed in float64, whatever their type."""
 
 import numpy as np
 
@@ -12,11 +12,11 @@ def _arrive(before: np.ndarray, transitions: np.ndarray, arriving: np.ndarray) -
 
     The second row of `arriving` is scratch.
     """
-    # Two rows are written in turns; the last turn must write the first row.
+    # The two rows are written alternately; the last write must go to the first row.
     source = (len(before) // 4) % 2
     arriving[source].fill(-np.inf)
-    # Four tags at a time, because the maxima stay in memory. In two rows, because a loop that raises
-    # numbers in place compiles to masked stores, which are slow on some processors.
+    # Four tags at a time, to read and write the maxima less often. Two rows, because a loop that
+    # updates maxima in place compiles to masked stores, which are slow on some processors.
     for i in range(0, len(before), 4):
         old, new = arriving[source], arriving[1 - source]
         b0, b1, b2, b3 = before[i], before[i + 1], before[i + 2], before[i + 3]
@@ -37,8 +37,9 @@ def best_rows(
 ) -> None:
     """Writes the best path of rows `first` to `last`.
 
-    Keeps scores, not back-pointers: the best predecessor of a tag on the path is the first tag whose
-    score, computed again, equals what arrived. `paths` are (B, 1, T) int64, `path_scores` (B, 1).
+    Keeps scores instead of back-pointers: the best predecessor of a tag on the path is the first tag
+    for which the score, computed again, equals the one that arrived. `paths` are (B, 1, T) int64,
+    `path_scores` (B, 1).
     """
     lengths, emissions, transitions, start, end = batch
     num_tokens, num_tags = emissions.shape[1:]
@@ -81,7 +82,7 @@ def best_rows(
 
 @kernel
 def _offer(score: float, pointer: int, scores: np.ndarray, pointers: np.ndarray) -> bool:
-    """Sorts a path into the k best so far, (k,) each; returns whether it is among them."""
+    """Inserts a path into the k best so far, (k,) each; returns whether it is among them."""
     rank = len(scores) - 1
     if not score > scores[rank]:
         return False
@@ -96,7 +97,7 @@ def _offer(score: float, pointer: int, scores: np.ndarray, pointers: np.ndarray)
 def k_best_rows(
     first: int, last: int, batch: Batch, paths: np.ndarray, path_scores: np.ndarray
 ) -> None:
-    """As `best_rows`, for the k best paths: `paths` (B, k, T) and `path_scores` (B, k)."""
+    """Like `best_rows`, for the k best paths: `paths` (B, k, T) and `path_scores` (B, k)."""
     lengths, emissions, transitions, start, end = batch
     num_tokens, num_tags = emissions.shape[1:]
     k_best = path_scores.shape[1]
@@ -107,7 +108,7 @@ def k_best_rows(
     for b in range(first, last):
         n = lengths[b]
         if n == 0:
-            # Only one path goes through no token.
+            # An empty row has only one path.
             path_scores[b, 1:] = -np.inf
             continue
         best.fill(-np.inf)

@@ -1,9 +1,10 @@
 """Forward messages of a row, in probability space or, where they underflow, in log space.
 
 All arithmetic is float64, whatever the type of the scores. Messages are probabilities, normalised at
-every token; the largest score of each token and of the transitions is taken out first. This is exact
-as long as no message underflows: a tag may be improbable by 250 orders of magnitude and yet lead to
-the only likely path. A row in which a message underflows is computed again in log space, which is slow.
+every token; the largest score of each token and of the transitions is subtracted first. This is exact
+as long as no message underflows: a tag may be 250 orders of magnitude less probable than another and
+still lead to the only likely path. A row in which a message underflows is computed again in log space,
+which is slow.
 
 Letters: `n` is the number of real tokens of a row; see `batch` for `B`, `T`, `K`.
 """
@@ -62,7 +63,7 @@ def peak_of(scores: np.ndarray) -> float:
 
 @kernel
 def _shifted_exponentials(transitions: np.ndarray) -> Tuple[np.ndarray, float]:
-    """The exponentials of (K, K) scores less their maximum, and the maximum."""
+    """The exponentials of (K, K) scores minus their maximum, and the maximum."""
     peak = peak_of(transitions.ravel())
     exponentials = np.empty(transitions.shape)
     for i in range(len(transitions)):
@@ -92,7 +93,7 @@ def chain_of(batch: Batch, from_the_end: bool) -> Chain:
 
 @kernel
 def new_row(num_tokens: int, num_tags: int) -> Row:
-    """Returns scratch whose contents are undefined."""
+    """Returns uninitialised scratch."""
     return Row(
         np.empty((num_tokens, num_tags)),
         np.empty((num_tokens, num_tags)),
@@ -105,8 +106,8 @@ def new_row(num_tokens: int, num_tags: int) -> Row:
 def solve_row(chain: Chain, emissions: np.ndarray, row: Row) -> Tuple[int, bool]:
     """Fills `row`, in log space if a message underflows in probability space.
 
-    `row.adjoint` is filled only at the last token that a path reaches, with its tag's distribution.
-    `emissions` are (n, K), n > 0.
+    `row.adjoint` is filled only at the last token that a path reaches, with the distribution of its
+    tag. `emissions` are (n, K), n > 0.
 
     Returns:
         How many tokens a path reaches (the last only if a path may end there), and whether the row is
@@ -120,7 +121,7 @@ def solve_row(chain: Chain, emissions: np.ndarray, row: Row) -> Tuple[int, bool]
 
 @kernel
 def forward_row(chain: Chain, emissions: np.ndarray, row: Row) -> int:
-    """As `solve_row`, in probability space only; returns -1 if a message underflows."""
+    """Like `solve_row`, in probability space only; returns -1 if a message underflows."""
     num_tokens, num_tags = emissions.shape
     start_peak = peak_of(chain.start)
     for t in range(num_tokens):
@@ -174,7 +175,7 @@ def _underflows(chain: Chain, emissions: np.ndarray, row: Row, t: int) -> bool:
 
 @kernel
 def _close(chain: Chain, num_tokens: int, row: Row) -> int:
-    """Adds the end scores to a row whose tokens are all reached; returns what `forward_row` returns."""
+    """Adds the end scores if all tokens of a row are reached; returns what `forward_row` returns."""
     t = num_tokens - 1
     message, last = row.messages[t], row.adjoint[t]
     for k in range(len(chain.end)):
@@ -206,7 +207,7 @@ def _stop(row: Row, t: int, num_tokens: int) -> int:
 
 @kernel
 def forward_row_in_log_space(chain: Chain, emissions: np.ndarray, row: Row) -> int:
-    """As `forward_row`, for any scores, in log space."""
+    """Like `forward_row`, but for any scores, in log space."""
     num_tokens, num_tags = emissions.shape
     terms = np.empty(num_tags)
     for t in range(num_tokens):

@@ -1,9 +1,9 @@
 """The kernel of tag marginals and of the chain rule's conditionals, with their derivatives.
 
-A tag's posterior is its share in the paths through its token: its marginal or, with `given_prefix`, its
-probability given that the tags before are gold. Each share is a product of three terms: what arrives
-with the prefixes (those of gold tags alone), the emission, and what arrives with the suffixes, which are
-the prefixes of the row read from its end. The README derives the gradients ("Posteriors").
+A tag's posterior is its share of the paths through its token: its marginal or, with `given_prefix`, its
+probability given that the tags before it are gold. Each share is a product of three terms: the sum over
+the prefixes (only those of gold tags with `given_prefix`), the emission, and the sum over the suffixes,
+which are the prefixes of the row read from its end. The README derives the gradients ("Posteriors").
 
 Letters: `n` is the number of real tokens of a row; see `batch` for the others and the arguments.
 """
@@ -34,7 +34,7 @@ from tagger.linear_chain.kernels.exponentials import exp, log_sum, normalize
 
 
 class _Direction(NamedTuple):
-    """A row as it is read from one of its ends, and derivatives of what arrives that way."""
+    """A row read from one of its ends, and the derivatives of the sums that arrive that way."""
 
     chain: Chain
     row: Row
@@ -50,7 +50,7 @@ class _Posteriors(NamedTuple):
 
     # (T, K)
     probabilities: np.ndarray
-    # (T, K), the derivatives of the values by the log of each of the three terms
+    # (T, K), the derivatives of the values with respect to the log of each of the three terms
     changes: np.ndarray
     # (T,), the logarithms of the gold tags' posteriors
     steps: np.ndarray
@@ -73,7 +73,7 @@ def posterior_rows(
 ) -> np.ndarray:
     """The log-posteriors of gold tags.
 
-    Without gold tags, the derivatives alone of the marginals of all tags, whose `weights` are (B, T, K).
+    Without gold tags, only the derivatives of the marginals of all tags, with `weights` (B, T, K).
     """
     num_tokens, num_tags = batch.emissions.shape[1:]
     ahead, back = _new_direction(batch, False), _new_direction(batch, True)
@@ -85,7 +85,7 @@ def posterior_rows(
         np.empty(num_tokens, np.int64),
     )
     upstream, shared = np.empty(num_tokens), new_shared_gradients(num_tags)
-    # Numba counts references to arrays that loops take from a tuple.
+    # Unpacked, because Numba counts references to arrays that loops take from a tuple.
     emissions, allowed, changes = batch.emissions, found.allowed, found.changes
     reversed_changes = np.empty_like(changes)
     ahead_emissions, back_emissions = ahead.emissions, back.emissions
@@ -176,9 +176,9 @@ def _allow_path(n: int, found: _Posteriors) -> None:
 def _solve(
     ahead: _Direction, back: _Direction, n: int, follows_path: bool, found: _Posteriors
 ) -> bool:
-    """Writes the posteriors in probability space; returns whether that holds them.
+    """Writes the posteriors in probability space; returns whether that was possible.
 
-    It leaves rows without a possible path to log space, too.
+    Rows without a possible path are left to log space, too.
     """
     if forward_row(back.chain, back.emissions[:n], back.row) < n:
         return False
@@ -244,13 +244,13 @@ def _arrive_from_path(ahead: _Direction, n: int, path: np.ndarray) -> None:
 def _solve_in_log_space(
     ahead: _Direction, back: _Direction, n: int, given_prefix: bool, found: _Posteriors
 ) -> Tuple[int, int]:
-    """As `_solve`; returns at how many tokens prefixes arrive, and at how many suffixes."""
+    """Like `_solve`, in log space; returns at how many tokens prefixes arrive, and suffixes."""
     num_tags = found.changes.shape[1]
     for t in range(n):
         for k in range(num_tags):
             if given_prefix and not found.allowed[t, k]:
                 ahead.emissions[t, k] = -np.inf
-    # At the token at which a recursion ends, something still arrives.
+    # Sums still arrive at the token at which a recursion ends.
     num_prefixes = forward_row_in_log_space(ahead.chain, ahead.emissions[:n], ahead.row) + 1
     num_suffixes = forward_row_in_log_space(back.chain, back.emissions[:n], back.row) + 1
     num_prefixes, num_suffixes = min(num_prefixes, n), min(num_suffixes, n)

@@ -37,7 +37,7 @@ def sample_rows(
 
 @kernel
 def _draw(log_weights: np.ndarray, uniform: float, weights: np.ndarray) -> int:
-    """The first tag at which the cumulated share of the weights, (K,), exceeds `uniform`, in [0, 1)."""
+    """The first tag at which the cumulative share of the weights, (K,), exceeds `uniform`, in [0, 1)."""
     peak = peak_of(log_weights)
     total = 0.0
     for k in range(len(log_weights)):

@@ -33,11 +33,11 @@ def span_rows(
     - `log_least` is the least log-probability;
     - `places`, (B,) int64: where the spans of each row begin in `spans`;
     - `counts`, (B,) int64, get the number of spans;
-    - `spans`, (N, 4) int64, and `log_probabilities`, (N,); without rows if they are only counted.
+    - `spans`, (N, 4) int64, and `log_probabilities`, (N,); both empty if spans are only counted.
     """
     num_labels = len(tags)
     emissions, transitions = batch.emissions, batch.transitions
-    # (C,): the log-share of the prefixes whose span of the label is not closed yet
+    # (C,): the log-share of the prefixes in which a span of the label is still open
     scores_open = np.empty(num_labels)
     writes = len(spans) > 0
     for b in range(first, last):
@@ -61,7 +61,7 @@ def span_rows(
                         else:
                             score = scores_open[c] + transitions[before, closing_tag]
                             score += emissions[b, t, closing_tag]
-                        # The suffixes behind a closed span are some of all.
+                        # Only some of all suffixes may follow a closed span.
                         if score + backward[b, t, closing_tag] >= log_least:
                             score += _behind(batch, backward, continuing, b, t, c, closing_tag)
                             if score >= log_least:
@@ -89,7 +89,7 @@ def span_rows(
 def _behind(
     batch: Batch, backward: np.ndarray, continuing: np.ndarray, b: int, t: int, c: int, tag: int
 ) -> float:
-    """The log-sum of what may follow a span of label c that ends in a tag at token t of row b."""
+    """The log-sum of the suffixes after a span of label c that ends in a tag at token t of row b."""
     if t == batch.lengths[b] - 1:
         return batch.end[tag]
     peak = -np.inf

@@ -37,13 +37,13 @@ def step_rows(
     values: np.ndarray,
     by_emissions: Optional[np.ndarray],
 ) -> np.ndarray:
-    """Log normalisers or, of `gold_tags`, by how much what they allow exceeds them."""
+    """Log normalisers, or each token's share of the log-likelihood of `gold_tags`."""
     num_tokens, num_tags = batch.emissions.shape[1:]
     chain, row = chain_of(batch, False), new_row(num_tokens, num_tags)
     upstream = np.empty(num_tokens)
     pairs, shared = np.zeros((num_tags, num_tags)), new_shared_gradients(num_tags)
     has_sets = gold_tags is not None and gold_tags.ndim == 3
-    # For the chain that sets of tags restrict
+    # For the chain restricted to sets of tags
     part = new_row(num_tokens if has_sets else 0, num_tags)
     part_emissions = np.empty(part.messages.shape)
     for b in range(first, last):
@@ -94,7 +94,7 @@ def _add_derivatives(
     pairs: np.ndarray,
     shared: SharedGradients,
 ) -> None:
-    """Differentiates log normalisers by the emissions, in `row.adjoint`, and by the other scores."""
+    """Differentiates log normalisers; `row.adjoint` gets the derivatives of the emissions."""
     by_transitions = shared.transitions
     adjoint_row(chain, reached, in_log_space, upstream, None, row, pairs, by_transitions)
     for k in range(len(shared.start)):
@@ -114,7 +114,7 @@ def _restrict(emissions: np.ndarray, allowed: np.ndarray, restricted: np.ndarray
 def _subtract_from_path(
     chain: Chain, emissions: np.ndarray, path: np.ndarray, steps: np.ndarray
 ) -> None:
-    """Puts the scores of a row's path, less the log normalisers, in their place, (n,)."""
+    """Replaces a row's log normalisers, (n,), by the step scores of its path minus them."""
     n = len(steps)
     for t in range(n):
         if steps[t] > -np.inf:
@@ -173,7 +173,7 @@ def message_rows(
 ) -> None:
     """Writes the log-sums of all prefixes that arrive at each tag, without its emission.
 
-    With `from_the_end` suffixes take the place of prefixes. `messages`, (B, T, K), hold -inf.
+    With `from_the_end`, suffixes take the place of prefixes. `messages`, (B, T, K), must hold -inf.
     """
     num_tokens, num_tags = batch.emissions.shape[1:]
     chain, row = chain_of(batch, from_the_end), new_row(num_tokens, num_tags)
