@@ -1,6 +1,6 @@
 """Modules: encoders, contexts of documents, the CRF, its weightings, rules for weights, and heads.
 
-The CRF and its weightings need no AllenNLP. The other names are imported when they are first used.
+The CRF and its weightings need no AllenNLP. The other names are imported lazily.
 """
 
 import importlib
@@ -46,7 +46,7 @@ __all__ = [
     "WeightRule",
 ]
 
-#: The modules that are imported late, by what they define.
+#: The modules that are imported lazily, by what they define.
 _MODULES = {
     "BiLstmEncoder": "encoders",
     "ChainHead": "heads",
@@ -62,7 +62,7 @@ _MODULES = {
 }
 
 
-if not TYPE_CHECKING:  # type checkers would take it to know every name
+if not TYPE_CHECKING:  # else type checkers would accept any name
 
     def __getattr__(name: str) -> Any:
         if name in _MODULES:

@@ -6,9 +6,9 @@ from allennlp.common import Lazy
 
 
 def build(part: Any, **arguments: Any) -> Any:
-    """Builds a part from its config, unless it is built already, with the arguments that this lacks.
+    """Builds a part from its config, unless it is built already, adding the arguments that it lacks.
 
-    AllenNLP warns of an argument that is given twice.
+    AllenNLP warns if an argument is given twice.
     """
     if not isinstance(part, Lazy):
         return part
@@ -16,6 +16,6 @@ def build(part: Any, **arguments: Any) -> Any:
 
 
 def build_encoder(encoder: Any, size: int) -> Any:
-    """Builds an encoder, whose config may leave out the size of the vectors that it gets."""
-    # AllenNLP's encoders have these names for it, and ignore the others.
+    """Builds an encoder from a config that may leave out the size of its inputs."""
+    # AllenNLP's encoders use one of these names for it, and ignore the others.
     return build(encoder, **dict.fromkeys(("input_size", "input_dim", "embedding_dim"), size))

@@ -1,4 +1,4 @@
-"""How tags are chosen from the scores of a linear chain, with settings to change after training."""
+"""Chooses tags by the scores of a linear chain, with settings that can be changed after training."""
 
 from typing import Dict, List, Optional, Sequence
 
@@ -15,21 +15,21 @@ DECODINGS = ("viterbi", "minimum_risk")
 
 
 class ChainDecoder(torch.nn.Module):
-    """Chooses the tags of sequences whose scores are linear chains.
+    """Chooses the tags of sequences by the scores of linear chains.
 
-    No setting takes part in training or changes a probability. Users change the settings after training,
-    or `allennlp tune-decoding` fits them to development data. Letters: `B` batch, `T` tokens, `K` tags.
+    The settings affect neither training nor probabilities. Change them after training, or let
+    `allennlp tune-decoding` fit them to development data. Letters: `B` batch, `T` tokens, `K` tags.
 
     Args:
         tags: All tags, in the order of their indices.
         tag_encoding: How the tags spell spans; `None` for plain labels.
-        decode_bias: A number of nats by label, which is added to the emissions of the tags that open a
-            span of the label (Minkov et al. 2006, section 3), so once for each span. Above 0, more spans
-            of the label are predicted; below 0, fewer. A plain label has it added to its own emissions.
+        decode_bias: By label, a number of nats to add to the emissions of the tags that open its spans
+            (Minkov et al. 2006, section 3), so once for each span. Above 0, more spans of the label are
+            predicted; below 0, fewer. For a plain label, it is added to the label's own emissions.
         entity_thresholds: By label, the probability that an entity must reach to be predicted (after
-            Culotta & McCallum 2004). The tags of other entities become `O`.
+            Culotta & McCallum 2004). Entities below it become `O`.
         decoding: `"viterbi"` for the most probable sequence of tags, or `"minimum_risk"` for the
-            possible sequence with the most expected right tags.
+            possible sequence with the highest expected number of right tags.
     """
 
     bias: torch.Tensor

@@ -1,4 +1,4 @@
-"""Class weights: given one by one, by label, or by a rule over the training counts."""
+"""Class weights: given by tag, by label, or by a rule based on the training counts."""
 
 import logging
 from typing import Dict, List, Optional, Sequence
@@ -26,11 +26,10 @@ class ClassWeights(torch.nn.Module):
     config, they are NaN until the trainer has counted the labels, or trained weights are loaded.
 
     Args:
-        tag_weights: One positive weight per tag index; a tensor or an array of NumPy will do.
+        tag_weights: One positive weight per tag index; a tensor or a NumPy array works too.
         label_weights: Weights by label (`PER: 2.0` covers `B-PER`, `I-PER`, ...) or by tag
             (`B-PER: 2.0`, which wins over its label). Labels that are not named weigh 1. Needs `vocab`.
-        weight_rule: Derives each tag's weight from how often training shows it. Needs `vocab` or
-            `tag_counts`.
+        weight_rule: Derives each tag's weight from its training count. Needs `vocab` or `tag_counts`.
         tag_counts: The count of each tag index for `weight_rule`, if no trainer supplies them.
         vocab: The vocabulary that holds the tags; the model in a config supplies it.
         label_namespace: The vocabulary's namespace of the tags.
@@ -112,7 +111,7 @@ class ClassWeights(torch.nn.Module):
             return (gold_tags * weights).sum(2) / gold_tags.sum(2).clamp(min=1)
         tags = array_on_cpu(gold_tags)
         if isinstance(tags, np.ndarray) and tags.dtype == np.int64:
-            # Faster than PyTorch's indexing. -1 is the last number of the table.
+            # Faster than PyTorch's indexing. -1 reads the last number of the table.
             numbers = weights.numpy()
             table = np.append(numbers, numbers.mean(dtype=numbers.dtype))
             return torch.from_numpy(table.take(tags, mode="wrap"))
@@ -124,7 +123,7 @@ class ClassWeights(torch.nn.Module):
         for k, weight in enumerate(weights):
             check_weight("tag_weights", str(k), weight)
         assert self.tag_weights is not None
-        # In place: `DistributedDataParallel` keeps the buffers that it has seen.
+        # In place, because `DistributedDataParallel` holds on to the buffers that it has seen.
         self.tag_weights.copy_(torch.tensor(weights))
 
 

@@ -28,24 +28,25 @@ ScoredPath = Tuple[List[int], float]
 class ConditionalRandomField(torch.nn.Module):
     """A linear-chain CRF, a drop-in for `allennlp.modules.ConditionalRandomField`.
 
-    With default arguments the signatures, the parameters' names and the numbers are AllenNLP's, so
-    trained weights move both ways. There are three deviations. A masked token is absent wherever it
-    stands, so that the probabilities of all paths sum to 1; AllenNLP's likelihood skips the transitions
-    beside a hole in the mask. A tag out of range is refused. A path that the constraints forbid scores
-    -inf. Half precision is computed in float32. As in PyTorch's own losses, an emission of NaN or +inf
-    at a real token makes the log-likelihood NaN without an error.
+    With default arguments, signatures, parameter names and results are AllenNLP's, so trained weights
+    can be exchanged in both directions. There are three differences. A masked token is absent wherever
+    it stands, so the probabilities of all paths sum to 1; AllenNLP's likelihood only skips the
+    transitions next to a hole in the mask. A tag out of range is an error. A path that the constraints
+    forbid scores -inf. Half precision is computed in float32. As in PyTorch's own losses, an emission
+    of NaN or +inf at a real token makes the log-likelihood NaN without an error.
 
     Args:
         num_tags: K, the number of tags.
-        constraints: The allowed transitions `(from, to)`, with K for the start and K + 1 for the end
-            of a sequence, as `tagger.spans.allowed_transitions` lists them. They act on
-            decoding. `None` allows all.
+        constraints: The allowed transitions `(from, to)`, with K for the start and K + 1 for the end of
+            a sequence, as `tagger.spans.allowed_transitions` lists them. They apply to decoding. `None`
+            allows all.
         include_start_end_transitions: Whether there are scores for starting and ending with a tag.
         weighting: Weights the tags in training; `None` for the plain likelihood.
-        constrain_training: Whether the constraints also act on the likelihood and the marginals.
+        constrain_training: Whether the constraints also apply to the likelihood and the marginals.
 
     Raises:
-        ConfigurationError: If an argument does not fit `num_tags`, or `weighting` is no `TagWeighting`.
+        ConfigurationError: If an argument does not fit `num_tags`, or `weighting` is not a
+            `TagWeighting`.
     """
 
     def __init__(
@@ -78,7 +79,7 @@ class ConditionalRandomField(torch.nn.Module):
         self.weighting = weighting
         self.constrain_training = constrain_training
         self.transitions = torch.nn.Parameter(torch.empty(num_tags, num_tags))
-        # A parameter instead of a buffer, and in this place, because AllenNLP's is.
+        # A parameter instead of a buffer, and at this position, as in AllenNLP.
         self._constraint_mask = torch.nn.Parameter(
             _constraint_mask(num_tags, constraints), requires_grad=False
         )
@@ -144,7 +145,7 @@ class ConditionalRandomField(torch.nn.Module):
         """Minus the expected log-likelihood under a teacher's distribution, (B,), without weighting.
 
         `teacher` holds the teacher's chains over the same tags, or their `chain_marginals`. The result
-        is inf where `constrain_training` forbids what the teacher holds possible.
+        is inf where `constrain_training` forbids what the teacher considers possible.
         """
         scores = self._training_scores(inputs)
         return chain_cross_entropy(teacher, scores, self._mask(inputs, mask))
@@ -177,11 +178,11 @@ class ConditionalRandomField(torch.nn.Module):
         Returns:
             For each sequence its `(path, score)` or, with `top_k`, a list of at most `top_k` of them,
             best first. A path has a tag for each real token. If the constraints allow no path, the
-            score is -inf and the path means nothing.
+            score is -inf and the path is meaningless.
         """
         logits, lengths = compacted(logits, self._mask(logits, mask))
         paths, path_scores = k_best_decode(self.decoding_scores(logits), lengths, k=top_k or 1)
-        # NumPy makes lists several times as fast as PyTorch.
+        # NumPy creates lists several times as fast as PyTorch.
         rows = zip(*(each.cpu().numpy().tolist() for each in (lengths, paths, path_scores)))
         if top_k is None:
             return [(best[:length], score) for length, (best,), (score,) in rows]
@@ -213,7 +214,7 @@ class ConditionalRandomField(torch.nn.Module):
     def _constrained(self, scores: ChainScores) -> ChainScores:
         """`scores` with -inf for the transitions that the constraints forbid."""
         is_forbidden = self._constraint_mask == 0
-        # On a GPU the answer would take longer than what follows from it.
+        # On a GPU, this check would take longer than what it saves.
         if not (is_forbidden.is_cuda or holds_anywhere(is_forbidden)):
             return scores
         return scores._replace(

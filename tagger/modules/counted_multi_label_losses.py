@@ -1,4 +1,4 @@
-"""Losses of items with several labels that know how often training shows each label.
+"""Losses for items with several labels that depend on how often each label occurs in training.
 
 After Huang et al. 2021, "Balancing methods for multi-label text classification with long-tailed class
 distribution", section 3. The letters are those of `multi_label_losses`.
@@ -17,11 +17,11 @@ from tagger.modules.multi_label_losses import MultiLabelLoss
 
 
 class CountedLoss(MultiLabelLoss):
-    """A base loss of each label, times a weighting of the labels; both know the labels' counts.
+    """A base loss for each label, times a weighting of the labels; both may use the labels' counts.
 
     The counts come from the trainer or from the arguments, and are saved with the model. Until they are
-    known, computing the loss raises a `RuntimeError`. The base is `terms`, here the focal loss; the
-    weighting is `weighting`, by default none.
+    known, computing the loss raises a `RuntimeError`. The base loss is `terms`, here the focal loss;
+    `weighting` is none by default.
 
     Args:
         gamma: The exponent of the focal factor.
@@ -31,7 +31,7 @@ class CountedLoss(MultiLabelLoss):
         label_namespace: The vocabulary's namespace of the labels.
 
     Raises:
-        ConfigurationError: If both numbers and the vocabulary are missing, or as `CountedLabels` does.
+        ConfigurationError: If the counts and the vocabulary are missing, or as for `CountedLabels`.
     """
 
     weighting: "Optional[ClassBalancing | Rebalancing]" = None
@@ -75,14 +75,14 @@ class ClassBalancing:
 class Rebalancing:
     """Weighs label i of an item by `alpha + sigmoid(beta (r_i - mu))`, (..., C), without a gradient.
 
-    `r_i = (1 / n_i) / sum_{j positive} (1 / n_j)` is the share of the item's draws that label i makes if
-    every label draws its items equally often (Wu et al. 2020, "Distribution-balanced loss for
-    multi-label classification in long-tailed datasets", section 3). So rare labels weigh more, and
-    negatives of frequent labels weigh less beside a rare positive.
+    `r_i = (1 / n_i) / sum_{j positive} (1 / n_j)` is the share of the item's draws that are due to
+    label i if all labels draw their items equally often (Wu et al. 2020, "Distribution-balanced loss
+    for multi-label classification in long-tailed datasets", section 3). So rare labels weigh more, and
+    frequent labels that an item lacks weigh less if it has a rare one.
 
-    An item with a single positive has `r = 1` there. The papers have no items without a positive, which
-    no label draws; we set `r = 1` for all their labels, as if each drew the item alone. A label that no
-    item has counts as if one item had it.
+    If an item has a single positive, that label has `r = 1`. The papers do not cover items without a
+    positive, which no label draws; we set `r = 1` for all labels of these. A label that no item has
+    counts as if one item had it.
     """
 
     def __init__(self, alpha: float, beta: float, mu: float) -> None:
@@ -106,8 +106,8 @@ class ClassBalancedFocalLoss(CountedLoss):
 
     Args:
         beta: `b`. With 0.9, the papers' value for texts, all labels seen more than about 40 times weigh
-            the same. For tokens, of which there are many more, take 0.999 or above. The loss gets
-            smaller with `1 - b`.
+            the same. There are many more tokens than texts, so use 0.999 or above for tokens. The loss
+            shrinks with `1 - b`.
         **kwargs: The arguments of `CountedLoss`.
     """
 
@@ -120,9 +120,8 @@ class ClassBalancedFocalLoss(CountedLoss):
 class RebalancedFocalLoss(CountedLoss):
     """R-FL: `alpha + sigmoid(beta (r - mu))` times the focal loss of each label (Huang et al. 2021).
 
-    `r` compares the rarity of a label with that of the item's positives; `Rebalancing` defines it, for
-    items without a positive too. Labels that the item may have, but is not known to have, are not among
-    these positives.
+    `r` compares the rarity of a label with that of the item's positives; see `Rebalancing`. Labels that
+    the item is not known to have do not count as positives.
 
     Args:
         alpha: The least weight.
@@ -143,10 +142,10 @@ class NegativeTolerantLoss(CountedLoss):
     """NTR-FL: the focal loss of scores minus `v = kappa log(N / n - 1)`, with scaled negatives.
 
     After Huang et al. 2021, who take the regularization from Wu et al. 2020. A negative's score, minus
-    `v`, is multiplied by `lambda` and its loss divided by it, so that negatives, which are far more
-    frequent, stop earlier to push a score down. A label that no item has counts as if one had it; a
-    label that all items have, as if one lacked it. Predictions use the plain scores, so thresholds other
-    than 0.5 may be better: see the callback `tune_thresholds`.
+    `v`, is multiplied by `lambda` and its loss divided by it, so negatives, which are far more
+    frequent, push a score down less far. A label that no item has counts as if one had it; a label that
+    all items have, as if one lacked it. Predictions use the plain scores, so thresholds other than 0.5
+    may be better: see the callback `tune_thresholds`.
 
     Args:
         kappa: The size of the bias; 0 for none.
@@ -174,7 +173,7 @@ class ClassBalancedNegativeTolerantLoss(NegativeTolerantLoss):
     """CB-NTR: `(1 - b) / (1 - b^n)` times the negative-tolerant loss of each label (Huang et al. 2021).
 
     Args:
-        beta: `b`, as in `ClassBalancedFocalLoss`; for tokens take 0.999 or above.
+        beta: `b`, as in `ClassBalancedFocalLoss`; use 0.999 or above for tokens.
         **kwargs: The arguments of `NegativeTolerantLoss`.
     """
 
@@ -188,10 +187,9 @@ class DistributionBalancedLoss(NegativeTolerantLoss):
     """DB: `alpha + sigmoid(beta (r - mu))` times the negative-tolerant loss of each label.
 
     After Wu et al. 2020 and, with the focal factor, Huang et al. 2021. The weights are those of
-    `RebalancedFocalLoss`: they tell labels apart by the other labels of an item. If items have one label
-    each, every positive has `r = 1` and the same weight, however rare it is, and so has every label of
-    an item without labels. DB then degenerates; `class_balanced_negative_tolerant` serves rare labels
-    better.
+    `RebalancedFocalLoss`, which depend on the item's other labels. If no item has more than one label,
+    every positive has `r = 1` and so the same weight, however rare its label is. In that case,
+    `class_balanced_negative_tolerant` is better for rare labels.
 
     Args:
         alpha, beta, mu: Those of `RebalancedFocalLoss`.
@@ -207,25 +205,25 @@ class DistributionBalancedLoss(NegativeTolerantLoss):
 
 @MultiLabelLoss.register("self_paced_correction")
 class SelfPacedCorrectionLoss(CountedLoss):
-    """SPLC: after a first pass over the training items, probable negatives are taken for positives.
+    """SPLC: after a warm-up, probable negatives are treated as positives.
 
     Known positives have the focal loss of their score minus a margin, as in `HillLoss`; negatives have
-    the plain focal loss. Once the warm-up is over, a negative whose probability is above `threshold`
-    was probably only missed. It has the focal loss of a positive from then on, without the margin
-    (Zhang et al. 2021, "Simple and robust loss design for multi-label learning with missing labels",
-    section 4). Neither the count of items nor the correction touches evaluation, so that losses of
-    development data can be compared between epochs.
+    the plain focal loss. After the warm-up, a negative with a probability above `threshold` is assumed
+    to be a missing label: it has the focal loss of a positive, without the margin (Zhang et al. 2021,
+    "Simple and robust loss design for multi-label learning with missing labels", section 4). Evaluation
+    neither counts items nor corrects labels, so losses on development data can be compared between
+    epochs.
 
     Args:
-        threshold: Negatives that are more probable are taken for positives.
-        margin: What is subtracted from the scores of known positives.
-        warm_up_epochs: How often training must have seen as many items as there are before negatives are
-            corrected. An item without a known label does not count.
+        threshold: Negatives that are more probable are treated as positives.
+        margin: Subtracted from the scores of known positives.
+        warm_up_epochs: How many passes over the training items come before negatives are corrected.
+            Items without a known label do not count.
         **kwargs: The arguments of `CountedLoss`.
 
     Attributes:
-        num_seen: () int64, how many items training has seen, by all workers; saved with the model, so
-            that a run that is continued goes on where it was.
+        num_seen: () int64, how many items all workers have seen in training; saved with the model, so
+            that a resumed run continues the count.
     """
 
     num_seen: torch.Tensor
@@ -260,7 +258,7 @@ class SelfPacedCorrectionLoss(CountedLoss):
     def terms(self, scores: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:
         shifted = torch.where(positives, scores - self.margin, scores)
         if self.training:
-            # A tensor, because a GPU would have to be waited for.
+            # A tensor, to avoid a sync with a GPU.
             is_warm = self.num_seen >= self.warm_up_epochs * self.counts.num_items
             positives = positives | (is_warm & (torch.sigmoid(scores) > self.threshold))
         return focal_terms(shifted, positives, self.gamma)

@@ -1,4 +1,4 @@
-"""What a sentence sees of the document around it."""
+"""Features of a sentence that depend on the document around it."""
 
 import torch
 from allennlp.common import Registrable
@@ -23,19 +23,19 @@ class DocumentContext(torch.nn.Module, Registrable):
     def forward(self, states: torch.Tensor, rows: SentenceRows) -> torch.Tensor:
         """Computes the features of tokens, (S, L, F), undefined in the padding.
 
-        `states` are the encoder's, (S, L, D), any finite numbers in the padding; `rows` say where the
-        sentences lie in their documents.
+        `states` are the encoder's, (S, L, D), finite in the padding; `rows` say where the sentences lie
+        in their documents.
         """
         raise NotImplementedError
 
 
 @DocumentContext.register("pooled_states")
 class PooledStates(DocumentContext):
-    """Looks at each token together with the means of its sentence and of its document.
+    """Combines each token with the means of its sentence and of its document.
 
-    A layer of rectified units sees a token's state, the mean of the states of its sentence, and the
-    mean of those of its document, after Luo, Xiao & Zhao (2020), Hierarchical contextualized
-    representation for named entity recognition, who attend where this takes means.
+    A ReLU layer reads a token's state, the mean state of its sentence, and the mean state of its
+    document. After Luo, Xiao & Zhao (2020), Hierarchical contextualized representation for named entity
+    recognition, who use attention instead of means.
 
     Args:
         input_size: The features of a state; supplied by the model in a config.
@@ -69,7 +69,7 @@ class PooledStates(DocumentContext):
         return self.dropout(features.relu())
 
 
-# The most pairs of tokens that are compared at a time; each takes some ten bytes.
+# The most pairs of tokens that are compared at a time; each takes about ten bytes.
 _PAIRS_AT_ONCE = 1 << 24
 
 
@@ -77,16 +77,16 @@ _PAIRS_AT_ONCE = 1 << 24
 class SameWords(DocumentContext):
     """Attends over the states of the same word elsewhere in the document.
 
-    Where a name stands in a context that gives its label away, its other occurrences profit. Words are
-    the same if they differ in case alone. The features are a mean of states, 0 for a word that occurs
-    once. After Luo, Xiao & Zhao (2020), Hierarchical contextualized representation for named entity
-    recognition, whose memory holds the words of the whole corpus, and Hu et al. (2020), Leveraging
+    If the context of one occurrence gives the label of a name away, the other occurrences benefit.
+    Words that differ only in case are the same. The features are a mean of states, 0 for a word that
+    occurs once. After Luo, Xiao & Zhao (2020), Hierarchical contextualized representation for named
+    entity recognition, who keep a memory of all words of the corpus, and Hu et al. (2020), Leveraging
     multi-token entities in document-level named entity recognition.
 
     Args:
         input_size: D, the features of a state; supplied by the model in a config.
-        size: The features of queries and keys, whose products say how much an occurrence counts.
-        dropout: The dropout of the features, each of a token's on its own.
+        size: The features of queries and keys; their products decide how much an occurrence counts.
+        dropout: The dropout of the features, drawn for each feature of each token.
     """
 
     def __init__(self, input_size: int, size: int = 64, dropout: float = 0.0) -> None:
@@ -104,12 +104,12 @@ class SameWords(DocumentContext):
     def forward(self, states: torch.Tensor, rows: SentenceRows) -> torch.Tensor:
         if rows.word_ids is None:
             raise ValueError(
-                "`word_ids` is missing, which says what words of a document are the same; let the "
-                "dataset reader `column` read documents, or add this field to your own"
+                "`word_ids` is missing, the field that says what words of a document are the same; "
+                "let the dataset reader `column` read documents, or add this field to your own"
             )
         # (B, T, D)
         states = rows.join(states)
-        # A batch of many documents is taken in parts, and a long document word by word.
+        # A batch of many documents is processed in parts, and a long document word by word.
         num_documents = _PAIRS_AT_ONCE // max(1, states.size(1)) ** 2
         mean = self._in_batch if num_documents else self._in_document
         batch = states, rows.word_ids, rows.document_mask
@@ -130,7 +130,7 @@ class SameWords(DocumentContext):
     def _in_document(
         self, states: torch.Tensor, word_ids: torch.Tensor, mask: torch.Tensor
     ) -> torch.Tensor:
-        """As `_in_batch`, for B = 1; its memory does not grow with the square of T."""
+        """Like `_in_batch`, for B = 1; its memory does not grow with the square of T."""
         places = mask[0].nonzero().squeeze(1)
         places = places[word_ids[0, places].argsort(stable=True)]
         counts = word_ids[0, places].unique_consecutive(return_counts=True)[1]
@@ -156,5 +156,5 @@ class SameWords(DocumentContext):
         scores = self.query(states) @ self.key(others).transpose(-1, -2)
         scores = scores * self.query.out_features**-0.5
         weights = scores.masked_fill(~is_other, torch.finfo(scores.dtype).min).softmax(-1)
-        # A word without others has equal weights everywhere.
+        # A word that occurs once has equal weights everywhere.
         return weights.masked_fill(~is_other, 0) @ others

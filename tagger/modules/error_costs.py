@@ -16,9 +16,9 @@ LabelCosts = Union[float, Dict[str, float]]
 def costs_of_errors(
     tags: List[str], by_error: Dict[str, Optional[LabelCosts]]
 ) -> List[List[float]]:
-    """Spreads costs under `missing`, `inventing` and `confusing` over pairs of the K tags.
+    """Turns the costs `missing`, `inventing` and `confusing` into costs for pairs of the K tags.
 
-    The result is (K, K), `[i][j]` the cost of tag j where tag i is right.
+    The result is (K, K): `[i][j]` is the cost of tag j where tag i is right.
 
     Example:
         >>> costs_of_errors(["O", "U-PER", "U-LOC"], {"missing": 2.0, "confusing": {"LOC": 1.0}})
@@ -44,7 +44,7 @@ def costs_of_errors(
 
 
 def checked_cost(cost: List[List[float]], num_tags: int) -> torch.Tensor:
-    """Returns costs by pair of tags, (K, K); refuses others than `SoftmaxMarginWeighting` says."""
+    """Returns costs for pairs of tags, (K, K), if they are what `SoftmaxMarginWeighting` allows."""
     if len(cost) != num_tags or any(len(row) != num_tags for row in cost):
         raise ConfigurationError(
             f"`cost` must have {num_tags} rows of {num_tags} numbers, a row for each right tag, a "

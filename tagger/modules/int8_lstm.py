@@ -1,4 +1,4 @@
-"""A direction of an LSTM that multiplies matrices of 8-bit integers, to predict faster on a CPU.
+"""One direction of an LSTM that multiplies 8-bit integers, for faster prediction on a CPU.
 
 Letters: `B` batch, `T` tokens, `D` features of a token, `H` hidden size.
 """
@@ -10,24 +10,24 @@ from tagger.linear_chain.kernels.compilation import kernel
 from tagger.linear_chain.kernels.exponentials import exp_float32
 from tagger.transformers.int8_linear import LEVELS, rounded_rows
 
-# With numbers of Python, kernels would compute in float64.
+# With Python's numbers, kernels would compute in float64.
 _ONE, _MINUS_TWO = np.float32(1), np.float32(-2)
 
 
 def int8_states(lstm: torch.nn.LSTM, inputs: torch.Tensor) -> torch.Tensor:
     """Runs one layer and direction of an LSTM without gradients; rounds to 255 levels.
 
-    Each token of the inputs, (B, T, D), and each row of the weights has a scale of its own, so the
-    states of a sequence, (B, T, H) float32, do not depend on the batch. Cells and gates are computed in
-    floating point.
+    Each token of the inputs, (B, T, D), and each row of the weights has its own scale, so the states of
+    a sequence, (B, T, H) float32, do not depend on the batch. Cells and gates are computed in floating
+    point.
     """
     weights = dict(lstm.named_parameters())
-    # Anew in each call, since weights may change; it takes a hundredth of a batch's time.
+    # Rounded in each call, since weights may change; this takes 1 % of a batch's time.
     (columns, scales), (state_columns, state_scales) = (
         rounded_rows(weights[name].detach()) for name in ("weight_ih_l0", "weight_hh_l0")
     )
     offsets = (weights["bias_ih_l0"] + weights["bias_hh_l0"]).detach().numpy()
-    # States lie between -1 and 1, so that one scale fits all.
+    # States lie between -1 and 1, so one scale fits all.
     constants = scales, state_scales / np.float32(LEVELS), offsets
     by_token = inputs.float().transpose(0, 1)
     num_tokens, batch_size, num_features = by_token.shape
@@ -38,7 +38,7 @@ def int8_states(lstm: torch.nn.LSTM, inputs: torch.Tensor) -> torch.Tensor:
     states = torch.empty(num_tokens, batch_size, lstm.hidden_size)
     cells = np.zeros(states.shape[1:], np.float32)
     rounded = torch.zeros(cells.shape, dtype=torch.int8)
-    # Of the states before, (B, 4H).
+    # For the previous states, (B, 4H).
     sums = torch.zeros(batch_size, len(offsets), dtype=torch.int32)
     for token, of_token in enumerate(states.numpy()):
         if token > 0:
@@ -62,7 +62,7 @@ def _advance(
 ) -> None:
     """Writes the next cells and states, each (B, H), and the rounded states.
 
-    `products` and `sums`, (B, 4H), are those of the inputs and of the states before.
+    `products` and `sums`, (B, 4H), are those of the inputs and of the previous states.
     """
     size = cells.shape[1]
     for row in range(len(cells)):

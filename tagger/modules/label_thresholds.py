@@ -1,4 +1,4 @@
-"""The thresholds at which labels are predicted, their metrics, and their tuning."""
+"""Thresholds for predicting labels, with their metrics and their tuning."""
 
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
@@ -19,8 +19,8 @@ ThresholdTuner = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 class LabelThresholds(torch.nn.Module):
     """Decides from probabilities which labels items have, and measures the decisions.
 
-    It serves any model whose items, tokens or whole texts, may have several labels. The thresholds are a
-    buffer, saved with the model. The trainer's callback `tune_thresholds`, and the command
+    It works for any model of items, tokens or whole texts, that may have several labels. The thresholds
+    are a buffer, saved with the model. The trainer's callback `tune_thresholds`, and the command
     `tune-decoding`, call `start_tuning` and `stop_tuning`. In between, thresholds are tuned at the end
     of each pass over development data, and the metrics of the pass are those of the tuned thresholds.
 
@@ -51,11 +51,11 @@ class LabelThresholds(torch.nn.Module):
         return probabilities >= self.thresholds
 
     def start_tuning(self, tuner: ThresholdTuner) -> None:
-        """Starts to tune the thresholds to the data of each pass that is not training."""
+        """Starts tuning the thresholds to the data of each pass that is not training."""
         self._tuner = tuner
 
     def stop_tuning(self) -> None:
-        """Leaves the thresholds unchanged from now on."""
+        """Stops tuning the thresholds."""
         self._tuner = None
         self._seen.clear()
 
@@ -65,7 +65,7 @@ class LabelThresholds(torch.nn.Module):
         gold_labels: torch.Tensor,
         mask: Optional[torch.Tensor] = None,
     ) -> None:
-        """Adds a batch to the metrics: probabilities, (..., C), the others as for `MultiLabelLoss`."""
+        """Adds a batch to the metrics; `probabilities` are (..., C), others as for `MultiLabelLoss`."""
         if mask is None:
             mask = torch.ones_like(gold_labels[..., 0], dtype=torch.bool)
         self._metrics(self(probabilities), gold_labels, mask, probabilities)

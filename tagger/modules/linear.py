@@ -1,10 +1,10 @@
-"""A linear layer in which a row of the result does not depend on how many rows there are."""
+"""A linear layer in which the result of a row does not depend on the number of rows."""
 
 from typing import Optional
 
 import torch
 
-# With fewer rows, MKL multiplies in other ways, on processors that are not Intel's.
+# With fewer rows, MKL multiplies differently on processors that are not Intel's.
 _LEAST_ROWS = 32
 
 
@@ -19,7 +19,7 @@ class Linear(torch.nn.Linear):
 def linear(
     inputs: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor] = None
 ) -> torch.Tensor:
-    """As PyTorch's, but on a CPU, without gradients, a row has the same bits beside any other rows.
+    """Like PyTorch's, but a row's bits do not depend on other rows, on a CPU without gradients.
 
     Maps (..., D) to (..., E); `weight` is (E, D).
     """

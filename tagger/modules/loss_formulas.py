@@ -1,4 +1,4 @@
-"""What several losses share: focal factors, sets of gold tags, and which gold tags are known.
+"""Formulas that several losses share: focal factors, sets of gold tags, known gold tags.
 
 Letters: `B` batch, `T` tokens, `N` tokens with a known gold tag, `K` tags, `C` labels.
 """
@@ -14,7 +14,7 @@ from tagger.common.ranges import check_number
 def focal_log_probabilities(log_probabilities: torch.Tensor, gamma: float) -> torch.Tensor:
     """`(1 - p)^gamma log p` (Lin et al. 2017, "Focal loss for dense object detection", equation 4).
 
-    Log p may have any shape, and be -inf; `gamma` is at least 0. Slopes are finite at p = 0 and 1 too.
+    Log p may have any shape, and be -inf; `gamma` is at least 0. Slopes are finite even at p = 0 and 1.
     """
     if not gamma:
         return log_probabilities
@@ -26,7 +26,7 @@ def focal_log_probabilities(log_probabilities: torch.Tensor, gamma: float) -> to
 
 
 def focal_terms(scores: torch.Tensor, positives: torch.Tensor, gamma: float) -> torch.Tensor:
-    """`-(1 - q)^gamma log q`, (..., C), `q` the probability of what is right; `gamma` at least 0.
+    """`-(1 - q)^gamma log q`, (..., C), `q` the probability of the right answer; `gamma` at least 0.
 
     `scores` are (..., C) log-odds of labels, `positives`, bool, which of them are right.
     """
@@ -57,14 +57,14 @@ def merge_tags(scores: torch.Tensor, tag_sets: torch.Tensor) -> Tuple[torch.Tens
     is_possible = (highest > -torch.inf).unsqueeze(-1)
     total = torch.where(is_possible, of_set, torch.zeros_like(of_set)).logsumexp(-1, keepdim=True)
     merged = torch.where(is_possible, total, torch.full_like(total, -torch.inf))
-    # Of impossible tags, the maximum need not be in the set.
+    # If a set's tags are all impossible, the maximum may lie outside the set.
     gold_tags = torch.where(is_possible.squeeze(-1), best, tag_sets.int().argmax(-1))
     is_gold = torch.nn.functional.one_hot(gold_tags, scores.size(-1)).bool()
     return torch.where(is_gold, merged, scores.masked_fill(tag_sets, -torch.inf)), gold_tags
 
 
 def are_known(gold_tags: torch.Tensor) -> torch.Tensor:
-    """Which gold tags are known, (B, T) bool: those that are not -1, and sets that lack a tag."""
+    """Which gold tags are known, (B, T) bool: those that are not -1, and sets that exclude a tag."""
     return ~gold_tags.all(2) if gold_tags.dim() == 3 else gold_tags >= 0
 
 

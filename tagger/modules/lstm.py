@@ -29,19 +29,20 @@ def bidirectional_lstm(
     Graves & Schmidhuber (2005), Framewise phoneme classification with bidirectional LSTM.
 
     On a CPU with several threads both directions run at the same time, each on half of them, because
-    PyTorch's LSTM is hardly faster on two threads than on one. The states can then be differentiated
-    once. On any CPU they have the precision of `inputs`, even under automatic mixed precision.
+    PyTorch's LSTM is hardly faster on two threads than on one. The states then have only first
+    derivatives. On any CPU they have the precision of `inputs`, even under automatic mixed precision.
 
-    Sequences are not packed: on a CPU that makes PyTorch's backward pass up to three times as long.
+    Sequences are not packed, because on a CPU this makes PyTorch's backward pass take up to three times
+    as long.
 
     Args:
         to_right: An LSTM of one layer and one direction, `batch_first`, with biases.
-        to_left: Another of the same sizes.
+        to_left: Another LSTM of the same sizes.
         inputs: (B, T, D). The padding must be finite.
         mask: (B, T) bool, right-padded.
-        recurrent_dropout: The probability of each weight between states to be left out of this call
-            (Merity et al. 2018, section 2, DropConnect), in which all tokens share a draw.
-        reversal: What `reversal_of` returns for `mask`; `None` to compute it. Layers can share it.
+        recurrent_dropout: The probability that a weight between states is dropped in this call, for all
+            tokens alike (Merity et al. 2018, section 2, DropConnect).
+        reversal: The result of `reversal_of(mask)`, which layers can share; `None` to compute it.
         int8: Whether to multiply 8-bit integers, on a CPU and without gradients.
 
     Returns:
@@ -53,7 +54,7 @@ def bidirectional_lstm(
     if reversal is None:
         reversal = reversal_of(mask)
     lstms, both_inputs = (to_right, to_left), (inputs, _reordered(inputs, reversal))
-    # Drawn here, because threads would draw in any order.
+    # Drawn here, because threads would draw in a random order.
     kept = [_kept_weights(lstm, recurrent_dropout) for lstm in lstms]
     if int8:
         # Numba takes a second to import.
@@ -85,7 +86,7 @@ def _reordered(values: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
 
 
 def _leaves_threads_idle(device: torch.device) -> bool:
-    """Whether one direction leaves threads idle. A GPU is busy with one direction."""
+    """Whether one direction leaves threads idle. One direction keeps a GPU busy."""
     return device.type == "cpu" and torch.get_num_threads() > 1
 
 
@@ -100,7 +101,7 @@ def _kept_weights(lstm: torch.nn.LSTM, recurrent_dropout: float) -> Kept:
 def _states(lstm: torch.nn.LSTM, kept: Kept, inputs: torch.Tensor) -> torch.Tensor:
     with torch.autocast("cpu", enabled=False):
         if len(inputs) == 1 and not torch.is_grad_enabled():
-            # One sequence is computed in another way than several, which changes the last digits.
+            # A single sequence is computed differently from several, which changes the last digits.
             return _states(lstm, kept, inputs.expand(2, -1, -1))[:1]
         if kept is None:
             return lstm(inputs)[0]
@@ -109,9 +110,9 @@ def _states(lstm: torch.nn.LSTM, kept: Kept, inputs: torch.Tensor) -> torch.Tens
 
 
 class _SideBySide(torch.autograd.Function):
-    """Runs two LSTMs at the same time, and their backward passes too, which autograd runs in turn.
+    """Runs two LSTMs in parallel, and their backward passes too, which autograd would run in sequence.
 
-    `weights` are those of the LSTMs: autograd passes gradients to arguments only.
+    `weights` are those of the LSTMs, because autograd passes gradients only to arguments.
     """
 
     @staticmethod
@@ -122,7 +123,7 @@ class _SideBySide(torch.autograd.Function):
         is_differentiated: bool,
         *tensors: torch.Tensor,
     ) -> Tuple[torch.Tensor, ...]:
-        # Leaves of a graph of each direction's own.
+        # Leaves of a separate graph for each direction.
         ctx.inputs = [
             inputs.detach().requires_grad_(is_differentiated and needs_grad)
             for inputs, needs_grad in zip(tensors[:2], ctx.needs_input_grad[3:5])
@@ -157,7 +158,7 @@ def _gradients(
     if not states.requires_grad:
         return [None] * len(leaves)
     wanted = [leaf for leaf in leaves if leaf.requires_grad]
-    # The graph stays, since the caller may repeat the backward pass.
+    # The graph is kept, since the caller may repeat the backward pass.
     gradients = iter(torch.autograd.grad(states, wanted, state_grads, retain_graph=True))
     return [next(gradients) if leaf.requires_grad else None for leaf in leaves]
 

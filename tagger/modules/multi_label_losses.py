@@ -1,7 +1,7 @@
-"""Losses of items, tokens or whole texts, that may have several labels.
+"""Losses for items, tokens or whole texts, that may have several labels.
 
-Letters: `C` labels. For a label, `z` is an item's score, `p` its sigmoid, `q` the probability that the
-model gives to what is right (`p` or `1 - p`), and `n` how many of the `N` training items have it.
+Letters: `C` labels. For a label, `z` is an item's score, `p` its sigmoid, `q` the probability of the
+right answer (`p` or `1 - p`), and `n` how many of the `N` training items have it.
 """
 
 from typing import Dict, Optional
@@ -20,8 +20,8 @@ from tagger.modules.weight_rules import WeightRule
 class MultiLabelLoss(torch.nn.Module, Registrable):
     """The loss of items, tokens or whole texts, that may have several labels or none.
 
-    A loss implements `label_losses`, or `item_losses` if labels of an item depend on each other. A
-    number out of range is a `ConfigurationError`.
+    Subclasses implement `label_losses`, or `item_losses` if labels of an item depend on each other.
+    Arguments out of range raise a `ConfigurationError`.
     """
 
     default_implementation = "binary_cross_entropy"
@@ -29,15 +29,15 @@ class MultiLabelLoss(torch.nn.Module, Registrable):
     def forward(
         self, scores: torch.Tensor, gold_labels: torch.Tensor, mask: Optional[torch.Tensor] = None
     ) -> torch.Tensor:
-        """Returns the loss of each item, by its known labels alone.
+        """Returns the loss of each item, which depends only on its known labels.
 
-        In most losses it is the sum of the labels' losses, so that a known label counts the same whether
-        or not other labels of the item are unknown. Half precision is computed in single.
+        In most losses it is the sum of the labels' losses, so a known label counts the same whether or
+        not the item's other labels are known. Half precision is computed in float32.
 
         Args:
             scores: (..., C), log-odds of each label, finite where they count.
-            gold_labels: (..., C), 1 where the item has the label, 0 where it has not, -1 where this is
-                unknown. The score of an unknown label changes neither loss nor gradient.
+            gold_labels: (..., C), 1 if the item has the label, 0 if it does not, -1 if this is unknown.
+                The score of an unknown label changes neither loss nor gradient.
             mask: (...) bool, the items that count; all by default.
 
         Returns:
@@ -53,20 +53,20 @@ class MultiLabelLoss(torch.nn.Module, Registrable):
         # (..., C)
         known = mask.unsqueeze(-1) & (gold_labels >= 0)
         scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
-        # Before the losses too, because a NaN would pass the gradient of the `where` after them.
+        # Masked before the losses too, because gradients of NaN pass through the `where` after them.
         return self.item_losses(scores.masked_fill(~known, 0), gold_labels > 0, known)
 
     def item_losses(
         self, scores: torch.Tensor, positives: torch.Tensor, known: torch.Tensor
     ) -> torch.Tensor:
-        """The loss of each item, (...), by scores that are 0 where unknown, and at least float32.
+        """The loss of each item, (...); scores are at least float32, and 0 for unknown labels.
 
         `positives`, (..., C) bool, are the labels that the item is known to have.
         """
         return self.label_losses(scores, positives).masked_fill(~known, 0).sum(-1)
 
     def label_losses(self, scores: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:
-        """The loss of each label, (..., C), of arguments as for `item_losses`."""
+        """The loss of each label, (..., C); arguments as for `item_losses`."""
         raise NotImplementedError
 
 
@@ -79,7 +79,7 @@ class BinaryCrossEntropyLoss(MultiLabelLoss):
     Args:
         positive_weights: A weight by label for positives; labels that are not named weigh 1.
         weight_rule: Derives each label's weight from its `n` positives and `N - n` negatives in
-            training, as the positives' weight over the negatives'. Under `balanced` it is
+            training, as the positives' weight divided by the negatives'. With `balanced` it is
             `(N - n) / n`, which gives both the same total.
         vocab: Holds the labels; the model in a config supplies it. Either of the two above needs it.
         label_namespace: The vocabulary's namespace of the labels.
@@ -128,7 +128,7 @@ class BinaryCrossEntropyLoss(MultiLabelLoss):
         num_items = self._awaited.num_items(counts)
         for k, num_positives in enumerate(self._awaited.look_up(counts)):
             negative, positive = self._weight_rule([num_items - num_positives, num_positives])
-            # In place: `DistributedDataParallel` keeps the buffers that it has seen.
+            # In place, because `DistributedDataParallel` holds on to the buffers that it has seen.
             self.positive_weights[k] = positive / negative
 
     def label_losses(self, scores: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:
@@ -166,7 +166,7 @@ class MultiLabelFocalLoss(MultiLabelLoss):
 
 @MultiLabelLoss.register("asymmetric")
 class AsymmetricLoss(MultiLabelLoss):
-    """ASL: a focal loss whose negatives have their own exponent, and count nothing if they are easy.
+    """ASL: a focal loss with a separate exponent for negatives, which ignores easy negatives.
 
     `-(1 - p)^g log p` for positives and `-r^h log (1 - r)` for negatives, `r = max(p - margin, 0)`
     (Ridnik et al. 2021, "Asymmetric loss for multi-label classification").
@@ -174,7 +174,7 @@ class AsymmetricLoss(MultiLabelLoss):
     Args:
         positive_gamma: `g`.
         negative_gamma: `h`.
-        margin: Negatives that are less probable count nothing; 0 for none.
+        margin: Negatives that are less probable are ignored; 0 ignores none.
     """
 
     def __init__(
@@ -197,14 +197,14 @@ class AsymmetricLoss(MultiLabelLoss):
 
 @MultiLabelLoss.register("hill")
 class HillLoss(MultiLabelLoss):
-    """`(steepness - p) p^2` for negatives: it pushes less where a label was probably only missed.
+    """`(steepness - p) p^2` for negatives: weaker where a label is probably just missing.
 
-    The loss of positives is focal, of the score minus a margin (Zhang et al. 2021, "Simple and robust
+    Positives have the focal loss of their score minus a margin (Zhang et al. 2021, "Simple and robust
     loss design for multi-label learning with missing labels").
 
     Args:
         steepness: `lambda`; with 1.5 the slope at probability 1 is 0.
-        margin: What is subtracted from the scores of positives.
+        margin: Subtracted from the scores of positives.
         gamma: The exponent of the focal factor of positives.
     """
 
@@ -223,7 +223,7 @@ class HillLoss(MultiLabelLoss):
 
 @MultiLabelLoss.register("zero_bounded_ranking")
 class ZeroBoundedRankingLoss(MultiLabelLoss):
-    """ZLPR: positives rank above a score of 0, and negatives below.
+    """ZLPR: ranks positives above a score of 0, and negatives below.
 
     `log(1 + sum of exp(-z)) + log(1 + sum of exp(z))`, the first sum over an item's positives, the
     second over its negatives (Su et al. 2022, "ZLPR: a novel loss for multi-label classification"). So

@@ -1,4 +1,4 @@
-"""Probabilities of entities, corrected by label: a monotone map, so that the order of entities stays.
+"""Corrects the probabilities of entities by label, with a monotone map that keeps their order.
 
 The map is that of beta calibration (Kull et al. 2017, "Beta calibration: a well-founded and easily
 implemented improvement on logistic calibration for binary classifiers"), with three coefficients
@@ -18,12 +18,12 @@ from tagger.common.vocabulary import check_is_label
 
 #: The coefficients that change nothing.
 IDENTITY = (1.0, 1.0, 0.0)
-#: The probability nearest to 1 that is told from 1 in float32.
+#: The largest probability below 1 in float32.
 LARGEST = 1 - 2.0**-24
 
 
 def corrected_log_odds(probabilities: torch.Tensor, coefficients: torch.Tensor) -> torch.Tensor:
-    """The log-odds of corrected probabilities, (N,) float64, by coefficients of each entity, (N, 3)."""
+    """The log-odds of corrected probabilities, (N,) float64; each entity has coefficients, (N, 3)."""
     p = probabilities.double().clamp(1 - LARGEST, LARGEST)
     a, b, c = coefficients.unbind(-1)
     return a * p.log() - b * (-p).log1p() + c
@@ -34,7 +34,7 @@ class Recalibration:
 
     Args:
         labels: The labels; `_` stands for entities without one.
-        coefficients: Three numbers by label, see above; other labels are left as they are. As an
+        coefficients: Three numbers by label, see above; other labels are not corrected. As an
             attribute, (C, 3) float64.
     """
 

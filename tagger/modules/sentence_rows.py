@@ -10,7 +10,7 @@ import torch
 
 
 class SentenceRows:
-    """Cuts what belongs to the tokens of documents into rows, one for each sentence, and joins it again.
+    """Cuts the values of documents' tokens into rows, one for each sentence, and joins them again.
 
     Rows follow the order of the documents and of their sentences. Without `sentence_lengths`, or if each
     document is one sentence, the documents are the rows.

@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 class TagWeighting(ClassWeights, Registrable):
     """Weights the tags of a linear-chain CRF during training.
 
-    It takes the arguments of `ClassWeights`. A strategy implements `objective`.
+    It takes the arguments of `ClassWeights`. Subclasses implement `objective`.
     """
 
     tag_weights: torch.Tensor
@@ -38,13 +38,13 @@ class TagWeighting(ClassWeights, Registrable):
     def objective(
         self, scores: ChainScores, gold_tags: torch.Tensor, mask: torch.Tensor
     ) -> torch.Tensor:
-        """What training maximises, (B,), once the weights are known; differentiable by the scores.
+        """What training maximises, (B,), once the weights are known; differentiable in the scores.
 
-        With unit weights and no other options it is the log-likelihood, except under `marginal`. It is
+        With unit weights and no other options it is the log-likelihood, except for `marginal`. It is
         -inf without a gradient where the gold tags are impossible.
 
         Args:
-            scores: Of B sequences over K tags.
+            scores: The scores of B sequences over K tags.
             gold_tags: (B, T) int64, -1 where unknown; or (B, T, K) bool, the set of tags that each token
                 may have.
             mask: (B, T) bool, true at real tokens.
@@ -61,10 +61,10 @@ class EmissionWeighting(TagWeighting):
     """Training with emissions scaled by tag: `e'[t, k] = c[k] e[t, k]` in the score and in log Z.
 
     Raising a label's weight raises its precision and lowers its recall, the reverse of what most people
-    expect: training sees the label's emissions enlarged, so smaller ones suffice, and decoding takes
-    these as they are. Its best path may not be the one that training ranks first, unless
-    `weighted_decoding` is set. The objective is the log-likelihood under the distribution of the scaled
-    scores; for partial labels, the log-probability of all paths that the labels allow.
+    expect: training scales the label's emissions up, so smaller ones suffice, and decoding uses these
+    unscaled. The decoded path may not be the one that training ranks first, unless `weighted_decoding`
+    is set. The objective is the log-likelihood under the distribution of the scaled scores; for partial
+    labels, the log-probability of all paths that the labels allow.
 
     Args:
         weighted_decoding: Whether to scale the emissions in decoding too.
@@ -92,7 +92,7 @@ class EmissionWeighting(TagWeighting):
 
 @TagWeighting.register("emission_transition")
 class EmissionTransitionWeighting(EmissionWeighting):
-    """As `emission`, with scaled transitions too; start and end scores stay as they are.
+    """Like `emission`, but scales transitions too; start and end scores are not scaled.
 
     Args:
         transition_weight: Which tag's weight scales `A[i, j]`. With `"to"` it is
@@ -106,8 +106,8 @@ class EmissionTransitionWeighting(EmissionWeighting):
         super().__init__(**kwargs)
         if transition_weight not in ("to", "from"):
             raise ConfigurationError(
-                f"`transition_weight` must be 'to' or 'from', the end of a transition whose tag's "
-                f"weight scales it; got {transition_weight!r}"
+                f"`transition_weight` must be 'to' or 'from', the tag of a transition that gives its "
+                f"weight; got {transition_weight!r}"
             )
         self.transition_weight = transition_weight
 
@@ -127,13 +127,13 @@ class LannoyWeighting(TagWeighting):
     2012, "Weighted conditional random fields for supervised interpatient heartbeat classification",
     section II). With equal weights it is the log-likelihood times the weight.
 
-    It is not a distribution, and for unequal weights it has no upper bound: scores can grow without end
-    while the loss falls. Judge the model by its metrics, and stop early. Published curves of precision
+    It is not a distribution, and for unequal weights it has no upper bound: scores can grow without
+    limit while the loss falls. Watch the metrics instead, and stop early. Published curves of precision
     and recall over the weight are erratic. AllenNLP's version weights a transition by the tag moved
     from, and its normaliser by the tag moved to; here the weight of the tag moved to applies to both.
 
-    For partial labels, a token weighs the mean of its set of tags, and the log-normalisers of the chain
-    that the labels allow take the place of the scores.
+    For partial labels, a token's weight is the mean over its set of tags, and the log-normalisers of
+    the chain that the labels allow replace the scores.
     """
 
     def objective(
@@ -147,7 +147,7 @@ class LannoyWeighting(TagWeighting):
         if len(set(weights)) > 1:
             logger.warning(
                 "weighting 'lannoy' with unequal weights has no upper bound: the loss may fall below "
-                "zero and without end; judge the model by its metrics, and stop early"
+                "zero and without limit; watch the metrics instead, and stop early"
             )
 
 
@@ -160,11 +160,11 @@ class ChainWeighting(TagWeighting):
     path is certain. With equal weights it is the log-likelihood times the weight.
 
     Raising a label's weight raises its recall and lowers its precision: its tokens cost more when they
-    are missed. A token's weight applies to the step that leads to it. So a wrong step away from an
-    entity is charged to the tag after it.
+    are missed. A token's weight applies to the step that leads to it, so a wrong step out of an entity
+    is weighted by the tag after it.
 
-    For partial labels, a token weighs the mean of its set of tags, and its factor is the probability of
-    the set given the labels before.
+    For partial labels, a token's weight is the mean over its set of tags, and its factor is the
+    probability of the set given the labels before it.
     """
 
     def objective(
@@ -182,14 +182,14 @@ class MarginalWeighting(TagWeighting):
     the gold tag (Kakade, Teh & Roweis 2002, "An alternate objective function for Markovian fields").
     `gamma` above 0 lowers the weight of tokens that the model has learnt, as the focal loss does (Lin
     et al. 2017, "Focal loss for dense object detection"). The objective is never positive. It looks at
-    each token by itself. So even with unit weights and `gamma` 0 it is not the log-likelihood of the
+    each token by itself, so even with unit weights and `gamma` 0 it is not the log-likelihood of the
     path, except for sequences of one token.
 
     Raising a label's weight raises its recall and lowers its precision. Training fits the marginals,
     which thresholds and minimum-risk decoding use, rather than the best path.
 
-    For partial labels, a token weighs the mean of its set of tags, and `p_t` is the sum over the set: 1
-    where the tag is unknown, which then counts for nothing.
+    For partial labels, a token's weight is the mean over its set of tags, and `p_t` is the sum over the
+    set, so tokens with unknown tags count for nothing.
 
     Args:
         gamma: At least 0; 0 leaves the focal factor out.
@@ -225,20 +225,19 @@ class SoftmaxMarginWeighting(TagWeighting):
 
     There are three kinds of errors. `missing` is the cost of giving no label to an entity's token; it
     raises recall. `inventing` is the cost of giving a label to a token that has none; it raises
-    precision. `confusing` is the cost of giving a token another label than its own. Besides, a weight c
-    of a gold tag adds log c to the cost of all errors at its tokens, so that their odds are c times as
-    high in training. Above 1 it raises the tag's recall and lowers its precision.
+    precision. `confusing` is the cost of giving a token another label than its own. In addition, a
+    weight c of a gold tag adds log c to the cost of all errors at its tokens, so their odds are c times
+    as high in training. Above 1 it raises the tag's recall and lowers its precision.
 
-    For partial labels, the tags of a token's set cost nothing, and another tag costs what it would
-    against the cheapest tag of the set.
+    For partial labels, the tags of a token's set cost nothing, and any other tag has the lowest of its
+    costs against the tags of the set.
 
     Args:
         cost: (K, K), `cost[i][j]` of tag j where tag i is right, in nats, 0 for i = j.
         missing: By the label that is missed, or for all labels. This and the next two need `vocab`.
         inventing: By the label that is invented, or for all labels.
         confusing: By the label that is right, or for all labels.
-        tag_weights: As in `ClassWeights`, and so is `vocab`. If there are costs, no source of weights is
-            required.
+        tag_weights: As in `ClassWeights`, like `vocab`. If there are costs, weights are optional.
         **kwargs: The other arguments of `ClassWeights`.
     """
 

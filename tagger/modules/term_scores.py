@@ -11,13 +11,13 @@ from tagger.common.vocabulary import tags_in_order
 
 
 class TermScores(torch.nn.Module, FromParams):
-    """Weighs the words of a text for each label, as a linear classifier over TF-IDF does.
+    """Weighs the words of a text for each label, like a linear classifier over TF-IDF features.
 
-    A word that occurs `f` times in a text, and in `d` of `N` texts, has the feature `(1 + log f) *
-    log ((N + 1) / (d + 1))`, 0 if `f` is 0. The features of a text have the Euclidean norm 1 (Manning
-    et al. 2008, "Introduction to information retrieval", section 6.4). Numbers of texts are counted in
-    training steps, as batch normalisation measures its means, and saved with the model. Words that the
-    vocabulary lacks do not count.
+    A word that occurs `f` times in a text, and in `d` of `N` texts, has the feature
+    `(1 + log f) * log ((N + 1) / (d + 1))`, 0 if `f` is 0. The features of a text have the Euclidean
+    norm 1 (Manning et al. 2008, "Introduction to information retrieval", section 6.4). Texts are
+    counted in training steps, like the running means of batch normalisation, and the counts are saved
+    with the model. Words that are not in the vocabulary are ignored.
 
     The weights start at 0. Adam makes the steps of rare words too large; with `eps: 1` it is plain
     gradient descent with momentum, which needs a large learning rate: see
@@ -27,7 +27,7 @@ class TermScores(torch.nn.Module, FromParams):
 
     Args:
         vocab: Holds the words and the labels; supplied by the model in a config.
-        indexer: The name of the token indexer, a `single_id`, whose ids are the words.
+        indexer: The name of the token indexer, a `single_id`, that gives the words.
         namespace: The vocabulary's namespace of the words.
         label_namespace: The vocabulary's namespace of the labels.
 

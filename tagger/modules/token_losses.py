@@ -1,4 +1,4 @@
-"""Losses of tokens that have one tag each: what they share, and each of them."""
+"""Losses for tokens that have one tag each."""
 
 from typing import Any, List, Optional
 
@@ -23,8 +23,8 @@ class TokenLoss(ClassWeights, Registrable):
     """Compares the scores of each token with its gold tag.
 
     It takes the arguments of `ClassWeights`; weights are optional. A token's loss is multiplied by the
-    weight of its gold tag: raising a label's weight raises its recall and lowers its precision. A number
-    out of range is a `ConfigurationError`. A loss implements `token_losses`.
+    weight of its gold tag: raising a label's weight raises its recall and lowers its precision.
+    Arguments out of range raise a `ConfigurationError`. Subclasses implement `token_losses`.
     """
 
     default_implementation = "cross_entropy"
@@ -36,8 +36,9 @@ class TokenLoss(ClassWeights, Registrable):
         """The weighted loss of each token.
 
         Args:
-            scores: (B, T, K), of each tag at each token, in nats. -inf makes a tag impossible; at least
-                one tag of each token must be possible. Half precision is computed in float32.
+            scores: (B, T, K), the score of each tag at each token, in nats. -inf makes a tag
+                impossible; at least one tag of each token must be possible. Half precision is computed
+                in float32.
             gold_tags: (B, T) int64, -1 where unknown; or (B, T, K) bool, the set of tags that each
                 token may have.
             mask: (B, T) bool.
@@ -64,7 +65,7 @@ class TokenLoss(ClassWeights, Registrable):
         return losses * self.token_weights(gold_tags, has_gold_tag)
 
     def adjusted(self, scores: torch.Tensor) -> torch.Tensor:
-        """The scores that the loss sees, (N, K); by default those that it is given."""
+        """The scores that the loss sees, (N, K); by default unchanged."""
         return scores
 
     def token_losses(self, scores: torch.Tensor, gold_tags: torch.Tensor) -> torch.Tensor:
@@ -98,10 +99,10 @@ class CrossEntropyLoss(TokenLoss):
     """`-c[y] log p_y`, the negative log-likelihood of each gold tag.
 
     Args:
-        label_smoothing: The share of the target that all possible tags get alike, from 0 to below 1
-            (Szegedy et al. 2016, "Rethinking the Inception architecture for computer vision", section 7,
-            who have no impossible tags). Unlike in PyTorch's loss, the weight of the gold tag multiplies
-            this part too.
+        label_smoothing: The share of the target that is spread over all possible tags, from 0 to below
+            1 (Szegedy et al. 2016, "Rethinking the Inception architecture for computer vision", section
+            7, who have no impossible tags). Unlike in PyTorch's loss, the weight of the gold tag
+            multiplies this part too.
         **kwargs: The arguments of `ClassWeights`.
     """
 
@@ -148,10 +149,10 @@ class ClassBalancedLoss(FocalLoss):
     """Cross-entropy or focal loss with `c[k]` proportional to `(1 - beta) / (1 - beta**n_k)`.
 
     After Cui et al. 2019, "Class-balanced loss based on effective number of samples". It is short for
-    `weight_rule: {type: 'effective_number', beta: beta}`, which says how weights are scaled.
+    `weight_rule: {type: 'effective_number', beta: beta}`; see there how weights are scaled.
 
     Args:
-        beta: Above 0 and below 1. Tags counted far more than `1 / (1 - beta)` times weigh alike.
+        beta: Above 0 and below 1. Tags counted far more than `1 / (1 - beta)` times weigh the same.
         gamma: At least 0; 0 for cross-entropy.
         tag_counts: `n_k`, the count of each tag index, if no trainer supplies it.
         vocab: Holds the tags; the model in a config supplies it.
@@ -186,22 +187,22 @@ class DiceLoss(TokenLoss):
     the same, however rare it is.
 
     A token's loss is its share of the sum, `sum_k (q_k - [k = y])^2 / (sum q_k^2 + sum [k = y] + s)`,
-    times the number of tokens, so that the mean over tokens is the sum. It depends on the batch: take
-    batches that show most tags. The weight of the gold tag multiplies the whole share, false positives
-    of other tags included.
+    times the number of tokens, so that the mean over tokens is the sum. It depends on the batch: use
+    batches that contain most tags. The weight of the gold tag multiplies the whole share, false
+    positives of other tags included.
 
-    With `of_each_token`, the sums run over one token, as in the self-adjusting loss of Li et al. There
-    every token counts the same, so on data that are mostly `O` a softmax learns to prefer `O` first. It
-    learns entities late, or never: the slope of an entity's coefficient is proportional to the
+    With `of_each_token`, the sums run over one token, as in the self-adjusting loss of Li et al. Then
+    every token counts the same, so on data that are mostly `O`, a softmax learns to prefer `O` first,
+    and learns entities late or never: the slope of an entity's coefficient is proportional to the
     probability of its tag.
 
     Args:
         alpha: At least 0; 0 leaves the self-adjusting factor out. Keep it small: beyond
             `p = 1 / (1 + alpha)`, `q` falls again, so that the loss punishes certainty.
-        smoothing: Above 0. The larger it is, the less rare tags count, down to the squared error of each
-            token by itself. The smaller it is, the more a false positive of a tag costs that the batch
-            lacks. With many tags or small batches, take about 10.
-        of_each_token: Whether each token has coefficients of its own.
+        smoothing: Above 0. The larger it is, the less rare tags count, down to the squared error of
+            each token by itself. The smaller it is, the more a false positive costs if the batch lacks
+            its tag. With many tags or small batches, use about 10.
+        of_each_token: Whether each token has its own coefficients.
         **kwargs: The arguments of `ClassWeights`.
     """
 
@@ -237,9 +238,9 @@ class LogitAdjustedLoss(TokenLoss):
     """Cross-entropy of `scores + tau log prior`: frequent tags must win by a margin.
 
     After Menon et al. 2021, "Long-tail learning via logit adjustment", equation 10. The priors are the
-    shares of the tags in the training data; a tag that they do not show counts as if shown once.
-    Decoding uses the scores without the priors. So with `tau` 1 it prefers tags as if all were equally
-    frequent.
+    shares of the tags in the training data; a tag that does not occur there counts as if it occurred
+    once. Decoding uses the scores without the priors, so with `tau` 1 it treats all tags as if they
+    were equally frequent.
 
     Args:
         tau: How much the priors count, at least 0; 0 for cross-entropy.
@@ -283,7 +284,7 @@ class LogitAdjustedLoss(TokenLoss):
 
 
 def _sum_of_others(p: torch.Tensor) -> torch.Tensor:
-    """`1 - p`, (N, K), of which subtraction would leave nothing where a tag is sure."""
+    """`1 - p`, (N, K); a subtraction would leave no digits where a tag is certain."""
     # (N, K + 1), from 0 to the sum of all
     up_to = torch.nn.functional.pad(p, (1, 0)).cumsum(-1)
     from_on = torch.nn.functional.pad(p.flip(-1), (1, 0)).cumsum(-1).flip(-1)

@@ -25,9 +25,10 @@ _REDUCTIONS = ("none", "sum", "mean", "token_mean")
 class CRF(torch.nn.Module):
     """A linear-chain CRF with pytorch-crf's constructor, methods and parameter names.
 
-    Trained weights move both ways by `load_state_dict`. Results are the same, except where a mask
-    has a hole: here a masked token is absent wherever it stands, so its neighbours meet and the
-    probabilities of all paths sum to 1. TorchScript is not supported; `torch.compile` is.
+    Trained weights can be exchanged in both directions with `load_state_dict`. Results are the same,
+    except where a mask has a hole: here a masked token is absent wherever it stands, so the tokens
+    before and after it are neighbours, and the probabilities of all paths sum to 1. TorchScript is not
+    supported; `torch.compile` is.
 
     Letters: `B` sequences, `T` tokens, `K` tags.
 
@@ -114,7 +115,7 @@ class CRF(torch.nn.Module):
     def decode(
         self, emissions: torch.Tensor, mask: Optional[torch.Tensor] = None
     ) -> List[List[int]]:
-        """The best path of each sequence, with a tag for each real token; errors are `forward`'s."""
+        """The best path of each sequence, with a tag for each real token; errors as in `forward`."""
         self._check(emissions, mask)
         scores, mask = self._chain(emissions, mask)
         compact, lengths = compacted(scores.emissions, mask)
@@ -155,7 +156,7 @@ class CRF(torch.nn.Module):
         mask: Optional[torch.Tensor],
         tags: Optional[torch.Tensor] = None,
     ) -> None:
-        """Raises errors that contain what pytorch-crf says, for programs that look for it."""
+        """Raises errors that contain pytorch-crf's messages, for programs that look for these."""
         if emissions.dim() != 3:
             raise ValueError(f"emissions must have dimension of 3, got {emissions.dim()}")
         if emissions.size(2) != self.num_tags:

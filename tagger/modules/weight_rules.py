@@ -14,12 +14,12 @@ from tagger.common.training_counts import inverse_effective_number
 class WeightRule(Registrable):
     """Weights classes by their counts: the rarer a class, the larger its weight.
 
-    A subclass implements `relative_weight`. The weights are then scaled so that an average training
-    item weighs 1, `sum_k n_k w_k = N`: the loss keeps its size. A class that does not occur weighs 1.
+    Subclasses implement `relative_weight`. The weights are then scaled so that an average training item
+    weighs 1, `sum_k n_k w_k = N`, and the loss keeps its size. A class that does not occur weighs 1.
     """
 
     def __call__(self, counts: Sequence[int]) -> List[float]:
-        """Returns the weight of each class; refuses counts below 0, or of nothing, by a `ValueError`."""
+        """Returns the weight of each class; a `ValueError` if counts are negative, or all 0."""
         if min(counts, default=0) < 0 or not any(counts):
             raise ValueError(
                 f"`counts` must say how often each class occurs in training, at least one of them more "
@@ -60,8 +60,8 @@ class EffectiveNumberWeightRule(WeightRule):
     """`w_k` proportional to `(1 - beta) / (1 - beta**n_k)`, one over the effective number of items.
 
     After Cui et al. 2019, "Class-balanced loss based on effective number of samples", equation 2.
-    Deviation: they scale the weights to a sum of K. With `beta` near 0 the weights are equal, with
-    `beta` near 1 as under `balanced`. Counts far above `1 / (1 - beta)` weigh the same.
+    Deviation: they scale the weights to a sum of K. With `beta` near 0 the weights are equal, and with
+    `beta` near 1 they are those of `balanced`. Counts far above `1 / (1 - beta)` weigh the same.
 
     Args:
         beta: Above 0 and below 1.

@@ -24,11 +24,12 @@ class BiLstmEncoder(Seq2SeqEncoder):
         input_dropout: The dropout before the first layer.
         output_dropout: The dropout after the last layer.
         variational: Whether dropout zeroes the same features at every token of a sequence (Gal &
-            Ghahramani 2016) instead of drawing anew for each token.
-        recurrent_dropout: The probability, in training, of a weight between states to be left out of a
+            Ghahramani 2016) instead of a separate draw for each token.
+        recurrent_dropout: The probability, in training, that a weight between states is dropped in a
             step; see `bidirectional_lstm`.
-        precision: What evaluation and prediction compute in on a CPU: `"float32"`, or `"auto"` for 8-bit
-            integers where the processor has instructions for them. Training is in floating point.
+        precision: The precision of evaluation and prediction on a CPU: `"float32"`, or `"auto"` for
+            8-bit integers if the processor has instructions for them. Training is always in floating
+            point.
     """
 
     def __init__(

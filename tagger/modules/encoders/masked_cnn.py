@@ -14,11 +14,11 @@ from tagger.modules.linear import linear
 
 @Seq2VecEncoder.register("masked_cnn")
 class MaskedCnnEncoder(CnnEncoder):
-    """AllenNLP's `cnn` with the same arguments, parameters and numbers, also in mixed precision.
+    """AllenNLP's `cnn`, with the same arguments, parameters and results, also in mixed precision.
 
     AllenNLP's `cnn` marks positions beyond a sequence with the lowest number of their type, and later
-    looks for that number to take it out again. With `use_amp` the type changes in between, so sequences
-    shorter than a filter, such as words of two letters, come out as that number.
+    looks for that number to remove it. With `use_amp` the type changes in between, so sequences shorter
+    than a filter, such as words of two letters, are encoded as that number.
 
     On a CPU this class is also faster, because it computes no responses to padding.
 
@@ -60,7 +60,7 @@ class MaskedCnnEncoder(CnnEncoder):
         # AllenNLP's embedder of characters passes a mask of integers.
         is_token = torch.ones_like(tokens[:, :, 0]).bool() if mask is None else mask.bool()
         tokens, lengths = tokens.masked_fill(~is_token.unsqueeze(2), 0), is_token.sum(1)
-        # On a GPU, counting the windows without padding would make the CPU wait for it.
+        # On a GPU, counting the windows without padding would force a sync.
         largest = _largest_of_windows if tokens.device.type == "cpu" else _largest_of_places
         maxima = []
         for convolution in self._convolution_layers:
@@ -79,7 +79,7 @@ def _largest_of_windows(
     tokens: torch.Tensor,
     lengths: torch.Tensor,
 ) -> torch.Tensor:
-    """Returns the largest responses to windows of tokens, (B, filters); without one, to the first."""
+    """Returns the largest responses to windows of tokens, (B, filters); without any, to the first."""
     (width,) = convolution.kernel_size
     # (B,)
     num_windows = (lengths - width + 1).clamp(min=1)

@@ -7,7 +7,7 @@ from allennlp.nn import Activation
 
 @Seq2SeqEncoder.register("transformer_head")
 class TransformerHead(Seq2SeqEncoder):
-    """A dense layer, an activation and a layer normalisation for each token, as ModernBERT has them.
+    """A dense layer, an activation and a layer normalisation for each token, as in ModernBERT.
 
     `allennlp import-hf` uses it, so that the weights of such a model can be kept.
 
@@ -16,7 +16,7 @@ class TransformerHead(Seq2SeqEncoder):
         activation: One of AllenNLP's, or `gelu`.
         bias: Whether the dense layer has a bias.
         norm_bias: Whether the normalisation has a bias.
-        norm_eps: What it adds to the variance.
+        norm_eps: What the normalisation adds to the variance.
     """
 
     def __init__(

@@ -26,13 +26,13 @@ from tagger_onnx.tagged_text import Extras
 
 
 class ChainHead(TaggingHead):
-    """A head for one tag per token, whose distribution of tag sequences is a linear chain.
+    """A head for one tag per token, with a linear chain as its distribution of tag sequences.
 
     A CRF is one, and so is a softmax, which is a chain without transition scores. Probabilities are
-    those of the chain that is decoded: if decoding allows legal sequences only, illegal ones have
+    those of the chain that is decoded: if decoding allows only legal sequences, illegal ones have
     probability 0 and the others sum to 1. `decode_bias` never changes a probability. `recalibration`
-    changes those of entities after all decisions, which thresholds and the search for candidates take by
-    the chain's own. A head implements `sequence_loss` and `chain_scores`.
+    changes only the reported probabilities of entities: thresholds and the search for candidates use
+    the chain's own. Subclasses implement `sequence_loss` and `chain_scores`.
 
     Args:
         vocab: Holds the tags; the model in a config supplies it and the next two.
@@ -48,7 +48,7 @@ class ChainHead(TaggingHead):
         tags: All tags, in the order of their indices.
         tag_encoding: Their encoding.
         decoder: Chooses the tags; `set_decoder` replaces it by another one for the same tags.
-        extras: What else `predict` gives; `give` sets it.
+        extras: What else `predict` returns; `give` sets it.
     """
 
     def __init__(
@@ -118,8 +118,8 @@ class ChainHead(TaggingHead):
         If tags spell spans, `EntityPart` is one of them. The `extras` choose the others.
 
         Raises:
-            ValueError: If `mask` has a hole: what reads entities and sentences from the output needs
-                neighbours side by side. Losses, marginals and `decode` without thresholds take holes.
+            ValueError: If `mask` has a hole, because entities and sentences are read from neighbouring
+                tokens of the output. Losses, marginals and `decode` without thresholds accept holes.
         """
         check_is_right_padded(mask, emissions)
         tags, scores = self.best_tags(emissions, mask), self.chain_scores(emissions)
@@ -155,10 +155,9 @@ class ChainHead(TaggingHead):
     ) -> Dict[str, List[Any]]:
         """Returns `tags`; `entities`, if tags spell spans; and what the `extras` ask for.
 
-        An entity is a dictionary with its `label`; `first` and `last`, its first and its last token;
-        and, but not in IOB1, its `probability`; so is each of the `candidates`. `probabilities` has a
-        number for each tag of each token. `leak_probability` and `expected_missed` have a number for
-        each sentence.
+        An entity is a dictionary with its `label`, its `first` and `last` token and, except in IOB1,
+        its `probability`; so is each of the `candidates`. `probabilities` has a number for each tag of
+        each token. `leak_probability` and `expected_missed` have a number for each sentence.
         """
         rows = output.pop("predicted_tags").tolist()
         names = self.tags

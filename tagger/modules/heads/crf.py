@@ -17,16 +17,16 @@ from tagger.modules.tag_weighting import TagWeighting
 
 @TaggingHead.register("crf")
 class CrfHead(ChainHead):
-    """A linear-chain CRF over the emissions, whose classes may be weighted.
+    """A linear-chain CRF over the emissions, with optional class weights.
 
     Args:
         weighting: How to weight the classes in training; `None` for the plain likelihood.
         constrain_decoding: Whether only sequences that `tag_encoding` allows are predicted.
-        constrain_training: Whether the likelihood, too, is over these sequences only.
+        constrain_training: Whether the likelihood is also restricted to these sequences.
         include_start_end_transitions: Whether there are scores for starting and for ending with a tag.
         distillation_weight: In training on soft labels, the share of the teacher in the loss, from 0 to
-            1; None for training without a teacher. A sentence whose gold tags are all unknown learns
-            from the teacher alone.
+            1; None for training without a teacher. A sentence with only unknown gold tags learns from
+            the teacher alone.
         **kwargs: The other arguments of `ChainHead`, which say how to decode.
 
     Raises:

@@ -26,7 +26,7 @@ Readable = Dict[str, List[Any]]
 
 @dataclass
 class Tagged:
-    """What is predicted of a batch; `EntityPart` finds the entities and may change the tags.
+    """The prediction for a batch; `EntityPart` finds the entities and may change the tags.
 
     Attributes:
         emissions: (B, T, K).
@@ -44,12 +44,12 @@ class Tagged:
 
 
 class OutputPart:
-    """Adds tensors, named `names`, to a head's output, and later makes lists to read of them."""
+    """Adds tensors, named `names`, to a head's output, and later turns them into readable lists."""
 
     names: Tuple[str, ...]
 
     def predict(self, head: "ChainHead", tagged: Tagged) -> Tensors:
-        """Returns the tensors (B, T, ...), of which the last ones may be missing."""
+        """Returns the tensors (B, T, ...); the last ones may be missing."""
         raise NotImplementedError
 
     def read(self, tags: List[List[str]], *tensors: Any) -> Readable:
@@ -60,7 +60,7 @@ class OutputPart:
 class EntityPart(OutputPart):
     """The entities that the tags spell, without those below the thresholds, and their probabilities.
 
-    In IOB1, where the tags of an entity depend on the tag before it, there are no probabilities.
+    In IOB1, there are no probabilities, because the tags of an entity depend on the tag before it.
     """
 
     #: The number of tokens of each entity at its first token, else 0; its probability there, else -1.
@@ -103,10 +103,10 @@ class EntityPart(OutputPart):
 
 
 class MissedPart(OutputPart):
-    """What the prediction misses of some labels, as `MissFinder` defines it, in float64."""
+    """What the prediction misses of some labels, as defined by `MissFinder`, in float64."""
 
-    #: How many missed entities are expected to begin at each token; numbers whose sum over a sentence is
-    #: the log-probability that it misses none.
+    #: How many missed entities are expected to begin at each token; numbers that sum to the
+    #: log-probability that nothing in a sentence is missed.
     names = ("expected_missed", "log_none_missed")
 
     def __init__(self, entities: Optional[EntityPart], labels: Sequence[str]) -> None:
@@ -152,7 +152,7 @@ class CandidatePart(OutputPart):
         found, probabilities = self._find.candidates(tagged.scores, self._least, tagged.mask)
         probabilities = corrected(head, found, probabilities)
         labels, rows, firsts, lasts = found
-        # (N,): which candidate of its first token each is
+        # (N,): the number of each among the candidates of its first token
         places = rows * tagged.mask.size(1) + firsts
         _, begins = np.unique(places, return_index=True)
         counts = np.diff(begins, append=len(places))
@@ -218,7 +218,7 @@ def corrected(head: "ChainHead", entities: Entities, probabilities: torch.Tensor
 def _read_spans(
     lengths: torch.Tensor, probabilities: Optional[torch.Tensor] = None
 ) -> Iterator[Tuple[int, Dict[str, Any]]]:
-    """Yields the row and the place of each span whose length stands at its first token."""
+    """Yields the row and the place of each span, given its length at its first token."""
     at = rows, firsts, *_ = lengths.nonzero(as_tuple=True)
     ends = (firsts + lengths[at]).tolist()
     of_spans = [None] * len(ends) if probabilities is None else probabilities[at].tolist()

@@ -46,7 +46,7 @@ class SigmoidHead(TaggingHead):
         labels = tags_in_order(vocab, label_namespace)
         if tag_encoding is not None:
             raise ConfigurationError(
-                f"`head` is sigmoid, whose labels spell no spans, but the labels in the namespace "
+                f"`head` is sigmoid, with labels that spell no spans, but the labels in the namespace "
                 f"`{label_namespace}` look like {tag_encoding} tags: {', '.join(labels)}; rename them, "
                 f"`B-PER` to `PER` for instance, or use the head `crf`"
             )

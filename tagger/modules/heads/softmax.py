@@ -72,6 +72,6 @@ class SoftmaxHead(ChainHead):
     def best_tags(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         if self.constrain_decoding:
             return super().best_tags(emissions, mask)
-        # Both ways of decoding amount to this, and this has no rounding errors of sums over long chains.
+        # Same as both ways of decoding, but without the rounding errors of sums over long chains.
         best = self.decoder.biased(emissions).argmax(2)
         return torch.where(mask, best, torch.zeros_like(best))

@@ -11,7 +11,7 @@ from tagger_onnx.tagged_text import Extras
 
 
 class TaggingHead(torch.nn.Module, Registrable):
-    """Turns emissions into a loss in training, and into tags afterwards; measures and names these.
+    """Turns emissions into a loss in training, and into tags afterwards; computes their metrics.
 
     Letters: `B` batch, `T` tokens, `K` tags. Emissions are (B, T, K), scores of each tag at each token.
     A mask is (B, T) bool, right-padded unless a method says otherwise.
@@ -41,7 +41,7 @@ class TaggingHead(torch.nn.Module, Registrable):
     ) -> torch.Tensor:
         """Computes the loss of each sequence, (B,), if instances have soft labels or a head needs them.
 
-        `teacher` is the teacher's marginals; None if there are no soft labels, which a head refuses that
+        `teacher` is the teacher's marginals; None without soft labels, which is an error if the head
         needs them.
         """
         raise ConfigurationError(
@@ -61,18 +61,18 @@ class TaggingHead(torch.nn.Module, Registrable):
         raise NotImplementedError
 
     def give(self, extras: Extras) -> None:
-        """Sets what `predict` returns besides tags and entities; refuses what the head cannot give."""
+        """Sets what `predict` returns besides tags and entities; an error if the head cannot."""
         for name in ("leak_labels", "candidates"):
             if getattr(extras, name):
                 raise ConfigurationError(
-                    f"`{name}` needs a tagger with the head `crf` or `softmax`, whose tags spell "
+                    f"`{name}` needs a tagger with the head `crf` or `softmax`, and tags that spell "
                     f"entities; leave it out"
                 )
 
     def make_readable(
         self, output: Dict[str, torch.Tensor], lengths: List[int]
     ) -> Dict[str, List[Any]]:
-        """Removes what `predict` returned from an output, and returns it with names for indices.
+        """Removes what `predict` returned from an output, and returns it with names instead of indices.
 
         `lengths` are the numbers of tokens of the sentences. There is a list for each sentence.
         """
@@ -89,7 +89,7 @@ class TaggingHead(torch.nn.Module, Registrable):
         raise NotImplementedError
 
     def get_confusions(self) -> Dict[str, int]:
-        """Returns how often which label was taken for which since the last reset, if that is counted."""
+        """Returns how often each label was predicted as each other since the last reset, if counted."""
         return {}
 
     def get_partial_metrics(self) -> Dict[str, float]:
@@ -97,5 +97,5 @@ class TaggingHead(torch.nn.Module, Registrable):
         return {}
 
     def get_tables(self) -> List[str]:
-        """Returns tables to read, besides that of the metrics, of the pass that the last reset ended."""
+        """Returns further tables of the pass that the last reset ended, to show below the metrics."""
         return []

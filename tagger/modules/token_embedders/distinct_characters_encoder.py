@@ -10,14 +10,13 @@ from tagger.common.ranges import check_dropouts, check_sizes
 
 @TokenEmbedder.register("distinct_character_encoding")
 class DistinctCharactersEncoder(TokenCharactersEncoder):
-    """AllenNLP's `character_encoding` with the same arguments, parameters and numbers, in less time.
+    """AllenNLP's `character_encoding`, with the same arguments, parameters and results, but faster.
 
-    Words repeat, and so does padding: about half of the positions of a batch of 32 sentences hold a word
-    that the batch has already. The encoder runs over distinct words. Dropout still differs from token to
-    token, but an encoder that draws at random itself draws once for each distinct word.
+    Words repeat, and so does padding: about half of the positions of a batch of 32 sentences hold a
+    word that the batch already has. So the encoder runs only over distinct words. Dropout still differs
+    from token to token, but random draws inside the encoder are made once for each distinct word.
 
-    On a GPU it does the same as AllenNLP, because finding the distinct words would make the CPU wait for
-    it.
+    On a GPU it does the same as AllenNLP, because finding the distinct words would force a sync.
 
     Args:
         embedding: Embeds characters.
@@ -36,7 +35,7 @@ class DistinctCharactersEncoder(TokenCharactersEncoder):
         check_dropouts(dropout=dropout, character_dropout=character_dropout)
         check_sizes(embedding_dim=embedding.get_output_dim())
         super().__init__(embedding, encoder, dropout)
-        # AllenNLP's is a lambda where there is none, which cannot be pickled.
+        # Without dropout, AllenNLP uses a lambda, which cannot be pickled.
         self._dropout = torch.nn.Dropout(dropout)
         self._character_dropout = torch.nn.Dropout(character_dropout)
 

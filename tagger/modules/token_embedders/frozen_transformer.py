@@ -1,4 +1,4 @@
-"""A token embedder that takes the features of words from a transformer that is not trained."""
+"""A token embedder that takes the features of words from a frozen transformer."""
 
 import logging
 from pathlib import Path
@@ -25,10 +25,10 @@ logger = logging.getLogger(__name__)
 
 # Bytes of a file of features.
 _CHUNK = 2**27
-# Bytes of embedded passages that evaluation remembers: sentences of a passage may be in other batches.
+# Bytes of embedded passages that evaluation keeps, since other batches may have their sentences.
 _MEMORY = 2**29
 _LARGEST_HALF = torch.finfo(torch.float16).max
-#: What becomes of the layers: a weighted sum, or all of them side by side.
+#: How layers are combined: into a weighted sum, or all of them side by side.
 COMBINATIONS = ("mix", "concatenate")
 
 
@@ -45,36 +45,36 @@ class FrozenTransformerEmbedder(TokenEmbedder):
     """Embeds words by the hidden states of a frozen transformer: a learnt mix, or several side by side.
 
     The mix of layers is that of Peters et al. (2018), equation 1: softmax weights and a scale. The
-    indexer is `frozen_transformer`, which says what the transformer reads together. The trainer's
-    callback `frozen_features` computes the features of all training and validation data before the first
-    epoch, and keeps them on disk for later runs. Other texts are embedded when they are read, and not
-    kept. The transformer is no part of the model's weights; an archive has its digest, and refuses
-    another transformer.
+    indexer is `frozen_transformer`, which decides what the transformer reads together. The trainer's
+    callback `frozen_features` computes the features of all training and validation data before the
+    first epoch, and keeps them on disk for later runs. Features of other texts are computed when they
+    are needed, and not kept. The transformer is not part of the model's weights; an archive stores its
+    digest, and refuses any other transformer.
 
     Letters: `B` batch, `T` tokens, `H` layers, `D` features of a layer, `E` features of a word.
 
     Args:
         model_name: The transformer: a folder, or a name in the cache of the Hugging Face hub.
-        layers: The hidden states that are used, from 0 for the embeddings; negative ones count from the
-            end. None uses all.
+        layers: The hidden states to use, from 0 for the embeddings; negative ones count from the end.
+            None uses all.
         combination: `"mix"`, or `"concatenate"`: each layer is normalised, to mean 0 and variance 1 over
             its features (Ba et al. 2016), and a word's features are those of all layers, `H * D`.
-        pooling: How the states of its pieces become a word's: `"mean"`, or the `"first"` or the `"last"`
-            piece alone.
+        pooling: How the states of a word's pieces become its own: `"mean"`, or only the `"first"` or
+            the `"last"` piece.
         max_pieces: The most pieces that the transformer reads together. A longer sentence is read in
             windows that overlap.
-        overlap: At least how many pieces two such windows share.
+        overlap: The least number of pieces that two such windows share.
         projection_dim: The features of a word after a linear layer; None for no such layer.
         dropout: The dropout of the combined features, before the linear layer.
-        precision: What the transformer computes in: `"float32"`; `"bfloat16"`; or `"auto"` for the
-            fastest of the device: bfloat16 if it has units for matrices in it, else 8-bit integers on a
-            CPU with instructions for them, else float32.
+        precision: The precision of the transformer: `"float32"`; `"bfloat16"`; or `"auto"` for the
+            fastest on the device: bfloat16 if it has matrix units for it, else 8-bit integers on a CPU
+            with instructions for them, else float32.
         cache_folder: Where features are kept; by default `tagger/features` in the user's cache directory
             (`XDG_CACHE_HOME`, or `~/.cache`).
-        max_cache_gb: The most gigabytes of this folder. Before more is written, the files that were used
-            least recently are removed; if that is not enough, nothing is written. 0 keeps none.
-        max_carried_mb: The most megabytes of a transformer that the archive carries; 0 for none. With
-            `include_in_archive: ['transformers']` in the config it carries one of any size.
+        max_cache_gb: The maximum size of this folder. The least recently used files are removed to make
+            room; if that is not enough, nothing is written. 0 keeps no features.
+        max_carried_mb: The largest transformer that is copied into the archive, in megabytes; 0 for
+            none. With `include_in_archive: ['transformers']` in the config, one of any size is copied.
         serialization_dir: The folder of the training run, or of an archive; supplied by AllenNLP.
 
     Attributes:
@@ -111,7 +111,7 @@ class FrozenTransformerEmbedder(TokenEmbedder):
         transformer = find_transformer(model_name, serialization_dir)
         if serialization_dir is not None:
             carry_transformer(transformer, model_name, serialization_dir, max_carried_mb)
-        # No submodule: its weights are neither trained nor saved.
+        # Not a submodule: its weights are neither trained nor saved.
         self._features = WordFeatures(transformer, layers, pooling, max_pieces, overlap, precision)
         self.transformer_name = Path(model_name).name
         self.transformer_folder = transformer.folder
@@ -246,7 +246,7 @@ class FrozenTransformerEmbedder(TokenEmbedder):
             # (N, H, D)
             layers = torch.from_numpy(words).to(device, non_blocking=True).float()
             return _side_by_side(layers) if mix is None else torch.matmul(mix, layers)
-        # With other weights the mix is another.
+        # The mix depends on the weights.
         prefix = b"" if mix is None else mix.cpu().numpy().tobytes()
         combined = self._recent.get(prefix + key for key in passages)
         new = [key for key in passages if prefix + key not in combined]
@@ -257,7 +257,7 @@ class FrozenTransformerEmbedder(TokenEmbedder):
         return torch.cat([combined[prefix + at.key][at.start : at.end] for at in places])
 
     def _load_from_state_dict(self, state_dict: Dict[str, Any], prefix: str, *rest: Any) -> None:
-        """Refuses the weights of a model that was trained over another transformer."""
+        """Refuses the weights of a model that was trained with another transformer."""
         stored = state_dict.get(prefix + "digest")
         if stored is not None and not torch.equal(stored.cpu(), self.digest.cpu()):
             wanted, got = (bytes(each.tolist()).hex()[:12] for each in (stored, self.digest))

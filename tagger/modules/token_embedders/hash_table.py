@@ -1,4 +1,4 @@
-"""Rows of numbers, such as word vectors, that are found by hashes."""
+"""Rows of numbers, such as word vectors, that are looked up by hashes."""
 
 from pathlib import Path
 from typing import Any, Dict, List, Union
@@ -14,7 +14,7 @@ from tagger.data.token_indexers import word_hash
 
 
 class HashTable(torch.nn.Module):
-    """Rows that training leaves as they are, found by hashes. An archive holds them.
+    """Rows that are looked up by hashes, and not trained. Archives contain them.
 
     Letters: `V` rows, `D` numbers of a row.
     """
@@ -40,7 +40,7 @@ class HashTable(torch.nn.Module):
         return torch.where(self.hashes[places] == hashes, places, -1)
 
     def drop(self, places: torch.Tensor) -> None:
-        """Takes out the entries at these places, (any,) int64, as `find` returns them."""
+        """Removes the entries at these places, (any,) int64, as `find` returns them."""
         is_kept = torch.ones(len(self), dtype=torch.bool)
         is_kept[places] = False
         self.hashes, self.rows = self.hashes[is_kept], self.rows[is_kept]
@@ -55,20 +55,21 @@ class HashTable(torch.nn.Module):
 
 
 class VectorTable(HashTable):
-    """Word vectors of `dimension` features in half precision, which training leaves as they are.
+    """Word vectors of `dimension` features in half precision, which are not trained.
 
-    They take two bytes a number and eight bytes a word, in memory and in archives, and load without
-    their words.
+    They take two bytes per number and eight bytes per word, in memory and in archives. The words
+    themselves are not stored.
     """
 
     def __init__(self, dimension: int) -> None:
         super().__init__(dimension, torch.float16)
 
     def read(self, file: Union[str, Path]) -> None:
-        """Fills the table from a text file: a word and its numbers on each line, apart by blanks.
+        """Fills the table from a text file: a word and its numbers on each line, separated by blanks.
 
-        A first line of two numbers, as of word2vec, is skipped. Of a word's vectors the first counts.
-        A line with other than `dimension` numbers of half precision is a `ConfigurationError`.
+        A first line of two numbers, as in files of word2vec, is skipped. If a word has several vectors,
+        the first counts. Any other line without `dimension` half-precision numbers is a
+        `ConfigurationError`.
         """
         hashes: List[int] = []
         vectors: List[np.ndarray] = []

@@ -1,4 +1,4 @@
-"""A token embedder that marks where a text holds terms of the user's own lists."""
+"""A token embedder that marks the terms of the user's own lists in a text."""
 
 import logging
 from pathlib import Path
@@ -28,17 +28,17 @@ _MODULUS = 1 << 64
 class Lexicon(TokenEmbedder):
     """Marks each token's place in the longest term of each list that covers it (Chiu & Nichols 2016).
 
-    A list is a text file in UTF-8 with a term on each line, and blanks between its tokens. Lists
-    may have millions of terms. Each term takes eight bytes, and one more for each list, in memory
-    and in archives, which hold hashes instead of words. The indexer is `lexicon`.
+    A list is a text file in UTF-8 with a term on each line, and blanks between its tokens. Lists may
+    have millions of terms. Each term takes eight bytes, and one more for each list, in memory and in
+    archives, which store hashes instead of words. The indexer is `lexicon`.
 
     Letters: `B` batch, `T` tokens, `F` forms of a word, `L` lists, `V` terms.
 
     Args:
         names: The names of the lists.
         pretrained_file: The folder of the lists, `NAME.txt` for each name. An archive does not need it.
-        lowercase: Whether terms are found in any case; else as they are written.
-        max_length: The most words of a term; longer terms are left out, and a log line says how many.
+        lowercase: Whether to ignore case.
+        max_length: The most words of a term; longer terms are ignored, and a log line says how many.
 
     Raises:
         ConfigurationError: If there is no list, a name is given twice or a list has no term.
@@ -58,7 +58,7 @@ class Lexicon(TokenEmbedder):
         self.names = list(names)
         self.lowercase = lowercase
         self.max_length = max_length
-        # Each row says, by list, whether it holds the term.
+        # Each row says for each list whether it contains the term.
         self.terms = HashTable(len(names), torch.bool)
         if pretrained_file is not None:
             self._read(Path(pretrained_file))
@@ -69,8 +69,8 @@ class Lexicon(TokenEmbedder):
     def forward(self, indices: torch.Tensor, hashes: torch.Tensor) -> torch.Tensor:
         """Marks the tokens that lie in terms: (B, T, 4 * L), for each list alone, first, inside or last.
 
-        Of two terms of the same length the one that starts first counts. Arguments are the indices of
-        each word's forms, (B, T, F) int64, 0 in the padding, and their hashes.
+        Of two terms of the same length, the one that starts first counts. The arguments are the indices
+        of each word's forms, (B, T, F) int64, 0 in the padding, and their hashes.
         """
         is_real = indices[:, :, 0] != 0
         batch_size, num_tokens = is_real.shape
@@ -84,7 +84,7 @@ class Lexicon(TokenEmbedder):
             terms = terms[:, :starts] * _FACTOR + words[:, length - 1 :]
             # (B, starts, L)
             is_term = self._find(terms) & is_real[:, length - 1 :].unsqueeze(2)
-            # A longer term, and of equally long ones the first, is written last.
+            # Longer terms are written last, and of equally long ones the first.
             for offset in range(length if bool(is_term.any()) else 0):
                 place = 2 if offset == 0 else 4 if offset == length - 1 else 3
                 places[:, offset : offset + starts][is_term] = place if length > 1 else 1
@@ -126,7 +126,7 @@ class Lexicon(TokenEmbedder):
         self.terms.rows = torch.from_numpy(np.stack(is_in_list, axis=1))
 
     def _term_hash(self, words: Sequence[str]) -> int:
-        """As `forward` computes it, with a sign."""
+        """The hash that `forward` computes, signed."""
         mixed = 0
         for word in words:
             mixed = mixed * _FACTOR + word_hash(word_forms(word, self.lowercase)[0])

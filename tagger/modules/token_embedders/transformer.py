@@ -1,4 +1,4 @@
-"""A token embedder over a pretrained transformer that is trained."""
+"""A token embedder over a pretrained transformer that is fine-tuned."""
 
 from typing import Any, Optional
 
@@ -22,9 +22,9 @@ from tagger_compat import archive_guard
 class TransformerEmbedder(TokenEmbedder):
     """Embeds words with a pretrained transformer, which is fine-tuned; the indexer is `transformer`.
 
-    A word's vector is made of the last layer's states of its word pieces. With `num_frozen_layers`, only
-    the layers above are trained. The states of the frozen ones are computed once for each text of the
-    training and development data, and kept in memory.
+    A word's vector is pooled from the last layer's states of its word pieces. With `num_frozen_layers`,
+    only the layers above these are trained. The states of the frozen layers are computed once for each
+    text of the training and development data, and kept in memory.
 
     Letters: `B` batch, `T` tokens, `P` pieces of all windows of a text, `N` windows of a text, `S`
     windows of the batch, `L` pieces of the longest window, `D` features.
@@ -32,13 +32,13 @@ class TransformerEmbedder(TokenEmbedder):
     Args:
         model_name: The transformer: a folder, or a name in the cache of the Hugging Face hub.
         pooling: How the states of a word's pieces become its vector: `"mean"`, `"first"` or `"last"`.
-        dropout: The probability, in training, of a feature of a word's vector to be dropped.
+        dropout: The probability, in training, that a feature of a word's vector is dropped.
         num_frozen_layers: How many of the lower layers are frozen, and the embeddings below them.
-        gradient_checkpointing: Whether to keep only the states between layers for the backward pass, and
-            to compute the others again: less memory, more time.
-        precision: In which precision training multiplies matrices: `"float32"`, `"bfloat16"`, or
-            `"auto"` for bfloat16 where that is faster. `"float32"` leaves it to the trainer's
-            `use_amp`. Evaluation and prediction are in float32.
+        gradient_checkpointing: Whether to keep only the states between layers for the backward pass,
+            and recompute the others: less memory, more time.
+        precision: The precision of matrix products in training: `"float32"`, `"bfloat16"`, or `"auto"`
+            for bfloat16 where that is faster. `"float32"` leaves it to the trainer's `use_amp`.
+            Evaluation and prediction are in float32.
         max_cache_gb: The most memory for states of the frozen layers, in gigabytes.
         serialization_dir: The folder of the training run, or of an archive; supplied by AllenNLP.
 
@@ -46,7 +46,7 @@ class TransformerEmbedder(TokenEmbedder):
         ConfigurationError: If there is no such transformer, or a setting does not fit it.
     """
 
-    # The library's types say less than its models have.
+    # The library's types lack much of what its models have.
     transformer_model: Any
 
     def __init__(
@@ -86,7 +86,7 @@ class TransformerEmbedder(TokenEmbedder):
         return int(self.transformer_model.config.hidden_size)
 
     def train(self, mode: bool = True) -> "TransformerEmbedder":
-        """Sets the mode; what is frozen never drops anything."""
+        """Sets the mode; frozen parts never use dropout."""
         super().train(mode)
         if self._upper_layers is not None:
             self.transformer_model.eval()
@@ -106,7 +106,7 @@ class TransformerEmbedder(TokenEmbedder):
 
         Args:
             pieces: (B, P) int64, the windows of each text, one after the other.
-            is_kept: (B, P) bool, of which pieces the states are used.
+            is_kept: (B, P) bool, the pieces with states that are used.
             window_lengths: (B, N) int64, the number of pieces of each window, 0 in the padding.
             num_pieces: (B, T) int64, how many kept pieces each word has, 0 in the padding.
             mask: (B, T) bool.
@@ -116,7 +116,7 @@ class TransformerEmbedder(TokenEmbedder):
         # (S, L)
         rows, row_mask = windows.split(pieces), windows.mask
         longest = longest_window(self.transformer_model.config)
-        # A transformer has an error that says nothing.
+        # The transformer's own error would not say what to do.
         if longest is not None and rows.size(1) > longest:
             raise ValueError(
                 f"a window has {rows.size(1)} word pieces, special ones included, but the transformer "
@@ -137,7 +137,7 @@ class TransformerEmbedder(TokenEmbedder):
 
     @torch.no_grad()
     def _try(self) -> None:
-        """Reads two pieces, which shows whether the transformer of an archive can read at all."""
+        """Reads two pieces, to check that the transformer of an archive works at all."""
         pieces = torch.zeros(1, 2, dtype=torch.int64, device=self.transformer_model.device)
         self._states(pieces, torch.ones_like(pieces, dtype=torch.bool))
 
@@ -179,7 +179,7 @@ class TransformerEmbedder(TokenEmbedder):
         return padded.to(pieces.device).float()
 
     def _states_by_length(self, pieces: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """As `_states`, but those of a window do not depend on the other windows."""
+        """Like `_states`, but the states of a window do not depend on the other windows."""
         lengths = mask.sum(1)
         padded = padded_lengths(
             lengths.cpu().numpy(), longest_window(self.transformer_model.config)
@@ -199,7 +199,7 @@ class TransformerEmbedder(TokenEmbedder):
 
 
 def _reader(model: Any) -> Any:
-    """Returns the part of a transformer that reads, and trains nothing that goes nowhere."""
+    """Returns the encoder of a transformer, with its unused pooler frozen."""
     if model.config.is_encoder_decoder:
         model = model.get_encoder()
     pooler = getattr(model, "pooler", None)
@@ -218,7 +218,7 @@ def _checkpoint_gradients(model: Any) -> None:
     for name in ("activation_checkpointing_enable", "gradient_checkpointing_enable"):
         if hasattr(model, name):
             getattr(model, name)()
-            # It is for adapters over frozen embeddings, and its hook is in the way of an export.
+            # Only adapters over frozen embeddings need this hook, and an export cannot have it.
             if hasattr(model, "disable_input_require_grads"):
                 model.disable_input_require_grads()
             return

@@ -1,4 +1,4 @@
-"""A token embedder that knows every word of a file of vectors, and trains those of its vocabulary."""
+"""A token embedder that knows every word of a vector file, and trains those in its vocabulary."""
 
 from typing import NamedTuple, Optional
 
@@ -32,7 +32,7 @@ class Found(NamedTuple):
 def share_unknown_words(model: torch.nn.Module, reset: bool) -> Optional[float]:
     """Returns `share_unknown` of a model's `WordVectors`; None if it has none."""
     embedders = [module for module in model.modules() if isinstance(module, WordVectors)]
-    # Those of an ensemble see the same words.
+    # The members of an ensemble see the same words.
     shares = [embedder.share_unknown(reset) for embedder in embedders]
     return shares[0] if shares else None
 
@@ -49,7 +49,7 @@ def are_unknown(model: torch.nn.Module, tokens: TextFieldTensors) -> Optional[to
 
 @TokenEmbedder.register("word_vectors")
 class WordVectors(TokenEmbedder):
-    """Word vectors that are trained for the words of the vocabulary, and kept for all others of a file.
+    """Word vectors, trained for the words of the vocabulary, and fixed for all others of a file.
 
     With the indexer `word_forms` a word has several forms. Its vector is that of the first form that has
     one: a trained one if the vocabulary holds the form, else the one of the file. A word without any has
@@ -60,10 +60,11 @@ class WordVectors(TokenEmbedder):
     Args:
         embedding_dim: The features of a vector.
         vocab: The vocabulary; supplied by AllenNLP in a config.
-        pretrained_file: A text file of vectors, a word and its numbers on each line, as of GloVe, from
-            which trained vectors start. An archive holds the vectors and does not need it.
-        vocab_namespace: The namespace of the words' forms, which the indexer names too.
-        word_dropout: The probability, in training, of a word to be taken for an unknown one.
+        pretrained_file: A text file of vectors, such as GloVe's, with a word and its numbers on each
+            line. Trained vectors start from these. An archive contains the vectors and does not need
+            the file.
+        vocab_namespace: The namespace of the words' forms, the same as the indexer's.
+        word_dropout: The probability, in training, that a word is treated as unknown.
     """
 
     _counts: torch.Tensor
@@ -130,7 +131,7 @@ class WordVectors(TokenEmbedder):
         return num_unknown / num_words if num_words else None
 
     def _start_from_table(self, vocab: Vocabulary, namespace: str) -> None:
-        """Gives each word of the vocabulary its vector, or one drawn like all of them."""
+        """Gives each word of the vocabulary its vector, or a random one of the same distribution."""
         words = vocab.get_token_to_index_vocabulary(namespace)
         hashes = torch.tensor([word_hash(word) for word in words], dtype=torch.int64)
         rows = self.table.find(hashes)
@@ -140,5 +141,5 @@ class WordVectors(TokenEmbedder):
             torch.nn.init.normal_(self.trained.weight, vectors.mean().item(), vectors.std().item())
             self.trained.weight[places[rows >= 0]] = vectors[rows[rows >= 0]]
             self.trained.weight[0] = 0.0
-        # The vocabulary's words are found there first.
+        # The words of the vocabulary are looked up there first.
         self.table.drop(rows[rows >= 0])
