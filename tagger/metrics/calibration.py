@@ -1,7 +1,7 @@
 """How well predicted probabilities agree with the share of right predictions.
 
-Counts are float64, (3, R): for each of R bins of equal width from 0 to 1 the number of predictions,
-the sum of their probabilities, and the number of right ones. Counts add up.
+Counts are float64, (3, R): for each of R bins of equal width from 0 to 1 the number of predictions, the
+sum of their probabilities, and the number of right ones. Counts can be added.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ def count_calibration(
 
 
 def expected_calibration_error(counts: np.ndarray) -> float:
-    """Returns the mean distance, over predictions, of shares of right ones and mean probabilities.
+    """Returns the gap between a bin's accuracy and its mean probability, averaged over predictions.
 
     After Naeini et al. 2015; Guo et al. 2017, equation 3. Without predictions it is 0.
     """

@@ -1,4 +1,4 @@
-"""How far a measure may be from the truth, given the cases that it rests on."""
+"""Confidence intervals of measures."""
 
 from typing import Callable, Tuple
 
@@ -8,9 +8,8 @@ import numpy as np
 def wilson_interval(num_right: int, num_total: int) -> Tuple[float, float]:
     """Returns the 95 % interval of a share, by its score test (Wilson 1927).
 
-    It fits small numbers and shares of 0 and 1 too; without cases, it is from 0 to 1. It assumes
-    independent cases that were not chosen for their share: after tuning on the same cases, the truth
-    tends to lie lower.
+    It also suits small numbers, and shares of 0 and 1; without cases, it is from 0 to 1. It assumes
+    independent cases that were not used for tuning: otherwise, the true share tends to be lower.
 
     Example:
         >>> low, high = wilson_interval(5, 5)
@@ -19,7 +18,7 @@ def wilson_interval(num_right: int, num_total: int) -> Tuple[float, float]:
     """
     if num_total == 0:
         return 0.0, 1.0
-    # This import takes half a second, and few ask for intervals.
+    # This import takes half a second, and few callers need it.
     from scipy.stats import binomtest
 
     low, high = binomtest(num_right, num_total).proportion_ci(method="wilson")
@@ -35,12 +34,12 @@ def bootstrap_intervals(
     """Returns 95 % intervals of measures over S documents, as lower and upper bounds, (...).
 
     By the percentile bootstrap (Efron & Tibshirani 1993, chapter 13): each resample draws as many
-    documents as there are, with replacement. Spans of one document are not independent: where only
-    sentences are known, or few documents bear on a measure, the intervals are too narrow. They say
-    nothing about the seed's draw.
+    documents as there are, with replacement. Spans of one document are not independent: if only
+    sentences are known, or a measure depends on few documents, the intervals are too narrow. They do
+    not cover the variation between seeds.
 
-    `counts`, (S, ...), add up; `measure` computes measures, (R, ...), from sums of R resamples,
-    NaN where one is undefined. Such resamples are left out; without others, the interval is NaN.
+    `counts`, (S, ...), add up; `measure` computes measures, (R, ...), from sums of R resamples, NaN
+    where one is undefined. Such resamples are left out; if none remains, the interval is NaN.
     """
     rng = np.random.default_rng(seed)
     shape = counts.shape[1:]
@@ -55,7 +54,7 @@ def bootstrap_intervals(
 
 
 def percentile_intervals(values: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-    """Returns the bounds, (...) each, of the middle 95 % of R values, (R, ...), but for NaN."""
+    """Returns the bounds, (...) each, of the middle 95 % of R values, (R, ...), ignoring NaN."""
     is_undefined = np.isnan(values).all(axis=0)
     low, high = np.nanquantile(np.where(is_undefined, 0.0, values), [0.025, 0.975], axis=0)
     return np.where(is_undefined, np.nan, low), np.where(is_undefined, np.nan, high)

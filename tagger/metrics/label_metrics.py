@@ -1,8 +1,8 @@
 """Precision, recall and F1 of labels from counts: pure functions on arrays.
 
 Counts are int64, (3, C): how often each of C labels is both predicted and gold, predicted, and gold.
-They add up. A measure that is undefined, because a label is never predicted or never gold, is 0: JSON
-and AllenNLP's choice of the best epoch need a number. `format_metrics` shows a dash for it.
+They can be added. A measure that is undefined, because a label is never predicted or never gold, is 0,
+since JSON and AllenNLP's choice of the best epoch need a number. `format_metrics` shows a dash for it.
 """
 
 from typing import Callable, Dict, Iterator, List, Sequence, Tuple
@@ -19,7 +19,7 @@ _PROGRESS_METRICS = ("accuracy", "f1-measure-overall", "f1-measure-macro")
 
 
 def counts_of_confusions(confusions: np.ndarray, num_labels: int) -> np.ndarray:
-    """Returns (3, C) counts from a table of gold rows and predicted columns, labels before the rest."""
+    """Returns (3, C) counts from a table of gold rows and predicted columns, labels first."""
     true_positives = confusions.diagonal()[:num_labels]
     return np.stack(
         [true_positives, confusions.sum(0)[:num_labels], confusions.sum(1)[:num_labels]]
@@ -54,8 +54,8 @@ def macro_average(counts: np.ndarray) -> List[float]:
 def macro_average_of_draws(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Returns the macro averages, (3, R), of R draws with counts `sums`, (R, 3, C), from all data.
 
-    A label that a draw lacks keeps its values in all data: without it, the mean would be that of
-    frequent labels.
+    A label that a draw lacks gets its values on all data; otherwise the mean would be over frequent
+    labels only.
     """
     of_all, of_draws = precision_recall_f1(counts), precision_recall_f1(np.moveaxis(sums, 1, 0))
     by_label = np.where(sums[:, 1:].any(axis=1), of_draws, of_all[:, np.newaxis])
@@ -66,7 +66,7 @@ def mean_of_defined(counts: np.ndarray) -> List[float]:
     """Returns scikit-learn's macro average with `zero_division=nan`, 0 where no label defines it."""
     _, num_predicted, num_gold = counts
     is_defined = np.stack([num_predicted, num_gold, num_predicted + num_gold]) > 0
-    # What is undefined adds 0.
+    # Undefined measures add 0.
     return _divide(precision_recall_f1(counts).sum(axis=1), is_defined.sum(axis=1)).tolist()
 
 
@@ -77,7 +77,7 @@ def metrics_by_label(
 ) -> Dict[str, float]:
     """Returns the metrics of `TagMetrics.get_metric` from counts; `-macro` is their `average`.
 
-    A label called `overall` or `macro` gives way to the average.
+    The average overrides a label called `overall` or `macro`.
     """
     total = counts.sum(axis=1)
     by_name = dict(zip(labels, precision_recall_f1(counts).T.tolist()))
@@ -94,11 +94,11 @@ def metrics_by_label(
 
 
 def partial_metrics(labels: Sequence[str], counts: np.ndarray) -> Dict[str, float]:
-    """Returns precision, recall and F1 of spans of which a part is right.
+    """Returns precision, recall and F1 of partly right spans.
 
-    They come from the sum of what `count_partial_matches` returns, by the schemes besides `strict`,
-    whose metrics are those of spans: `exact-precision-PER`, `partial-recall-overall` and so on. By
-    `partial`, half of the partial matches count as right.
+    They are computed from sums of `count_partial_matches`, for each scheme except `strict`, which has
+    the metrics of spans: `exact-precision-PER`, `partial-recall-overall` and so on. With `partial`,
+    half of the partial matches count as right.
 
     Example:
         >>> matches = [2, 0, 1, 0, 2]  # correct, incorrect, partial, missed, spurious

@@ -1,4 +1,4 @@
-"""Tables to read, made from the numbers that AllenNLP writes to files of metrics."""
+"""Readable tables of the numbers that AllenNLP writes to files of metrics."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ _COUNTS = ("num-predicted", "num-gold")
 _DENOMINATORS = dict(zip(MEASURES, (_COUNTS[:1], _COUNTS[1:], _COUNTS)))
 #: If a table of confusions is wider than this, in characters, a list of errors replaces it.
 MAX_WIDTH = 100
-#: The number of kinds of errors in such a list, the most frequent ones.
+#: The number of kinds of errors in such a list, which has the most frequent ones.
 MAX_ERRORS = 20
 
 
@@ -48,7 +48,7 @@ def format_metrics(metrics: Mapping[str, float]) -> str:
 
 
 def format_all_metrics(metrics: Mapping[str, Any]) -> str:
-    """Returns the tables of `format_metrics`, and for models of other packages their other numbers."""
+    """Returns the tables of `format_metrics`, and other numbers for models of other packages."""
     tables = metrics_tables(metrics)
     if f"num-gold-{AVERAGES[0]}" not in metrics:
         shown = {f"{each}-{name}" for name in measured_names(metrics, "") for each in MEASURES}
@@ -64,7 +64,7 @@ def format_all_metrics(metrics: Mapping[str, Any]) -> str:
 def format_metrics_file(path: Path) -> str:
     """Returns the tables of the metrics that `allennlp evaluate --output-file` has written.
 
-    Of a training run's folder, or its `metrics.json`, they are those of its best epoch.
+    For a training run's folder, or its `metrics.json`, they are those of its best epoch.
 
     Raises:
         ValueError: If there is no such file, or it is not a JSON object that holds numbers.
@@ -112,7 +112,7 @@ def metrics_tables(metrics: Mapping[str, float]) -> List[List[List[str]]]:
 
 
 def measured_names(metrics: Mapping[str, float], prefix: str) -> List[str]:
-    """Returns the labels and averages that metrics are of, in their order."""
+    """Returns the labels and averages that have metrics, in order."""
     stem = f"{prefix}{MEASURES[0]}-"
     return [name[len(stem) :] for name in metrics if name.startswith(stem)]
 

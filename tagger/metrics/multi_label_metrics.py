@@ -11,7 +11,7 @@ from allennlp.training.metrics import Metric
 from tagger.common.vocabulary import tags_in_order
 from tagger.metrics.label_metrics import MEASURES, mean_of_defined, metrics_by_label
 
-#: Log-odds above this are not told apart, nor log-odds below its negative.
+#: Log-odds are clipped to this number and its negative.
 _LIMIT = 16
 _BINS_PER_UNIT = 64
 _NUM_BINS = 2 * _LIMIT * _BINS_PER_UNIT
@@ -102,7 +102,7 @@ class MultiLabelMetrics(Metric):
             labels with an F1 above 0. At a reset, given probabilities, also `auc-A` for each label with
             positives and negatives, and their mean `auc-macro`.
 
-            Undefined numbers, see `TagMetrics`, and the mean of none are 0; means leave them out.
+            Undefined numbers, see `TagMetrics`, are 0; means leave them out, and are 0 if none is left.
         """
         counts = dist_reduce_sum(self._counts).cpu().numpy()
         true_positives, num_predicted, num_gold, num_known = counts.sum(1).tolist()

@@ -60,8 +60,8 @@ class TagMetrics(Metric):
             label.
         strict: Whether spans with an illegal tag, such as an `I-PER` that nothing opened, are left out
             (seqeval's `mode="strict"`) or count (conlleval, and seqeval's default).
-        calibration_bins: The number of bins, of equal width from 0 to 1, of the calibration error of
-            entities, whose probabilities every batch must then have; 0 for no such error.
+        calibration_bins: The number of bins, of equal width from 0 to 1, for the calibration error of
+            entities, which needs their probabilities in every batch; 0 for no such error.
 
     Raises:
         ConfigurationError: If the vocabulary has no tags, they do not fit `encoding`, or `strict` is
@@ -99,8 +99,8 @@ class TagMetrics(Metric):
     ) -> None:
         """Counts the spans and the tokens of a batch.
 
-        What spans count says `tagger.spans.matching.SpanMatches`. A token whose possible tags have one
-        label counts as a token.
+        `tagger.spans.matching.SpanMatches` says which spans count. A token counts if all of its
+        possible tags have the same label.
 
         Args:
             predictions: (B, T) int64, indices of predicted tags.
@@ -177,7 +177,7 @@ class TagMetrics(Metric):
         return metrics
 
     def get_confusions(self) -> Dict[str, int]:
-        """Returns how often which label was taken for which since the last reset, over all workers.
+        """Returns how often each label was predicted as each other since the last reset, on all workers.
 
         These are `confusion-LOC>PER` of spans, see `tagger.spans.matching.count_span_confusions`, and
         `token-confusion-LOC>O`, if above 0: too many for the trainer to print at each epoch.

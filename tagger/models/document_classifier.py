@@ -38,8 +38,8 @@ class DocumentClassifier(MeasuredModel):
         label_namespace: The vocabulary's namespace of the labels.
         initializer: Initialises the parameters.
         regularizer: Penalises the parameters.
-        term_scores: Adds scores that are linear in the words to those of the encoded text. It has a
-            token indexer of its own, for which the embedder has no embedder.
+        term_scores: Adds scores that are linear in the words to those of the encoded text. It needs a
+            separate token indexer, without an embedder in `text_field_embedder`.
     """
 
     default_predictor = "document_classifier"

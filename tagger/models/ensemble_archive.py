@@ -1,4 +1,4 @@
-"""Makes an ensemble's archive of the archives of several sequence taggers."""
+"""Makes an ensemble's archive from the archives of several sequence taggers."""
 
 import tempfile
 from pathlib import Path
@@ -47,7 +47,7 @@ def _config(archives: Sequence[Archive], average: str) -> Dict[str, Any]:
     config = {name: first[name] for name in SHARED if name in first}
     members = [archive.config.duplicate()["model"] for archive in archives]
     for params in members:
-        # Remove paths of pretrained files. AllenNLP does so itself, but not in lists.
+        # Removes paths of pretrained files. AllenNLP does so too, but not in lists.
         remove_keys_from_params(params)
     configs = [params.as_dict(quiet=True) for params in members]
     model = {"type": "sequence_tagger_ensemble", "average": average, "members": configs}

@@ -1,4 +1,4 @@
-"""The base of models whose metrics are shown as tables."""
+"""The base of models with metrics that are shown as tables."""
 
 from typing import Dict, List
 
@@ -8,21 +8,21 @@ from tagger.metrics import progress_metrics
 
 
 class MeasuredModel(Model):
-    """A model whose evaluation has partial matches, confusions and tables beside its metrics.
+    """A model with partial matches, confusions and tables besides its metrics.
 
     The evaluator shows them. In training, the callback `show_metrics` shows those of the best
     epoch.
 
     Attributes:
         training_metrics: Whether training steps compute metrics.
-        is_in_training: Whether metrics are those of one of many epochs, as the trainer says.
+        is_in_training: Whether metrics are those of one of many epochs; the trainer sets it.
     """
 
     training_metrics: bool = False
     is_in_training: bool = False
 
     def get_all_metrics(self, reset: bool) -> Dict[str, float]:
-        """Returns all metrics since the last reset, but no confusions; resets them if asked to."""
+        """Returns all metrics since the last reset, but no confusions; resets them if `reset`."""
         raise NotImplementedError
 
     def get_confusions(self) -> Dict[str, int]:
@@ -53,6 +53,6 @@ class MeasuredModel(Model):
         return {**self.get_all_metrics(reset), **more}
 
     def _maybe_warn_for_unseparable_batches(self, output_key: str) -> None:
-        # The loss belongs to the batch, and has no part for each instance.
+        # The loss belongs to the batch, not to its instances.
         if output_key != "loss":
             super()._maybe_warn_for_unseparable_batches(output_key)

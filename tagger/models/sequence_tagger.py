@@ -24,9 +24,9 @@ from tagger.spans import complete_tags, infer_encoding
 class SequenceTagger(TaggingModel):
     """Gives each token of a sentence a tag, or any number of labels with the head `sigmoid`.
 
-    Where the dataset reader keeps documents, an instance is a document, and its sentences are encoded
-    and tagged as rows of their own, so no entity crosses the border of a sentence. What else of the
-    document a sentence sees is up to `document_contexts`.
+    If the dataset reader keeps documents, an instance is a document. Its sentences are encoded and
+    tagged as separate rows, so no entity crosses the border of a sentence. `document_contexts` decide
+    what else of the document a sentence sees.
 
     Letters: `B` batch, `T` tokens, `K` tags; with documents `S` sentences, `L` tokens of the longest. In
     a config `encoder` needs no input size, and the default `head` is a plain CRF.
@@ -46,11 +46,11 @@ class SequenceTagger(TaggingModel):
         training_metrics: Whether to decode and compute metrics in training steps too, which is slow.
         initializer: Initialises the parameters.
         regularizer: Penalises the parameters.
-        document_contexts: What a sentence sees of the document around it; the features of all of them
-            are put beside the encoder's states.
-        extensions: Encoders that each read what the encoder reads, and all these features, and put
-            theirs beside them. `add-label` adds one, and trains nothing that was there before. Beside
-            an extension, parts in which nothing is trained drop nothing out.
+        document_contexts: What a sentence sees of the document around it; their features are
+            concatenated to the encoder's states.
+        extensions: Encoders that each read what the encoder reads and all these features, and
+            concatenate theirs. `add-label` adds one, and trains nothing that was there before. With an
+            extension, dropout is disabled in the frozen parts.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class SequenceTagger(TaggingModel):
         )
         self.text_field_embedder = text_field_embedder
         embedding_dim = text_field_embedder.get_output_dim()
-        # Parts draw their first weights in this order.
+        # Parts draw their initial weights in this order.
         self.encoder = build_encoder(encoder, embedding_dim)
         _check_size(self.encoder.get_input_dim(), embedding_dim)
         self.head = build(

@@ -22,27 +22,27 @@ AVERAGES = ("emissions", "marginals")
 class SequenceTaggerEnsemble(TaggingModel):
     """Averages the predictions of taggers, for example of one config trained with several seeds.
 
-    `allennlp ensemble` makes an ensemble's archive of taggers' archives. There are two averages:
+    `allennlp ensemble` makes an ensemble's archive from taggers' archives. There are two averages:
 
     - `"emissions"` averages the emissions and what the heads have learnt: a CRF's transition, start and
       end scores, or the thresholds of labels. The score of a sequence of tags is linear in these, so
       this is the normalised geometric mean of the members' distributions over sequences. The CRF
       decodes it exactly, and the loss is the head's.
-    - `"marginals"` averages the members' probabilities of each tag at each token. For CRFs these are the
-      exact marginals of the mixture of the members' distributions over sequences. That mixture is not
-      a chain, so the ensemble does not search for the most probable sequence. It predicts the sequence
-      with the least expected number of wrong tags (minimum risk) among those that the encoding allows.
+    - `"marginals"` averages the members' probabilities of each tag at each token. For CRFs these are
+      the exact marginals of the mixture of the members' distributions over sequences. That mixture is
+      not a chain, so the ensemble does not search for the most probable sequence. It predicts the
+      sequence with the fewest expected wrong tags (minimum risk) among those that the encoding allows.
       The two may differ even if all members are equal. The loss is the cross-entropy of the averaged
       probabilities.
 
-    The first member's settings for decoding, such as `decode_bias`, and its `recalibration` hold for the
-    ensemble.
+    The first member's settings for decoding, such as `decode_bias`, and its `recalibration` apply to
+    the ensemble.
 
     Letters: `B` batch, `T` tokens, `K` tags.
 
     Args:
         vocab: The vocabulary of all members.
-        members: Sequence taggers whose heads have the same type and shapes.
+        members: Sequence taggers with heads of the same type and shapes.
         average: `"emissions"` or `"marginals"`.
     """
 
@@ -114,7 +114,7 @@ class MixtureHead(SoftmaxHead):
 
 
 def _mean_head(heads: List[TaggingHead]) -> TaggingHead:
-    """A copy of the first head with the means of all; an archive's weights replace them."""
+    """A copy of the first head with the mean weights of all; an archive's weights replace them."""
     states = [head.state_dict() for head in heads]
     shapes = [{name: value.shape for name, value in state.items()} for state in states]
     for index, head in enumerate(heads):

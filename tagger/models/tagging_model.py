@@ -1,4 +1,4 @@
-"""The base of models that give tags to tokens: all but where their emissions come from."""
+"""The base of models that give tags to tokens: everything but the computation of emissions."""
 
 import logging
 from typing import Any, Dict, List, Optional
@@ -25,7 +25,7 @@ LOSS_REDUCTIONS = ("sentence", "token", "sum")
 
 
 class TaggingModel(MeasuredModel):
-    """A model whose head turns emissions into a loss and into tags.
+    """A model with a head that turns emissions into a loss and into tags.
 
     A subclass computes the emissions and sets `head`. The arguments are those of `SequenceTagger`.
 
@@ -138,7 +138,7 @@ class TaggingModel(MeasuredModel):
         raise NotImplementedError
 
     def warn_of_sentences(self, remedy: str) -> None:
-        """Warns, the first time, that a model that learnt from documents gets single sentences."""
+        """Warns once that a model that learnt from documents gets single sentences."""
         if not self._has_warned:
             self._has_warned = True
             logger.warning(

@@ -1,4 +1,4 @@
-"""What a saved tagger teaches: its marginals of sentences, as soft labels.
+"""Soft labels: the marginals of sentences under a saved tagger.
 
 Letters: `S` sentences, `L` tokens of the longest, `K` tags.
 """
@@ -31,10 +31,10 @@ def soft_labels_of(
     """Computes the marginals of a teacher for all sentences, in the order of the instances.
 
     Args:
-        model: A sequence tagger with a head `crf` or `softmax`, or an ensemble of such. Of an ensemble
-            that averages marginals, these are the means of its members' marginals.
+        model: A sequence tagger with a head `crf` or `softmax`, or an ensemble of these. For an
+            ensemble that averages marginals, the soft labels are the means of its members' marginals.
         instances: The sentences, or documents if the teacher has learnt from documents. Their gold tags
-            do not matter.
+            are ignored.
         batch_size: The number of instances at a time.
         temperature: What the teacher's scores are divided by. Above 1 its distributions are softer.
     """
@@ -104,5 +104,5 @@ def _marginals(
 
 
 def _without_gold(instance: Instance) -> Instance:
-    """An instance without its tags, of which the teacher may not know all."""
+    """An instance without its tags, some of which the teacher may not know."""
     return Instance({name: field for name, field in instance.fields.items() if name != "tags"})

@@ -75,9 +75,9 @@ def tags_of_span(
 ) -> List[List[bool]]:
     """Returns the sets of tags that spell a span, whatever the other tags of its sequence are.
 
-    Each token of the span has a row, and the token after it, which must not continue it, if the sequence
-    of `num_tokens` has one: for each of `tags`, whether the token may have it. See
-    `tagger.linear_chain.span_log_probabilities`.
+    There is a row for each token of the span, and for the token after it, which must not continue it,
+    if the sequence of `num_tokens` has one. A row says for each of `tags` whether the token may have
+    it. See `tagger.linear_chain.span_log_probabilities`.
     """
     label, (start, end) = span
     refuse_ambiguous(encoding)

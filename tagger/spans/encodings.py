@@ -50,7 +50,7 @@ _RULES: Dict[str, Rules] = {
 
 #: If tags fit several encodings, messages name the first of them.
 ENCODINGS = tuple(_RULES)
-#: Those whose tags have a prefix, which tells them from plain labels.
+#: Those in which tags have a prefix, which distinguishes them from plain labels.
 PREFIXED = tuple(name for name in ENCODINGS if name != "IO")
 #: Those in which a span may begin with a tag that also continues one.
 AMBIGUOUS = ("IOB1", "IO")
@@ -107,8 +107,8 @@ def join_tag(prefix: str, label: str, encoding: Optional[str] = None) -> str:
 def infer_encoding(tags: Iterable[str]) -> Optional[str]:
     """Returns the encoding that a set of tags belongs to, `None` if they are plain labels.
 
-    The answer is never IOB1, because its tags are also those of BIO, nor IO, whose tags are plain
-    labels. Tags that fit BMES and IOBES, which have no inside of a span, are BMES.
+    The answer is never IOB1, because its tags are also those of BIO, or IO, because its tags are plain
+    labels. Tags that fit both BMES and IOBES, without any inside of a span, are BMES.
 
     Example:
         >>> infer_encoding(["O", "B-PER", "L-PER"]), infer_encoding(["NOUN", "VERB"])

@@ -29,7 +29,7 @@ class Entities(NamedTuple):
 
 
 class EntityFinder:
-    """Finds the entities in tags, and, but not in IOB1, their probabilities under a linear chain."""
+    """Finds the entities in tags and, except in IOB1, their probabilities under a linear chain."""
 
     def __init__(self, tags: Sequence[str], tag_encoding: str) -> None:
         self._tags = tuple(tags)
@@ -42,7 +42,7 @@ class EntityFinder:
         self._names = [split_tag(tag, tag_encoding)[1] or "" for tag in firsts]
 
     def __call__(self, tags: torch.Tensor, mask: torch.Tensor) -> Entities:
-        """Finds the entities that tags, (B, T), spell where the mask is true, as `tags_to_spans`."""
+        """Finds the entities that tags, (B, T), spell where the mask is true, like `tags_to_spans`."""
         flat = lay_end_to_end(tags.cpu().numpy(), mask.cpu().numpy(), len(self._tags))
         spans = find_spans(self._tables, flat)
         rows, firsts = rows_and_tokens(spans.starts, mask.size(1))
@@ -53,8 +53,8 @@ class EntityFinder:
     ) -> torch.Tensor:
         """Returns the exact probability of each entity: that it consists of these tokens and no others.
 
-        This is the sum of the probabilities of all legal sequences that contain the entity. One that the
-        tags spell illegally, such as by an `I-PER` that nothing opened, has the probability of its legal
+        This is the sum of the probabilities of all legal sequences that contain the entity. An entity
+        with illegal tags, such as an `I-PER` that nothing opened, has the probability of its legal
         spelling. The mask is right-padded.
         """
         lengths = mask.sum(1).cpu().numpy()
@@ -116,5 +116,5 @@ class EntityFinder:
 def _sets_of(
     name: str, offset: int, is_followed: int, tags: Tuple[str, ...], tag_encoding: str
 ) -> List[List[bool]]:
-    """Returns the sets of tags that spell a span whose last token is `offset` after its first."""
+    """Returns the sets of tags that spell a span from one token to the one `offset` after it."""
     return tags_of_span((name, (0, offset)), offset + 1 + is_followed, tags, tag_encoding)

@@ -9,7 +9,7 @@ from tagger.spans.conversion import tags_to_spans
 from tagger.spans.encodings import AMBIGUOUS, split_tag
 from tagger.spans.transitions import allowed_transitions
 
-#: The gold index of a token whose tag is unknown.
+#: The gold index of a token with an unknown tag.
 UNKNOWN = -1
 
 
@@ -97,7 +97,7 @@ def tags_of_certain_labels(tables: TagTables, gold_tags: np.ndarray) -> np.ndarr
 
 
 def lay_end_to_end(tags: np.ndarray, mask: np.ndarray, outside: int) -> np.ndarray:
-    """Returns tags, (B, T), as one row, (N,), with `outside`, K, around rows and off the mask."""
+    """Returns tags, (B, T), as one row, (N,), with `outside`, K, around rows and where masked."""
     # (B, T + 2)
     bordered = np.full((tags.shape[0], tags.shape[1] + 2), outside)
     np.copyto(bordered[:, 1:-1], tags, where=mask)
@@ -127,7 +127,7 @@ def find_spans(tables: TagTables, tags: np.ndarray) -> Spans:
 
 
 def known_spans(spans: Spans, gold_tags: np.ndarray) -> Spans:
-    """Returns the spans that neither contain a token of `UNKNOWN` gold tag, (N,), nor lie beside one."""
+    """Returns the spans that neither contain a token of `UNKNOWN` gold tag, (N,), nor are beside one."""
     num_unknown = num_before(gold_tags == UNKNOWN)
     # Each span has a border or a token on either side, so these positions exist.
     return spans.where(num_unknown[spans.starts - 1] == num_unknown[spans.ends + 2])

@@ -10,16 +10,16 @@ from tagger.spans.finding import Spans, TagTables, find_spans, known_spans, num_
 ERRORS_OF_GOLD = ("boundary", "both", "missed")
 #: What is wrong with a predicted span if no gold span has its boundaries.
 ERRORS_OF_PREDICTED = ("boundary", "both", "spurious")
-#: What a match takes: label and boundaries, boundaries, an overlap (for half), or label and overlap.
+#: What a match needs: label and boundaries, boundaries, an overlap (for half), or label and overlap.
 SCHEMES = ("strict", "exact", "partial", "type")
-#: What becomes of spans: pairs are correct, incorrect or partial, gold spans missed, others spurious.
+#: The outcomes: pairs are correct, incorrect or partial, gold spans missed, others spurious.
 OUTCOMES = ("correct", "incorrect", "partial", "missed", "spurious")
 
 
 class SpanMatches(NamedTuple):
     """The spans that gold and predicted tags spell: those that count, and all.
 
-    A span does not count if it contains a token with an unknown gold tag or lies right beside one. So
+    A span does not count if it contains a token with an unknown gold tag or is right next to one. So
     whether a span counts depends on its place, never on whether it is right. Tags hidden at random
     favour neither right nor wrong spans, but they favour short ones.
     """

@@ -1,9 +1,9 @@
 """How many entities a prediction misses under a linear chain, and how probable it is that it misses one.
 
-The quantities are exact. They come from a chain with the same distribution, whose S states know where
-their token lies in an entity. There an entity is a product of sets of states, one for each token,
-whatever the encoding and however illegal the sequence. So the labellings in which a prediction misses
-nothing are those of a restricted partition function (Culotta & McCallum 2004 for one entity).
+The quantities are exact. They come from a chain with the same distribution, in which S states know
+where their token lies in an entity. There an entity is a product of sets of states, one for each token,
+in every encoding and even in illegal sequences. So a restricted partition function sums over the
+labellings in which a prediction misses nothing (Culotta & McCallum 2004 for one entity).
 """
 
 from itertools import product
@@ -55,7 +55,7 @@ class MissFinder:
     def __call__(
         self, scores: ChainScores, predicted: Entities, mask: torch.Tensor
     ) -> MissedEntities:
-        """Returns what a prediction misses, whose entities do not overlap; the mask is right-padded."""
+        """Returns what a prediction misses; its entities must not overlap, the mask is right-padded."""
         placed, states = placed_chain(self._tables, scores)
         predicted = predicted.where(np.isin(predicted.labels, self._counted))
         # (S,)
@@ -71,7 +71,7 @@ class MissFinder:
                 torch.from_numpy(each).to(device) for each in (predicted.rows, predicted.firsts)
             )
             expected[rows, firsts] -= self._probabilities(placed, states, predicted, mask)
-        # Rounding must not make a number of entities negative, or a probability exceed 1.
+        # Rounding could make a number of entities negative, or a probability exceed 1.
         return MissedEntities(expected.clamp(min=0), log_none.clamp(max=0))
 
     def _probabilities(
@@ -104,9 +104,9 @@ def expected_entities(tables: TagTables, scores: ChainScores, mask: torch.Tensor
 
 
 def placed_chain(tables: TagTables, scores: ChainScores) -> Tuple[ChainScores, States]:
-    """Returns a chain with the same distribution whose states know where their token lies in an entity.
+    """Returns an equivalent chain with states that know where their token lies in an entity.
 
-    Every path of tags has one path of states: `tags_to_spans` reads it, and so do the states. Scores are
+    Every path of tags has one path of states, with the entities that `tags_to_spans` finds. Scores are
     float64, without gradients; states that are impossible in this chain are left out.
     """
     emissions, transitions, start, end = (each.detach().double() for each in scores)
@@ -140,7 +140,7 @@ def _states_of(tables: TagTables) -> States:
 
 
 def _may_follow(tables: TagTables, states: States) -> np.ndarray:
-    """(S, S) bool: an entity goes on exactly where neither the one state closes nor the other opens."""
+    """(S, S) bool: an entity goes on unless the first state closes it or the second opens one."""
     continues = tables.continues[states.tags][:, states.tags]
     goes_on = ~states.closes[:, np.newaxis] & ~states.opens
     ends = states.closes[:, np.newaxis] & states.opens

@@ -7,7 +7,7 @@ from tagger.spans.conversion import convert_tags, spans_to_tags, tags_to_spans
 from tagger.spans.encodings import join_tag, prefixes_of, split_tag
 from tagger.spans.transitions import IllegalTagError, check_tags, may_follow
 
-# Stands for all labels that a set of tags does not name: they are alike.
+# Stands for all labels that a set of tags does not name, because they are interchangeable.
 _OTHER = "\0"
 
 
@@ -50,7 +50,7 @@ def possible_tags(tags: Sequence[str], source: str, target: str, unknown_tag: st
     sentence is legal, and with which it has this tag here when it is converted. In BIO `B-PER ?`, the
     first token may be a whole name, which BIOUL spells `U-PER`, or the beginning of one, `B-PER`.
 
-    Each set is exact, but a choice of one tag from each set need not be a legal sequence.
+    Each set is exact, but a choice of one tag from each set is not always a legal sequence.
 
     Args:
         tags: The tags of one sentence.
@@ -135,7 +135,7 @@ def _readings_between(
 def _converted(
     befores: FrozenSet[str], token: TagSet, afters: FrozenSet[str], source: str, target: str
 ) -> TagSet:
-    """Converts the possible tags of a token, on which only those of its neighbours have a bearing."""
+    """Converts the possible tags of a token, which depend only on those of its neighbours."""
     tags, other_prefixes = set(), set()
     for tag in token.tags:
         label = split_tag(tag, source)[1]

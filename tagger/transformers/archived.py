@@ -1,7 +1,7 @@
-"""What an archive has of a transformer that was fine-tuned: its config and its tokenizer.
+"""The config and the tokenizer of a fine-tuned transformer, as an archive stores them.
 
-Its weights are among those of the model, so an archive needs no other file, and the weights that
-training started from may be gone.
+The transformer's weights are part of the model's, so an archive needs no other file, not even the
+weights that training started from.
 """
 
 from pathlib import Path
@@ -13,20 +13,20 @@ from tagger.transformers.carried import CarriedTransformer, description_of, writ
 from tagger.transformers.pretrained import find_transformer
 from tagger_compat import archive_guard
 
-#: Where a training run and its archive have them.
+#: The folder for them in a training run and in its archive.
 FINE_TUNED = "fine_tuned"
 
 
 def fine_tuned_tokenizer(name: str, run_folder: Optional[str]) -> Any:
-    """Loads the tokenizer of a transformer, first that of an archive."""
+    """Loads a transformer's tokenizer, from the archive if there is one."""
     return (_archived(name, run_folder) or find_transformer(name)).tokenizer()
 
 
 def fine_tuned_model(name: str, run_folder: Optional[str]) -> Any:
-    """Loads a transformer to be trained, in float32, or makes that of an archive, without weights.
+    """Loads a transformer for training, in float32, or creates that of an archive, without weights.
 
-    A training run's config and tokenizer are put where `include_in_archive: ['fine_tuned']` takes them
-    from.
+    In a training run, the config and tokenizer are saved where `include_in_archive: ['fine_tuned']`
+    finds them.
     """
     archived = _archived(name, run_folder)
     if archived is not None and archive_guard.archive_file() is not None:
@@ -40,7 +40,7 @@ def fine_tuned_model(name: str, run_folder: Optional[str]) -> Any:
         if archived is None and run_folder is not None:
             folder = Path(run_folder, FINE_TUNED, Path(name).name)
             write_carried(transformer, folder, with_weights=False)
-        # A run that goes on before its first checkpoint has no other weights.
+        # A run that is resumed before its first checkpoint has no other weights.
         if archived is None or archived.description() == description_of(transformer):
             return transformer.model()
     return archived.model_without_weights()

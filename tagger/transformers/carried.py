@@ -1,9 +1,9 @@
-"""A transformer as an archive carries it: two JSON files of known keys, and tensors.
+"""A transformer as stored in an archive: two JSON files with known keys, and tensors.
 
 `write_carried` writes `config.json`, `tokenizer.json` and, unless they are among the archive's own
 weights, `model.safetensors`. Nothing else is read: the model is built from its config class, and the
-tokenizer by the library `tokenizers`. A file, a setting or a part of a tokenizer that is not known is
-refused by name, both when an archive is written and when it is read.
+tokenizer by the library `tokenizers`. Unknown files, settings and parts of a tokenizer are refused by
+name, both when an archive is written and when it is read.
 """
 
 import dataclasses
@@ -25,7 +25,8 @@ from tagger_compat.archive_contents import MAX_NUMBER, leaves, read_json
 from tagger_compat.archive_guard import refuse
 
 CONFIG, TOKENIZER, WEIGHTS = "config.json", "tokenizer.json", "model.safetensors"
-#: The kinds of transformers that an archive can carry: they read text, and in memory that grows with it.
+#: The kinds of transformers that an archive can carry: they read text, and the memory they use depends
+#: on its length.
 MODEL_TYPES = (
     "albert", "bert", "camembert", "convbert", "deberta", "deberta-v2", "distilbert", "electra",
     "ernie", "eurobert", "gemma", "gpt2", "jina_embeddings_v3", "llama", "mistral", "mobilebert",
@@ -35,10 +36,10 @@ MODEL_TYPES = (
 #: The largest vocabulary, and the most layers.
 MAX_PIECES, MAX_LAYERS = 500_000, 1000
 
-# What we write beside the keys of the config class.
+# The keys that we add to those of the config class.
 _OWN_KEYS = {"model_type", "special_tokens", "source"}
 _SPECIAL_TOKENS = ("unk_token", "pad_token")
-# These read how many labels there are, or what is returned, which no tagger needs.
+# These concern the number of labels, or what is returned, which no tagger needs.
 _UNUSED = {"num_labels", "output_attentions", "gradient_checkpointing", "return_dict"}
 _TEXT = re.compile(r"[\w .|+-]{0,100}")
 
@@ -70,7 +71,7 @@ class CarriedTransformer(Transformer):
         return make(**{key: each for key, each in values.items() if key not in _OWN_KEYS})
 
     def model_without_weights(self) -> Any:
-        """Makes the model in float32, with random weights."""
+        """Creates the model in float32, with random weights."""
         from transformers import AutoModel
 
         return AutoModel.from_config(self.config()).float()
@@ -83,7 +84,7 @@ class CarriedTransformer(Transformer):
         return model.eval()
 
     def description(self) -> Dict[str, Any]:
-        """Returns what `config.json` says."""
+        """Returns the contents of `config.json`."""
         for file in sorted(self.folder.iterdir()):
             if file.name not in (CONFIG, TOKENIZER, WEIGHTS):
                 refuse(
@@ -99,7 +100,7 @@ class CarriedTransformer(Transformer):
 
 
 def write_carried(transformer: Transformer, folder: Path, with_weights: bool) -> CarriedTransformer:
-    """Writes a transformer to a new folder, which is there when all files are in it."""
+    """Writes a transformer to a new folder, which appears once all files are in it."""
     from safetensors.torch import save_model
 
     unfinished = folder.with_name(f".{folder.name}.unfinished")
@@ -126,7 +127,7 @@ def write_carried(transformer: Transformer, folder: Path, with_weights: bool) ->
 
 
 def description_of(transformer: Transformer) -> Dict[str, Any]:
-    """Returns what `config.json` of a carried transformer says."""
+    """Returns the contents of `config.json` for a carried transformer."""
     config, tokenizer = transformer.config(), transformer.tokenizer()
     known = known_keys(config.model_type) if config.model_type in MODEL_TYPES else ()
     return {
@@ -143,7 +144,7 @@ def description_of(transformer: Transformer) -> Dict[str, Any]:
 
 @functools.cache
 def known_keys(model_type: str) -> FrozenSet[str]:
-    """Returns the settings that a model reads: its config class and its code name them."""
+    """Returns the settings that a model reads, according to its config class and its code."""
     from transformers import CONFIG_MAPPING, MODEL_MAPPING, PreTrainedConfig
 
     kind = CONFIG_MAPPING[model_type]
@@ -183,7 +184,7 @@ def _check_config(values: Any, name: str) -> None:
 
 
 def _rules(tokenizer: Any) -> str:
-    """Returns a tokenizer as JSON, without what it only needs for batches and to put words together."""
+    """Returns a tokenizer as JSON, without the parts that only make batches or join words."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
         raise ConfigurationError(
@@ -194,7 +195,7 @@ def _rules(tokenizer: Any) -> str:
     return json.dumps(rules, ensure_ascii=False)
 
 
-#: What a tokenizer that has been written and read must cut as before.
+#: Texts that a tokenizer must cut in the same way after it was written and read.
 _SAMPLE = (
     "The café in Zürich isn't open – 12,345.67 km².", " a  b\tc", "東京 Москва 👩‍💻 ﬁ ①",
     "McDonald's [UNK] <mask>", "",

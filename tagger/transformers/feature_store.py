@@ -1,9 +1,9 @@
 """Features on disk: written once, mapped into memory by every later run.
 
 A store is a folder of files that never change. Each holds the features of many passages: a head, an
-index with a checksum of each passage, and the numbers. A file appears under its name when all of it is
-on the disk, so a process that is killed leaves nothing that others would read. Processes compute in
-turn, under a lock that the system takes back from a process that dies.
+index with a checksum of each passage, and the numbers. A file gets its name only once all of it is on
+disk, so a killed process leaves nothing that others would read. Processes compute one at a time, under
+a lock that the system releases if a process dies.
 
 Letters: `W` words of a passage, `H` layers, `D` features of a layer.
 """
@@ -26,11 +26,11 @@ from tagger.common.from_allennlp import ConfigurationError
 logger = logging.getLogger(__name__)
 
 SUFFIX = ".features"
-# What this is, the number of passages, the checksum of the index.
+# The format, the number of passages, the checksum of the index.
 _HEAD = struct.Struct("<8sQI")
 _MAGIC = b"TAGFEAT1"
 _ENTRY = np.dtype([("key", "V16"), ("start", "<u8"), ("words", "<u4"), ("checksum", "<u4")])
-# Seconds after which the file of a writer that was killed is removed.
+# Seconds after which the unfinished file of a killed writer is removed.
 _ABANDONED = 3600
 
 
@@ -57,9 +57,9 @@ class _File:
 class FeatureStore:
     """The features of passages, by key.
 
-    `settings` name this store among those below `root`, `shape` is (H, D), and `max_bytes` are those of
-    all stores. Files that were used least recently make room, but none that this process uses; if that
-    is not enough, nothing is written.
+    `settings` name this store's folder in `root`, `shape` is (H, D), and `max_bytes` is a limit on all
+    stores together. The least recently used files are removed to make room, except those that this
+    process uses; if that is not enough, nothing is written.
     """
 
     def __init__(self, root: Path, settings: str, shape: Tuple[int, int], max_bytes: float) -> None:
@@ -79,7 +79,7 @@ class FeatureStore:
                 f"features cannot be kept in {root} ({error.strerror}); name another folder by "
                 f"`cache_folder`, or move the file away that is in the way"
             ) from error
-        for path in self._folder.glob(".*.unfinished"):  # of processes that were killed
+        for path in self._folder.glob(".*.unfinished"):  # left by killed processes
             with suppress(OSError):
                 if time.time() - path.stat().st_mtime > _ABANDONED:
                     path.unlink()
@@ -89,15 +89,15 @@ class FeatureStore:
         return key in self._places
 
     def refresh(self) -> None:
-        """Takes in the files that other processes have written."""
+        """Opens the files that other processes have written."""
         for path in sorted(self._folder.glob(f"*{SUFFIX}")):
             if path not in self._files:
                 self._open(path)
 
     def get(self, key: bytes) -> Optional[np.ndarray]:
-        """Returns the features of a passage, (W, H, D) float16, not writable; None if there are none.
+        """Returns the features of a passage, (W, H, D) float16, read-only; None if there are none.
 
-        At the first use in a process their checksum is compared; damaged ones count as missing.
+        Their checksum is verified at the first use in a process; damaged ones count as missing.
         """
         place = self._places.get(key)
         if place is None:
@@ -107,15 +107,15 @@ class FeatureStore:
         if key not in self._checked:
             if zlib.crc32(features.data) != checksum:
                 del self._places[key]
-                logger.warning("%s is damaged; features are computed anew", file.path)
-                # Its other passages are as they are, but no later run shall read it.
+                logger.warning("%s is damaged; features are computed again", file.path)
+                # Its other passages are still used, but no later run should read this file.
                 file.path.unlink(missing_ok=True)
                 return None
             self._checked.add(key)
         return features
 
     def add(self, features: Sequence[Tuple[bytes, np.ndarray]]) -> bool:
-        """Writes the features of at least one passage, (W, H, D) float16; a warning says why not.
+        """Writes the features of at least one passage, (W, H, D) float16; warns if that fails.
 
         Returns whether they were written.
         """
@@ -144,9 +144,9 @@ class FeatureStore:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Waits until no other process computes features of this store, and takes in what they wrote."""
+        """Waits until no other process computes features of this store, and opens what they wrote."""
         with open(self._folder / "lock", "ab") as lock:
-            # A file system without locks lets two processes compute the same.
+            # On a file system without locks, two processes may compute the same.
             with suppress(ImportError, OSError):
                 import fcntl
 
@@ -161,12 +161,12 @@ class FeatureStore:
     def _open(self, path: Path) -> None:
         try:
             file = _File(path, self._shape)
-            # So that the files that are used least recently can be told.
+            # Marks the file as used now.
             os.utime(path)
         except FileNotFoundError:
             return
         except (OSError, ValueError, struct.error) as error:
-            logger.warning("Removed %s: %s; its features are computed anew", path, error)
+            logger.warning("Removed %s: %s; its features are computed again", path, error)
             with suppress(OSError):
                 path.unlink()
             return
@@ -212,9 +212,9 @@ def default_root() -> Path:
 
 
 def own_cache_settings(config: Any, path: str = "") -> Dict[str, Any]:
-    """Returns where a config keeps features, and how many, as overrides for its own archive.
+    """Returns a config's settings for the cache of features, as overrides for its own archive.
 
-    What an archive says of this is ignored, since it may be anybody's.
+    An archive's own settings for this are ignored, since it may be untrusted.
 
     Example:
         >>> own_cache_settings({"model": {"embedder": {"cache_folder": "features", "type": "x"}}})

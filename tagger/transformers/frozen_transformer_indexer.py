@@ -14,7 +14,7 @@ from tagger.transformers.pretrained import find_transformer
 from tagger.transformers.windows import Passage, group_sentences, passages_of
 from tagger.transformers.word_pieces import WordPieces
 
-#: What an embedder gives one vector each.
+#: What gets one vector each.
 UNITS = ("words", "text")
 
 
@@ -37,7 +37,7 @@ class FrozenTransformerIndexer(TokenIndexer):
     Args:
         model_name: The transformer: a folder, or a name in the cache of the Hugging Face hub.
         max_pieces: The most pieces of a passage of several sentences; as for the embedder.
-        unit: What gets one vector each: `"words"`, or the whole `"text"`, as a classifier may want it.
+        unit: What gets one vector each: `"words"`, or the whole `"text"`, for a classifier.
         token_min_padding_length: As for all of AllenNLP's indexers.
         serialization_dir: The folder of the training run, or of an archive; supplied by AllenNLP.
 
@@ -59,14 +59,14 @@ class FrozenTransformerIndexer(TokenIndexer):
         self._max_pieces = max_pieces
         self._unit = unit
         self._word_pieces = WordPieces(find_transformer(model_name, serialization_dir).tokenizer())
-        # Those of the last document: its instances come one after the other.
+        # Those of the last document, because its instances come one after the other.
         self._last: Optional[_Passages] = None
 
     def count_vocab_items(self, token: Token, counter: Dict[str, Dict[str, int]]) -> None:
         """Counts nothing: the transformer has its own vocabulary."""
 
     def tokens_to_indices(self, tokens: List[Token], vocabulary: Vocabulary) -> IndexedTokenList:
-        """Returns the pieces of the passages in which the tokens lie, and where they lie there."""
+        """Returns the pieces of the passages that contain the tokens, and where these are in them."""
         if not isinstance(tokens, DocumentTokens):
             tokens = DocumentTokens([tokens], 0, 1)
         first, last, passages = tokens.first, tokens.last, self._last
@@ -110,8 +110,8 @@ class FrozenTransformerIndexer(TokenIndexer):
         """Returns tensors for the embedder, padded with zeros.
 
         They are `pieces` (1, P), `num_pieces` (1, words of all passages), `passage_lengths` (1,
-        passages) and `first_word` (1,), all int64; and `mask` (tokens,) bool. Tensors of one row do not
-        count when batches of similar length are made.
+        passages) and `first_word` (1,), all int64; and `mask` (tokens,) bool. Tensors of one row are
+        ignored when batches of similar length are made.
         """
         tensors: Dict[str, torch.Tensor] = {"first_word": torch.tensor(tokens["first_word"])}
         for name in ("pieces", "num_pieces", "passage_lengths"):

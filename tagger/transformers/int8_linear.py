@@ -1,8 +1,8 @@
-"""Linear layers that multiply matrices of 8-bit integers, for transformers that are not trained.
+"""Linear layers that multiply matrices of 8-bit integers, for frozen transformers.
 
-Each row of the input is divided by its largest absolute value and rounded to -127, ..., 127; so is,
-once, each row of the weights. Their products are exact sums of integers, which are scaled back. The
-result of a row does not depend on the other rows of its batch.
+Each row of the input is scaled by its largest absolute value and rounded to -127, ..., 127. The same is
+done once for each row of the weights. Their products are exact sums of integers, which are then scaled
+back. The result of a row does not depend on the other rows of its batch.
 
 Letters: `N` rows, `I` inputs, `O` outputs.
 """
@@ -18,17 +18,17 @@ from tagger.transformers.windows import longest_window
 
 #: Levels above zero, and below.
 LEVELS = 127
-# Smaller rows, whose quotient is not finite, count as zero.
+# Rows with smaller values count as zero, because dividing by these gives infinity.
 _SMALLEST = np.float32(1e-30)
-# A model whose states change by more than this share of their standard deviation stays as it is.
+# If states would change by more than this share of their deviation, a model is not rounded.
 _LARGEST_CHANGE = 0.25
 
 
 def with_int8_matrices(model: Any) -> Any:
-    """Returns a transformer whose linear layers multiply 8-bit integers; it shares all weights.
+    """Returns a transformer with linear layers that multiply 8-bit integers; it shares all weights.
 
     The model itself is returned if the hidden states of a sample change by more than a quarter of their
-    standard deviation, since a few very large values in a row hide the others when it is rounded.
+    standard deviation, since rounding loses the other values of a row that has a few very large ones.
     """
     weights = [*model.parameters(), *model.buffers()]
     rounded = copy.deepcopy(model, {id(each): each for each in weights})
@@ -41,7 +41,7 @@ def with_int8_matrices(model: Any) -> Any:
 
 
 class Int8Linear(torch.nn.Module):
-    """A linear layer without gradients, on the CPU, whose matrices are rounded; weights are shared."""
+    """A linear layer with rounded matrices, on the CPU, without gradients; weights are shared."""
 
     def __init__(self, linear: torch.nn.Linear) -> None:
         super().__init__()
@@ -109,7 +109,7 @@ def _round_rows(values: np.ndarray, integers: np.ndarray, scales: np.ndarray) ->
 def _scale_back(
     sums: np.ndarray, scales: np.ndarray, column_scales: np.ndarray, offsets: np.ndarray
 ) -> None:
-    # The result takes the place of the sums.
+    # The result overwrites the sums.
     outputs = sums.view(np.float32)
     for row in range(len(sums)):
         scale = scales[row]

@@ -1,4 +1,4 @@
-"""What is remembered in memory of frozen transformers; `feature_store` keeps features on disk."""
+"""Keeps states of frozen transformers in memory; `feature_store` keeps features on disk."""
 
 import logging
 import threading
@@ -11,9 +11,9 @@ logger = logging.getLogger(__name__)
 
 
 class Memory:
-    """Remembers tensors by key, up to `max_bytes`. Threads may share it; a copy of it remembers nothing.
+    """Remembers tensors by key, up to `max_bytes`. Threads may share it; a copy starts empty.
 
-    With a `warning` it takes no more when it is full, and warns once; without, it forgets the oldest.
+    With a `warning`, it warns once when it is full, and takes no more; without, it forgets the oldest.
     """
 
     def __init__(self, max_bytes: float, warning: Optional[str] = None) -> None:
@@ -28,7 +28,7 @@ class Memory:
         return len(self._tensors)
 
     def get(self, keys: Iterable[bytes]) -> Dict[bytes, torch.Tensor]:
-        """Returns the tensors of those keys that are there."""
+        """Returns the tensors of those keys that it remembers."""
         with self._lock:
             return {key: self._tensors[key] for key in keys if key in self._tensors}
 
@@ -50,7 +50,7 @@ class Memory:
                 self.num_bytes -= self._tensors.popitem(last=False)[1].nbytes
 
     def clear(self) -> None:
-        """Forgets all."""
+        """Forgets everything."""
         with self._lock:
             self._tensors.clear()
             self.num_bytes = 0

@@ -1,4 +1,4 @@
-"""In which precision a transformer computes."""
+"""The precision in which a transformer computes."""
 
 from contextlib import AbstractContextManager, nullcontext
 from importlib.util import find_spec
@@ -6,15 +6,15 @@ from typing import Any, Callable, Dict
 
 import torch
 
-#: `auto` is the fastest of a device: `computing_in` and `precision_of_frozen` say which.
+#: `auto` is the fastest on a device: `computing_in` and `precision_of_frozen` say which.
 PRECISIONS = ("float32", "bfloat16", "auto")
 
 
 def computing_in(precision: str, device: torch.device) -> AbstractContextManager:
     """Returns a context in which matrices are multiplied in one of `PRECISIONS`.
 
-    `"auto"` is bfloat16 where the device has units for matrices in it, and float32 elsewhere. In
-    `"float32"` the context changes nothing, so that mixed precision of the trainer stays in force.
+    `"auto"` is bfloat16 if the device has matrix units for it, else float32. With `"float32"` the
+    context changes nothing, so the trainer's mixed precision stays in force.
     """
     if precision == "bfloat16" or (precision == "auto" and _has_bfloat16_matrices(device)):
         return torch.autocast(device.type, torch.bfloat16)
@@ -22,10 +22,10 @@ def computing_in(precision: str, device: torch.device) -> AbstractContextManager
 
 
 def precision_of_frozen(precision: str, device: torch.device) -> str:
-    """Returns what a transformer that is not trained computes in: float32, bfloat16 or int8.
+    """Returns the precision in which a frozen transformer computes: float32, bfloat16 or int8.
 
-    `"auto"` is bfloat16 where the device has units for matrices in it, int8 on a CPU with instructions
-    for it, and float32 elsewhere.
+    `"auto"` is bfloat16 if the device has matrix units for it, else int8 on a CPU with instructions for
+    it, else float32.
     """
     if precision != "auto":
         return precision
@@ -42,12 +42,12 @@ def _has_bfloat16_matrices(device: torch.device) -> bool:
 
 
 def has_int8_matrices() -> bool:
-    """Whether the CPU multiplies 8-bit integers without overflow, and what it takes is installed."""
+    """Whether the CPU multiplies 8-bit integers without overflow, and the libraries are installed."""
     is_installed = hasattr(torch, "_int_mm") and find_spec("numba") is not None
     return is_installed and bool(_capabilities().get("avx512_vnni"))
 
 
 def _capabilities() -> Dict[str, Any]:
-    # Not every supported version of PyTorch tells.
+    # Not every supported version of PyTorch reports them.
     capabilities: Callable[[], Dict[str, Any]] = getattr(torch.cpu, "get_capabilities", dict)
     return capabilities()

@@ -26,9 +26,9 @@ from tagger_compat import archive_guard, outside_transformers
 
 logger = logging.getLogger(__name__)
 
-#: The environment variable that names the folder of transformers that are not where a config says.
+#: The environment variable with the folder of transformers that are not where a config says.
 FOLDER_VARIABLE = "TAGGER_TRANSFORMERS"
-#: Where an archive that carries its transformers has them.
+#: The folder in an archive for the transformers that it carries.
 ARCHIVED = "transformers"
 
 _WEIGHTS = ("model*.safetensors", "pytorch_model*.bin")
@@ -38,7 +38,7 @@ _OTHERS = ("config.json", "*token*.json", "vocab*", "merges.txt", "*.model")
 
 @contextmanager
 def transformer_given(folder: Optional[Union[str, Path]]) -> Iterator[None]:
-    """Has a transformer that is loaded inside taken from a folder, which wins over all other places."""
+    """Makes a transformer that is loaded inside come from this folder, before all other places."""
     if folder is not None:
         if not Path(folder).is_dir():
             raise ConfigurationError(f"`transformer`: expected a folder, got {str(folder)!r}")
@@ -53,10 +53,10 @@ def transformer_given(folder: Optional[Union[str, Path]]) -> Iterator[None]:
 def find_transformer(name: str, archive_folder: Optional[str] = None) -> Transformer:
     """Finds a transformer on this machine; nothing is downloaded.
 
-    The places are, in this order: the folder of `transformer_given`; the archive; the folder `name`;
-    the folder that the environment variable TAGGER_TRANSFORMERS names, or one in it; the cache of the
-    Hugging Face hub; a folder beside the archive's file, or beside its folder. A folder among others is
-    known by the last part of `name`.
+    It looks in these places, in this order: the folder of `transformer_given`; the archive; the folder
+    `name`; the folder that the environment variable TAGGER_TRANSFORMERS names, or one in it; the cache
+    of the Hugging Face hub; a folder beside the archive's file, or beside its folder. A folder in
+    another is found by the last part of `name`.
 
     `archive_folder` is where an archive is unpacked, or a training run is kept.
     """
@@ -68,7 +68,7 @@ def find_transformer(name: str, archive_folder: Optional[str] = None) -> Transfo
         return _outside_archive(name)
     copy = _carried_in(carried)
     if archive_guard.archive_file() is None:
-        # A run that goes on has features of the original, which have another name.
+        # A resumed run has features of the original, which have another name.
         with suppress(ConfigurationError):
             original = _outside_archive(name)
             if original.digest == copy.source:
@@ -123,7 +123,7 @@ def _beside_archive(last: str) -> List[Path]:
 def digest_of(folder: Union[str, Path]) -> str:
     """Returns the SHA-256 of a transformer's weights, config and tokenizer, in hexadecimal.
 
-    The digest does not depend on the folder's name, nor on files that are no part of the transformer.
+    The digest does not depend on the folder's name, or on files that are not part of the transformer.
     """
     return _digest(transformer_files(folder))
 
@@ -161,16 +161,16 @@ def _carries_all(run_folder: str) -> bool:
 def carry_transformer(
     transformer: Transformer, name: str, run_folder: str, max_megabytes: float
 ) -> None:
-    """Copies a transformer to the folder of a training run, whose archive takes it from there.
+    """Copies a transformer to the folder of a training run, from where the archive takes it.
 
-    A transformer of more than `max_megabytes` is not copied, which a warning says, unless the config of
-    the run has `include_in_archive: ['transformers']`; 0 copies none. Nothing is copied to an archive.
+    A transformer of more than `max_megabytes` is not copied, with a warning, unless the run's config
+    has `include_in_archive: ['transformers']`; 0 copies none. Nothing is copied to an archive.
     """
     target = Path(run_folder, ARCHIVED, Path(name).name)
     is_loaded = archive_guard.archive_file() is not None
     if is_loaded or target.resolve() == transformer.folder.resolve():
         return
-    if target.is_dir():  # The run goes on.
+    if target.is_dir():  # The run was resumed.
         if CarriedTransformer(target, "").source == transformer.source:
             return
         shutil.rmtree(target)
@@ -180,14 +180,14 @@ def carry_transformer(
         write_carried(transformer, target, with_weights=True)
     elif max_megabytes:
         logger.warning(
-            "The archive does not carry the transformer, whose %s are more than `max_carried_mb` (%g); "
-            "whoever loads it needs %s",
+            "The archive does not carry the transformer: its %s are more than `max_carried_mb` (%g); "
+            "whoever loads the archive needs %s",
             *(spell_bytes(num_bytes), max_megabytes, transformer.folder),
         )
 
 
 def _digest(files: Iterable[Path]) -> str:
-    # A file that has changed has another size or time.
+    # A changed file has a different size or time.
     return _digest_of(tuple((str(f), f.stat().st_size, f.stat().st_mtime_ns) for f in files))
 
 

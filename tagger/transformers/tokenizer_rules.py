@@ -1,6 +1,6 @@
-"""What `tokenizer.json` of an archive may say: parts that take neither much memory nor much time.
+"""Limits on `tokenizer.json` of an archive, so that it takes neither much memory nor much time.
 
-The library `tokenizers` believes a file that asks it to pad a word to a billion pieces, or to replace a
+The library `tokenizers` obeys a file that asks it to pad a word to a billion pieces, or to replace a
 letter by a million.
 """
 
@@ -11,7 +11,7 @@ from typing import Any, Dict, Iterator, List
 from tagger_compat.archive_contents import MAX_VALUES, leaves, read_json
 from tagger_compat.archive_guard import refuse
 
-#: How many bytes a tokenizer may have beside 200, and eight JSON values, for each piece.
+#: How many bytes a tokenizer may have besides 200 bytes, and eight JSON values, for each piece.
 FREE_BYTES = 2**21
 #: The most added tokens, letters of a piece, parts of a kind, settings, and letters of a setting.
 MAX_ADDED, MAX_TOKEN, MAX_PARTS, MAX_SETTINGS, MAX_TEXT = 5000, 512, 10, 300, 100
@@ -36,7 +36,7 @@ _PARTS = {
     ),
 }  # fmt: skip
 _MODELS = {"BPE", "Unigram", "WordLevel", "WordPiece"}
-# Others might take forever. These are what transformers writes.
+# Others might take forever. These are the ones that transformers writes.
 _WORDS = r"\s*[\r\n]+|\s+(?!\S)|\s+"
 _PATTERNS = {
     *(r" {2,}", r"\s+", r"\s{2,}|[\n\r\t]", r"[\n\r\t]", r"^▁+$", r" +▁"),
@@ -51,7 +51,7 @@ _PATTERNS = {
 
 
 def check_tokenizer(path: Any, num_pieces: int, name: str) -> None:
-    """Checks the file of a tokenizer of so many pieces before it is made."""
+    """Checks the file of a tokenizer with so many pieces before it is loaded."""
     most_bytes, most_values = FREE_BYTES + 200 * num_pieces, MAX_VALUES + 8 * num_pieces
     rules = read_json(path, name, most_bytes, most_values, check_depth=False)
     try:
@@ -161,7 +161,7 @@ def _check_pattern(pattern: Dict[str, str], content: str) -> None:
     ((kind, text),) = pattern.items()
     if kind == "Regex" and text not in _PATTERNS:
         raise ValueError(f"it has the regular expression {text[:80]!r}")
-    # No text becomes longer.
+    # Texts must not become longer.
     if len(content) > (1 if kind == "Regex" else len(text)) or not 0 < len(text) <= 1000:
         raise ValueError(f"it replaces {text[:80]!r} by a longer text")
 

@@ -1,4 +1,4 @@
-"""A transformer in a folder, whose parts the library `transformers` loads."""
+"""A transformer in a folder; the library `transformers` loads its parts."""
 
 import json
 from pathlib import Path
@@ -17,11 +17,11 @@ class Transformer(NamedTuple):
 
     @property
     def source(self) -> str:
-        """The digest of the transformer that this one is, or is a copy of."""
+        """The digest of this transformer, or of the one that it is a copy of."""
         return self.digest
 
     def tokenizer(self) -> Any:
-        """Loads the tokenizer; one that tells words by the blank before them takes words alone."""
+        """Loads the tokenizer; if it recognises words by a blank before them, it is made to add one."""
         from transformers import AutoTokenizer
 
         tokenizer = self._loaded(AutoTokenizer.from_pretrained, add_prefix_space=True)
@@ -29,7 +29,7 @@ class Transformer(NamedTuple):
         return tokenizer
 
     def config(self) -> Any:
-        """Loads the description of the model."""
+        """Loads the config of the model."""
         from transformers import AutoConfig
 
         return self._loaded(AutoConfig.from_pretrained)
@@ -48,14 +48,14 @@ class Transformer(NamedTuple):
                 logging.enable_progress_bar()
 
     def _loaded(self, load: Callable[..., Any], **options: Any) -> Any:
-        """Loads a part; code of the transformer's own runs only where its user allows it."""
+        """Loads a part; the transformer's own code runs only if the user allows it."""
         may_run_code = outside_transformers.may_run_code()
         with outside_transformers.transformer_loaded(self.folder):
             return load(str(self.folder), trust_remote_code=may_run_code, **options)
 
 
 def _put_blank_before(tokenizer: Any) -> None:
-    """Gives a text the blank before it that the general class for tokenizers of bytes leaves out."""
+    """Adds the blank before a text that the general class for byte tokenizers leaves out."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
         return

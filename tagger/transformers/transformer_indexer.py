@@ -1,4 +1,4 @@
-"""A token indexer for transformers that are trained."""
+"""A token indexer for transformers that are fine-tuned."""
 
 from typing import Dict, List, Optional, Sequence
 
@@ -15,17 +15,17 @@ from tagger.transformers.word_pieces import WordPieces
 class TransformerIndexer(TokenIndexer):
     """Cuts words into pieces, and texts into windows, for the token embedder `transformer`.
 
-    A window has whole sentences of a document, as many as fit. A sentence that is longer is read in
-    several windows that overlap, and each piece is kept from the one in which it is farthest from a
-    border, so that nothing is cut off.
+    A window has whole sentences of a document, as many as fit. A longer sentence is read in several
+    windows that overlap, and each piece is kept from the window in which it is farthest from a border,
+    so nothing is cut off.
 
     Letters: `T` tokens, `N` windows, `P` pieces of all windows with their special ones.
 
     Args:
         model_name: The transformer: a folder, or a name in the cache of the Hugging Face hub.
         max_pieces: The most pieces of a window, without special ones.
-        overlap: At least how many pieces two windows of a long sentence share; by default a quarter of
-            `max_pieces`.
+        overlap: The least number of pieces that two windows of a long sentence share; by default a
+            quarter of `max_pieces`.
         token_min_padding_length: As for all of AllenNLP's indexers.
         serialization_dir: The folder of the training run, or of an archive; supplied by AllenNLP.
 
@@ -54,8 +54,8 @@ class TransformerIndexer(TokenIndexer):
     def tokens_to_indices(self, tokens: List[Token], vocabulary: Vocabulary) -> IndexedTokenList:
         """Returns what `TransformerEmbedder.forward` takes.
 
-        They are `pieces`, P indices: the windows, one after the other; `is_kept`, P booleans: of which
-        pieces the states are used; `window_lengths`, N numbers of pieces; `num_pieces`, T numbers of
+        They are `pieces`, P indices: the windows, one after the other; `is_kept`, P booleans: whether
+        the state of a piece is used; `window_lengths`, N numbers of pieces; `num_pieces`, T numbers of
         kept pieces; and `mask`, T times true.
         """
         sentences: Sequence[Sequence[Token]] = [tokens]

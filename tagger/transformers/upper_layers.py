@@ -1,4 +1,4 @@
-"""Runs the lower and the upper layers of a pretrained transformer apart.
+"""Runs the lower and the upper layers of a pretrained transformer separately.
 
 Letters: `N` windows, `L` pieces of the longest, `D` features.
 """
@@ -13,7 +13,7 @@ from allennlp.common.checks import ConfigurationError
 class UpperLayers:
     """The upper layers of a transformer, which may be trained over states of the lower ones.
 
-    All else of the transformer is frozen: the embeddings, the lower layers, and what comes behind the
+    The rest of the transformer is frozen: the embeddings, the lower layers, and what comes after the
     last layer. It works with every transformer of the library `transformers` that keeps its layers in a
     list.
     """
@@ -36,7 +36,7 @@ class UpperLayers:
 
     @torch.no_grad()
     def lower_states(self, pieces: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Returns the states that the lower layers give, (N, L, D), without gradient."""
+        """Returns the output of the lower layers, (N, L, D), without gradient."""
         states: List[torch.Tensor] = []
 
         def keep(_layer: torch.nn.Module, _inputs: Any, output: Any) -> None:
@@ -54,14 +54,14 @@ class UpperLayers:
     def states(
         self, pieces: torch.Tensor, mask: torch.Tensor, lower_states: torch.Tensor
     ) -> torch.Tensor:
-        """Returns the states that the transformer gives, (N, L, D), from those of `lower_states`."""
+        """Returns the output of the transformer, (N, L, D), given that of `lower_states`."""
         given = _Given(lower_states, self._num_outputs)
         with self._layers([*[given] * len(self.lower), *self.upper]):
             return self._transformer(input_ids=pieces, attention_mask=mask).last_hidden_state
 
     @contextmanager
     def _layers(self, layers: Sequence[torch.nn.Module]) -> Iterator[None]:
-        """Gives the transformer other layers for a while."""
+        """Temporarily replaces the transformer's layers."""
         own = getattr(self._parent, self._name)
         setattr(self._parent, self._name, torch.nn.ModuleList(layers))
         try:
@@ -71,7 +71,7 @@ class UpperLayers:
 
 
 class _Given(torch.nn.Module):
-    """Stands for layers whose output is known."""
+    """Stands in for layers with a known output."""
 
     def __init__(self, states: torch.Tensor, num_outputs: int) -> None:
         super().__init__()

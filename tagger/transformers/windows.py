@@ -1,16 +1,16 @@
-"""Windows: which word pieces of a text a transformer reads together, and from which it takes each state.
+"""Windows: the word pieces of a text that a transformer reads together, and which states are kept.
 
 A transformer reads a bounded number of pieces at a time. Sentences of one text share a window as long
 as they fit, so that each is read in context. A sentence that is longer than a window is read in several
-that overlap, and each piece keeps the state of the window in which it is farthest from a border.
+overlapping windows, and each piece keeps the state of the window in which it is farthest from a border.
 
-The order of the calls, here and in whatever trains a transformer:
+The calls come in this order:
 
-1. `group_sentences`, whose groups are the passages of a frozen transformer, and `overlapping_windows`,
-   or both at once in `windows_of_text`;
+1. `group_sentences`, which makes the passages of a frozen transformer, and `overlapping_windows`, or
+   both at once in `windows_of_text`;
 2. `WordPieces.padded` makes a batch of pieces, for the transformer;
-3. `kept_states` takes the state of each piece out of the transformer's output;
-4. `pool_pieces` makes one state for each word.
+3. `kept_states` picks the state of each piece from the transformer's output;
+4. `pool_pieces` pools these to one state for each word.
 
 Letters: `N` windows, `L` pieces of the longest with its special ones, `P` pieces, `W` words.
 """
@@ -29,10 +29,10 @@ POOLINGS = ("mean", "first", "last")
 
 # Windows are padded to multiples of this: larger ones pad more, smaller ones make smaller batches.
 _STEP = 4
-# The products of matrices with fewer rows are computed in another way.
+# Products of matrices with fewer rows are computed differently.
 _SHORTEST = 16
 
-# Kinds of models that count positions from behind the padding's index.
+# Kinds of models with positions that start after the padding's index.
 _OFFSET_MODELS = (
     "ibert", "layoutlmv3", "lilt", "roberta", "camembert", "data2vec-text", "esm", "longformer",
     "luke", "markuplm", "mpnet", "xmod",
@@ -46,7 +46,7 @@ class Passage(NamedTuple):
     num_pieces: np.ndarray  # (W,) int32, at least 1; their sum is P
 
     def key(self) -> bytes:
-        """Returns 16 bytes that differ for other passages."""
+        """Returns 16 bytes that identify the passage."""
         digest = hashlib.blake2b(self.num_pieces.tobytes(), digest_size=16)
         digest.update(self.pieces.tobytes())
         return digest.digest()
@@ -65,7 +65,7 @@ class Window(NamedTuple):
 
 
 def check_windows(max_pieces: int, overlap: int) -> None:
-    """Raises a `ConfigurationError` unless windows of so many pieces may share so many."""
+    """Raises a `ConfigurationError` unless windows of `max_pieces` can share `overlap` pieces."""
     check_number("max_pieces", max_pieces, max_pieces >= 1, "at least 1")
     expected = f"at least 0 and below `max_pieces` ({max_pieces})"
     check_number("overlap", overlap, 0 <= overlap < max_pieces, expected)
@@ -82,7 +82,7 @@ def longest_window(config: Any) -> Optional[int]:
         (512, 512)
     """
     positions = getattr(config, "max_position_embeddings", None)
-    # Some know no positions but distances.
+    # Some models use only distances.
     if not positions or positions < 0 or not getattr(config, "position_biased_input", True):
         return None
     if any(kind in config.model_type for kind in _OFFSET_MODELS):
@@ -91,11 +91,11 @@ def longest_window(config: Any) -> Optional[int]:
 
 
 def group_sentences(lengths: Sequence[int], max_pieces: int) -> List[Tuple[int, int]]:
-    """Groups neighbouring sentences that are read together.
+    """Groups neighbouring sentences to be read together.
 
-    There are as few groups as possible, and the largest is as small as that allows, so that no sentence
-    at the end of a document is left with little context. A sentence that is longer than a window makes
-    a group of its own. Groups are pairs of the first sentence and the end, exclusive.
+    There are as few groups as possible, and the largest is as small as that allows, so no sentence at
+    the end of a document is left with little context. A sentence that is longer than a window is a
+    separate group. A group is a pair, its first sentence and its end, exclusive.
 
     Example:
         >>> group_sentences([4, 4, 4, 1], max_pieces=12)
@@ -128,7 +128,7 @@ def passages_of(
 def overlapping_windows(num_pieces: int, max_pieces: int, overlap: int) -> List[Window]:
     """Returns windows of about the same size; each piece of the text is kept from one of them.
 
-    Two windows share at least `overlap` pieces, which is below `max_pieces`.
+    Neighbouring windows share at least `overlap` pieces, which is below `max_pieces`.
 
     Example:
         >>> overlapping_windows(10, max_pieces=6, overlap=2)
@@ -148,7 +148,7 @@ def overlapping_windows(num_pieces: int, max_pieces: int, overlap: int) -> List[
 
 
 def windows_of_text(sentence_lengths: Sequence[int], max_pieces: int, overlap: int) -> List[Window]:
-    """As `overlapping_windows`, but only sentences that are longer than a window are cut.
+    """Like `overlapping_windows`, but only sentences that are longer than a window are cut.
 
     Example:
         >>> windows_of_text([2, 3, 9], max_pieces=6, overlap=2)[0]
@@ -167,12 +167,11 @@ def windows_of_text(sentence_lengths: Sequence[int], max_pieces: int, overlap: i
 
 
 def padded_lengths(lengths: np.ndarray, longest: Optional[int]) -> np.ndarray:
-    """Returns to what length windows are padded, so that their states do not depend on their batch.
+    """Returns the lengths to which windows are padded, so that their states do not depend on the batch.
 
-    Attention sums over a window in steps of vector registers, and what is left over in another order.
-    So the last digits of a window's states depend on its padding, and rounded to 8 bits they decide
-    over much more. If only windows of one padded length go together, it is the same in every batch.
-
+    Attention sums over a window in vector registers, and over the remainder in another order. So the
+    last digits of a window's states depend on its padding, and rounding to 8 bits can amplify this. If
+    a batch has only windows of one padded length, a window's padding is the same in every batch.
     `lengths` are the numbers of pieces, special ones included, (N,).
 
     Example:
@@ -186,9 +185,9 @@ def padded_lengths(lengths: np.ndarray, longest: Optional[int]) -> np.ndarray:
 def kept_states(
     states: torch.Tensor, windows: Sequence[Window], num_start_pieces: int
 ) -> torch.Tensor:
-    """Takes the states that windows keep, (P, ...), out of those of a batch, (N, L, ...), in order.
+    """Picks the states that windows keep, (P, ...), from those of a batch, (N, L, ...), in order.
 
-    Gradients flow through.
+    Differentiable.
     """
     begins = np.arange(len(windows)) * states.size(1) + num_start_pieces
     places = [
@@ -201,7 +200,7 @@ def kept_states(
 def pool_pieces(
     states: torch.Tensor, num_pieces: torch.Tensor, pooling: str = "mean"
 ) -> torch.Tensor:
-    """Makes one state for each word, (W, ...), of those of its pieces, (P, ...), with gradients.
+    """Pools the states of pieces, (P, ...), to one for each word, (W, ...). Differentiable.
 
     `num_pieces`, (W,) int64, are at least 1, and their sum is P.
     """

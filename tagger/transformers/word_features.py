@@ -34,7 +34,7 @@ from tagger.transformers.windows import (
 from tagger.transformers.word_pieces import WordPieces
 from tagger_compat import archive_guard
 
-# Pieces that go through the transformer at a time, padding included: more pad more, fewer call more.
+# Pieces in a call of the transformer, padding included: more need more padding, fewer more calls.
 _BATCH_PIECES = {"cpu": 1024, "cuda": 32768}
 
 _models: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
@@ -69,7 +69,7 @@ class WordFeatures:
                 f"transformer; got {max_pieces}"
             )
         self._transformer = transformer
-        # Loaded now, because an archive that carries it is removed as soon as it is read.
+        # Loaded now, because an unpacked archive is removed as soon as it is read.
         self._loaded = _shared(f"{transformer.digest} as saved", transformer.model)
         self._model: Any = None
         self.layers = _chosen(layers, config.num_hidden_layers + 1)
@@ -81,7 +81,7 @@ class WordFeatures:
         archive_guard.before_use(self._try)
 
     def _try(self) -> None:
-        """Reads two pieces, which shows whether the transformer of an archive can read at all."""
+        """Reads two pieces, to check that the transformer of an archive works at all."""
         pieces, mask = torch.zeros(1, 2, dtype=torch.long), torch.ones(1, 2, dtype=torch.bool)
         with torch.inference_mode():
             output = self._loaded(input_ids=pieces, attention_mask=mask, output_hidden_states=True)
@@ -91,7 +91,7 @@ class WordFeatures:
         return self  # It never changes.
 
     def __getstate__(self) -> Dict[str, Any]:
-        # Transformers leaves hooks in a model that has been used, which cannot be pickled.
+        # The library leaves hooks in a used model, which cannot be pickled.
         model = self._loaded
         loaded = type(model), model.config, model.state_dict()
         return {**vars(self), "_loaded": loaded, "_model": None}
@@ -108,7 +108,7 @@ class WordFeatures:
         self._loaded = _shared(f"{self._transformer.digest} as saved", build)
 
     def settings(self, device: torch.device) -> str:
-        """Returns a digest of all that decides the features of a passage, in hexadecimal."""
+        """Returns a digest of all that determines the features of a passage, in hexadecimal."""
         precision = precision_of_frozen(self._precision, device)
         settings: List[Any] = [self._transformer.digest, self.layers, self._pooling]
         settings += [self._max_pieces, self._overlap, f"torch.{precision}"]
@@ -124,8 +124,8 @@ class WordFeatures:
     ) -> List[Tuple[int, torch.Tensor]]:
         """Computes the features of passages, in batches of equal padded length.
 
-        On a CPU with MKL they do not depend on what else is computed. `mix` are weights of layers, (H,)
-        float32, to sum them up. `batches_at_once` share PyTorch's threads; it is 1 on a GPU, and if
+        On a CPU with MKL, they do not depend on the other passages. `mix`, (H,) float32, are weights
+        for a sum of the layers. `batches_at_once` share PyTorch's threads; it is 1 on a GPU, or if
         several threads call this. Returns the index of each passage, and its features, float32 on
         `device`: (W, D) with `mix`, else (W, H, D). Passages of equal length are adjacent.
         """
@@ -210,7 +210,7 @@ def _frozen_model(loaded: Any, digest: str, device: torch.device, precision: str
 
 
 def _shared(name: str, make: Callable[[], Any]) -> Any:
-    """Returns a model that all who need it in this process share."""
+    """Returns a model that is shared within this process."""
     with _lock:
         model = _models.get(name)
         if model is None:

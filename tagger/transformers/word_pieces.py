@@ -7,7 +7,7 @@ import torch
 
 from tagger.transformers.tokenizer_rules import without_panic
 
-#: The most words whose pieces are remembered.
+#: The most words for which pieces are remembered.
 MAX_WORDS = 100_000
 
 
@@ -15,8 +15,8 @@ class WordPieces:
     """Cuts words into pieces, each distinct word once.
 
     Each word is cut by itself, as inside a sentence. A word without a piece, such as one of invisible
-    characters, gets the unknown piece. A tokenizer that tells words by the blank before them must have
-    been made with `add_prefix_space=True`.
+    characters, gets the unknown piece. A tokenizer that recognises words by the blank before them must
+    have been created with `add_prefix_space=True`.
     """
 
     def __init__(self, tokenizer: Any) -> None:
@@ -28,7 +28,7 @@ class WordPieces:
         self._unknown: int = self.padding if unknown is None else unknown
 
     def __call__(self, words: Sequence[str]) -> List[List[int]]:
-        """Returns the pieces of each word, at least one; not to be written to."""
+        """Returns the pieces of each word, at least one; do not modify them."""
         known = self._pieces
         new = [word for word in dict.fromkeys(words) if word not in known]
         if new:
@@ -61,7 +61,7 @@ class WordPieces:
         return torch.tensor(padded), mask
 
     def __getstate__(self) -> Dict[str, Any]:
-        """Leaves out the pieces, which a copy makes anew."""
+        """Leaves out the pieces; a copy computes them again."""
         return {**self.__dict__, "_pieces": {}}
 
 

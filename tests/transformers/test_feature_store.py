@@ -64,7 +64,7 @@ def test_a_damaged_file_is_removed_and_its_features_missing(tmp_path, place, cap
     # Only the features of the second are damaged.
     assert (found[0] is not None) == (place == "features")
     assert found[1] is None
-    assert "computed anew" in caplog.text
+    assert "computed again" in caplog.text
     assert not files(tmp_path)
     damaged.add([(key(1), features(1))])
     assert np.array_equal(damaged.get(key(1)), features(1))
