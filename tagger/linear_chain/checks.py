@@ -43,7 +43,7 @@ class Rows(NamedTuple):
         if path.dim() == 3:
             raise ValueError(
                 "`tags` must name one tag for every real token: a path with unknown tags has no score; "
-                "`log_likelihood` takes them"
+                "`log_likelihood` accepts them"
             )
         return self.in_front(path)
 

@@ -15,6 +15,6 @@ def last_tokens(mask: torch.Tensor) -> torch.Tensor:
 
 
 def without_padding(values: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """`values`, (B, T, ...), with zeros where `mask` is false, so that no padding reaches a result."""
+    """`values`, (B, T, ...), with zeros where `mask` is false, to keep padding out of results."""
     mask = mask.view(*mask.shape, *[1] * (values.dim() - 2))
     return torch.where(mask, values, torch.zeros_like(values))

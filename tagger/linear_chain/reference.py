@@ -33,7 +33,7 @@ ScoreFunction = TypeVar("ScoreFunction", bound=Callable[..., torch.Tensor])
 
 
 def _of_all_scores(function: ScoreFunction) -> ScoreFunction:
-    """Decorates a function of the scores so that its result requires a gradient if a score does.
+    """Makes a function's result require a gradient if a score does, whatever the result depends on.
 
     Otherwise the result for a chain without tokens would depend on nothing, and break a backward pass.
     """

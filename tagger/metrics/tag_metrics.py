@@ -48,8 +48,8 @@ class TagMetrics(Metric):
 
     A predicted span is right if a gold span has the same label, start and end. Illegal sequences are
     read as conlleval and seqeval read them. A token is right if its tag has the same label as its gold
-    tag, whatever the prefixes; `O` is no label. Only counts are kept, so batches may be of any size and
-    a corpus of any length. Under `distributed` every worker must call a method that returns metrics
+    tag, whatever the prefixes; `O` is not a label. Only counts are kept, so batches may be of any size
+    and a corpus of any length. Under `distributed` every worker must call a method that returns metrics
     equally often, as AllenNLP's trainer does; the numbers of their batches may differ, and may be 0.
 
     Args:

@@ -198,7 +198,7 @@ class DiceLoss(TokenLoss):
 
     Args:
         alpha: At least 0; 0 leaves the self-adjusting factor out. Keep it small: beyond
-            `p = 1 / (1 + alpha)`, `q` falls again, so that the loss punishes certainty.
+            `p = 1 / (1 + alpha)`, `q` falls again, and the loss punishes certainty.
         smoothing: Above 0. The larger it is, the less rare tags count, down to the squared error of
             each token by itself. The smaller it is, the more a false positive costs if the batch lacks
             its tag. With many tags or small batches, use about 10.

@@ -198,7 +198,7 @@ def _overlapping_pairs(gold: Spans, predicted: Spans) -> _Pairs:
 
 def _is_taken(pairs: _Pairs, costs: np.ndarray) -> np.ndarray:
     """Chooses pairs, (E,) bool: each predicted span takes the free gold span that costs least."""
-    # Most pairs are alone, often all, and taken whatever the costs.
+    # Most pairs, often all, have no competitor, and are taken whatever the costs.
     is_taken: np.ndarray = _is_single(pairs.gold) & _is_single(pairs.predicted)
     if is_taken.all():
         return is_taken

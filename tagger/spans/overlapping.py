@@ -76,7 +76,7 @@ def tags_by_label(
             of_label = found.setdefault(label, {})
             if position in of_label:
                 raise IllegalTagError(
-                    f"`{joined}` at position {position} has two tags of {label or 'one label'}, whose "
+                    f"`{joined}` at position {position} has two tags of {label or 'one label'}, but its "
                     "spans cannot overlap; keep one of them",
                     position,
                 )

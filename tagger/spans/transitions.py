@@ -25,7 +25,7 @@ def may_follow(encoding: str, before: str, after: str) -> bool:
 
 
 def allowed_transitions(encoding: str, tags: Mapping[int, str]) -> List[Tuple[int, int]]:
-    """Returns the pairs of indices of tags, 0 ... K - 1, of which the second may follow the first.
+    """Returns the pairs of tag indices, 0 ... K - 1, in which the second tag may follow the first.
 
     Index K is the start of a sentence, K + 1 its end. This equals AllenNLP's function of the same name,
     except that AllenNLP lets `O` follow no tag of BMES.

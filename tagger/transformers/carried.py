@@ -163,7 +163,7 @@ def _check_config(values: Any, name: str) -> None:
     known = known_keys(model_type) | _OWN_KEYS
     for key, value in values.items():
         if key not in known:
-            refuse(f"{name} has `{key[:80]}`, which is no setting of such a model")
+            refuse(f"{name} has `{key[:80]}`, which is not a setting of such a model")
         for place, each in leaves(value, key):
             is_plain = True
             if isinstance(each, (int, float)):
@@ -211,7 +211,7 @@ def _check_same(before: Any, after: Any) -> None:
             )
             if any(one[name] != other[name] for name in ("input_ids", "offset_mapping")):
                 raise ConfigurationError(
-                    f"its tokenizer cuts {text!r} in another way once it is written"
+                    f"its tokenizer cuts {text!r} differently once it is written"
                 )
     for name in ("unk_token_id", "pad_token_id"):
         if getattr(before, name) != getattr(after, name):

@@ -41,7 +41,7 @@ class _File:
         with open(path, "rb") as file:
             magic, number, checksum = _HEAD.unpack(file.read(_HEAD.size))
             if magic != _MAGIC:
-                raise ValueError("it is no file of features")
+                raise ValueError("it is not a file of features")
             index = file.read(number * _ENTRY.itemsize)
             if zlib.crc32(index) != checksum:
                 raise ValueError("its index is damaged")

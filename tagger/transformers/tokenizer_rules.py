@@ -127,7 +127,7 @@ def _check_parts(part: Dict[str, Any], place: str, known: Any, num_pieces: int) 
     if len(settings) > MAX_SETTINGS:
         raise ValueError(f"its {place} has too many settings")
     if any(isinstance(each, (int, float)) and not 0 <= each < num_pieces for each in settings):
-        raise ValueError(f"its {place} has a number that is no piece")
+        raise ValueError(f"its {place} has a number that is not a piece")
     for each in parts:
         _check_part(each)
 

@@ -4,7 +4,7 @@ A transformer reads a bounded number of pieces at a time. Sentences of one text 
 as they fit, so that each is read in context. A sentence that is longer than a window is read in several
 overlapping windows, and each piece keeps the state of the window in which it is farthest from a border.
 
-The calls come in this order:
+The functions are called in this order:
 
 1. `group_sentences`, which makes the passages of a frozen transformer, and `overlapping_windows`, or
    both at once in `windows_of_text`;

@@ -205,7 +205,7 @@ def test_a_part_of_a_tokenizer_beyond_all_need_is_refused(place, value, what, ca
     ("kind", "is_other", "message"),
     [
         (Transformer, False, "cannot be put into an archive .*`tokenizer.json`"),
-        (CarriedTransformer, True, "cuts .* in another way once it is written"),
+        (CarriedTransformer, True, "cuts .* differently once it is written"),
     ],
 )
 def test_a_tokenizer_without_rules_or_that_changes_once_it_is_written_cannot_be_carried(

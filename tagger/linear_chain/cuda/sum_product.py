@@ -135,7 +135,7 @@ def adjoint_kernel(
     OF_ARRIVALS: tl.constexpr,
     FROM_THE_END: tl.constexpr,
 ):
-    """Differentiates log z_t; with `tags`, log z_t less the token's score on that path.
+    """Differentiates log z_t; with `tags`, log z_t minus the token's score on that path.
 
     If `OF_ARRIVALS`, differentiates the arrivals up to a constant for each token: the caller's function
     must not depend on these constants, so `upstream` sums to 0 over tags. `tags` must be `None`.

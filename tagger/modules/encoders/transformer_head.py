@@ -9,7 +9,7 @@ from allennlp.nn import Activation
 class TransformerHead(Seq2SeqEncoder):
     """A dense layer, an activation and a layer normalisation for each token, as in ModernBERT.
 
-    `allennlp import-hf` uses it, so that the weights of such a model can be kept.
+    `allennlp import-hf` uses it to keep the weights of such a model.
 
     Args:
         input_dim: D, the size of the states, and of the result.

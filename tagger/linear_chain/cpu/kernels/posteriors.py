@@ -230,7 +230,7 @@ def _compare(n: int, is_path: bool, found: _Posteriors) -> bool:
 
 @kernel
 def _arrive_from_path(ahead: _Direction, n: int, path: np.ndarray) -> None:
-    """Writes what arrives at each token from the gold tag before it alone."""
+    """Writes the sums that arrive at each token from only the gold tag before it."""
     arriving, leaving, start = ahead.row.arriving, ahead.chain.leaving, ahead.chain.start
     start_peak = peak_of(start)
     for k in range(len(start)):
@@ -296,7 +296,7 @@ def _weigh_marginals(
 def _differentiate(
     direction: _Direction, reached: int, n: int, by_arriving: np.ndarray, in_log_space: bool
 ) -> None:
-    """Differentiates what arrives at the tokens that are reached."""
+    """Differentiates the sums that arrive at the tokens that are reached."""
     chain, row, pairs, no_upstream = direction.chain, direction.row, direction.pairs, np.zeros(n)
     by_transitions = direction.by_transitions
     adjoint_row(chain, reached, in_log_space, no_upstream, by_arriving, row, pairs, by_transitions)
