@@ -172,6 +172,7 @@ def padded_lengths(lengths: np.ndarray, longest: Optional[int]) -> np.ndarray:
     Attention sums over a window in vector registers, and over the remainder in another order. So the
     last digits of a window's states depend on its padding, and rounding to 8 bits can amplify this. If
     a batch has only windows of one padded length, a window's padding is the same in every batch.
+
     `lengths` are the numbers of pieces, special ones included, (N,).
 
     Example:
