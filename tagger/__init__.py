@@ -1,7 +1,7 @@
-"""Sequence tagging on AllenNLP, with a linear-chain CRF whose classes can be weighted.
+"""Sequence tagging on AllenNLP, with a linear-chain CRF that can weight its classes.
 
-Importing this package lets configs name its components. What is in it is imported when it is first used.
-`tagger.linear_chain`, `tagger.spans` and the CRF of `tagger.modules` need no AllenNLP.
+Once this package is imported, configs can name its components. Subpackages are imported lazily.
+`tagger.linear_chain`, `tagger.spans` and the CRF of `tagger.modules` work without AllenNLP.
 """
 
 import importlib
@@ -34,7 +34,7 @@ __all__ = [
     "training",
 ]
 
-#: The modules that are imported late, by what they define.
+#: Lazily imported names, with the module that defines each.
 _MODULES = {
     **dict.fromkeys(
         ("Entity", "SavedTagger", "TaggedText", "load"), "tagger.predictors.saved_tagger"
@@ -44,14 +44,14 @@ _MODULES = {
 
 # Before anything imports PyTorch.
 tagger_compat.set_variables_of_pytorch()
-# In an environment it is installed at interpreter start; a checkout on PYTHONPATH gets it here.
+# An installed package does this at interpreter start; a checkout on PYTHONPATH does it here.
 tagger_compat.install()
 if not tagger_compat.is_installed() and importlib.util.find_spec("allennlp"):
-    # Turned off, the hook cannot tell when AllenNLP looks for our components.
+    # With the hook turned off, nobody tells us when AllenNLP looks for our components.
     importlib.import_module("tagger.commands.components")
 
 
-if not TYPE_CHECKING:  # type checkers would take it to know every name
+if not TYPE_CHECKING:  # otherwise type checkers would accept any name
 
     def __getattr__(name: str) -> Any:
         if name in _MODULES:

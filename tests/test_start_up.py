@@ -162,8 +162,8 @@ for make in (
 def test_what_needs_allennlp_says_how_to_install_it(code, run_fresh):
     outcome = run_fresh(WITHOUT_ALLENNLP + code)
     assert outcome.output.splitlines()[-1] == (
-        "ImportError: this part of tagger needs AllenNLP, whose own pins refuse today's libraries; "
-        "install it without them: pip install --no-deps allennlp==2.10.1"
+        "ImportError: this part of tagger needs AllenNLP, but its dependency pins are outdated; "
+        "install it without dependencies: pip install --no-deps allennlp==2.10.1"
     )
 
 

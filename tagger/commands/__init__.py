@@ -1,1 +1,1 @@
-"""Our subcommands of `allennlp`. AllenNLP imports them when it looks for plugins."""
+"""Our `allennlp` subcommands, which AllenNLP imports when it looks for plugins."""

@@ -1,4 +1,4 @@
-"""The base of our subcommands, and the arguments that several of them take."""
+"""The base class of our subcommands, and the arguments that several of them share."""
 
 import argparse
 import functools
@@ -12,7 +12,7 @@ from tagger.commands.error_reporting import errors_in_one_line
 
 
 def column(text: str) -> Union[int, str]:
-    """Returns the number of a column, or its name."""
+    """Parses a column's number or name."""
     return int(text) if re.fullmatch(r"-?\d+", text) else text
 
 
@@ -21,19 +21,19 @@ _SHARED: Dict[str, Dict[str, Any]] = {
     "--cuda-device": {"type": int, "default": -1, "help": "the GPU's id; -1 for the CPU"},
     "--documents": {
         "metavar": "HOW",
-        "help": "what tells which sentences belong to one document: docstart, comments or blank_lines, "
-        "or the number of a column, from 0; or the key of JSON objects, such as doc_id or meta.doc, or "
-        "texts if each text is a document; or none. By default the first that does",
+        "help": "what marks the documents that sentences belong to: docstart, comments, blank_lines, "
+        "or a column's number, from 0; a key of JSON objects, such as doc_id or meta.doc; texts, if "
+        "each text is a document; or none. By default the first of these that the file has",
     },
     "--force": {"action": "store_true", "help": "overwrite the output"},
     "--label-names": {
         "nargs": "+",
         "metavar": "TAG",
-        "help": "the names of tags that are integers, in order from 0",
+        "help": "the names of integer tags, in order from 0",
     },
     "--offsets": {
         "choices": ("characters", "bytes", "utf16"),
-        "help": "what the offsets of entities count; characters by default",
+        "help": "the unit of entity offsets; characters by default",
     },
     "--text-encoding": {
         "help": "the encoding of the text, such as utf-8 or cp1251; by default guessed"
@@ -45,7 +45,7 @@ _SHARED: Dict[str, Dict[str, Any]] = {
 
 
 class HelpFormatter(argparse.HelpFormatter):
-    """Formats help in 75 columns, and usage without the optional arguments that follow it anyway."""
+    """Formats help in 75 columns; the usage line omits options, which are listed below it anyway."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, width=75)
@@ -63,12 +63,11 @@ class HelpFormatter(argparse.HelpFormatter):
 
 
 class Command(Subcommand):
-    """A subcommand: its arguments, and its run, whose errors are one line and exit status 1.
+    """A subcommand. Its errors print as one line and exit with status 1.
 
-    The summary of its docstring is its line in the list of commands, and the rest opens its `--help`.
+    The docstring's summary appears in the list of commands, and the rest opens its `--help`.
 
-    AllenNLP imports all subcommands to run one of them, so slow libraries are imported inside
-    `run`.
+    AllenNLP imports all subcommands to run one of them, so import slow libraries inside `run`.
     """
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
@@ -85,7 +84,7 @@ class Command(Subcommand):
         raise NotImplementedError
 
     def run(self, args: argparse.Namespace) -> None:
-        """Does the work. A `ConfigurationError`, `OSError` or `ValueError` ends it with one line."""
+        """Does the work. A `ConfigurationError`, `OSError` or `ValueError` prints as one line."""
         raise NotImplementedError
 
     def _run(self, args: argparse.Namespace) -> None:
@@ -94,7 +93,7 @@ class Command(Subcommand):
 
 
 def add_shared(parser: argparse.ArgumentParser, *options: str) -> None:
-    """Adds options that mean the same for several subcommands, such as `--force`."""
+    """Adds options that several subcommands share, such as `--force`."""
     for option in options:
         parser.add_argument(option, **_SHARED[option])
 
@@ -102,7 +101,7 @@ def add_shared(parser: argparse.ArgumentParser, *options: str) -> None:
 def wrapped(
     subparser: argparse.ArgumentParser, run: Callable[[Callable[..., Any], argparse.Namespace], Any]
 ) -> argparse.ArgumentParser:
-    """Has a subcommand of AllenNLP print our help, and run by `run`, which gets its own function."""
+    """Gives an AllenNLP subcommand our help format, and passes its function to `run`."""
     subparser.formatter_class = HelpFormatter
     subparser.set_defaults(func=functools.partial(run, subparser.get_default("func")))
     return subparser

@@ -1,4 +1,4 @@
-"""What our commands share: reading options, loading the archive, and making a predictor."""
+"""What our commands share: parsing options, loading an archive and making a predictor."""
 
 import argparse
 import inspect
@@ -14,7 +14,7 @@ from tagger.common.did_you_mean import did_you_mean
 
 
 def parse_object(option: str, text: str) -> Dict[str, Any]:
-    """Returns the JSON object that an option's text spells."""
+    """Parses an option's text as a JSON object."""
     try:
         parsed = json.loads(text)
     except ValueError:
@@ -27,10 +27,10 @@ def parse_object(option: str, text: str) -> Dict[str, Any]:
 
 
 def load(args: argparse.Namespace) -> Archive:
-    """Loads the archive that the arguments of a command name, to their device, with their overrides."""
+    """Loads the archive that a command's arguments name, with their overrides, on their device."""
     logging.getLogger("allennlp.common.params").disabled = True
     check_for_gpu(args.cuda_device)
-    # AllenNLP's default for the weights is None, whatever their type says.
+    # AllenNLP's default for the weights is None, although the annotation says `str`.
     weights: Any = getattr(args, "weights_file", None)
     overrides = getattr(args, "overrides", "")
     return load_archive(args.archive_file, args.cuda_device, overrides, weights)
@@ -42,7 +42,7 @@ def make_predictor(
     name: Optional[str] = None,
     reader: str = "validation",
 ) -> Predictor:
-    """Makes a predictor of an archive's model."""
+    """Makes a predictor for an archive's model."""
     _check_arguments(_predictor_class(archive, name), arguments)
     try:
         return Predictor.from_archive(

@@ -1,4 +1,4 @@
-"""The subcommand `describe`: says what a component of a config takes, and what each key means.
+"""The subcommand `describe`: prints the keys that a config component takes, and their meanings.
 
 allennlp describe
 allennlp describe crf
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 @Subcommand.register("describe")
 class Describe(Command):
-    """Describe a component of configs and its keys.
+    """Describe a config component and its keys.
 
-    Say what a component is and which keys it takes, with types, defaults and meanings. NAME is the
-    `type` of a component, such as crf; a kind of components, such as TagWeighting; or a template, such
-    as template.libsonnet. Without NAME, all components are listed.
+    Print what a component does and which keys it takes, with types, defaults and meanings. NAME is
+    the `type` of a component, such as crf; a kind of component, such as TagWeighting; or a template,
+    such as template.libsonnet. Without NAME, all components are listed.
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -36,7 +36,7 @@ class Describe(Command):
 
 
 def describe(name: Optional[str] = None) -> str:
-    """Returns the reference of a component, a kind of components or a template, or the list of all."""
+    """Returns the reference for a component, a kind of component or a template; by default a list."""
     from allennlp.common.checks import ConfigurationError
 
     from tagger.common.component_reference import TEMPLATES, components, template

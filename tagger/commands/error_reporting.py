@@ -15,31 +15,31 @@ from allennlp.common.util import SigTermReceived
 from tagger.common.console import command_running, is_quiet, quieten, say
 from tagger_compat.archive_guard import printable
 
-#: The shell's exit status of a command that SIGINT ended, and of one that SIGTERM ended.
+#: The shell's exit statuses for commands stopped by SIGINT and by SIGTERM.
 INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
-#: What users of our commands can correct.
+#: Errors that users can correct.
 _OF_USERS = (ConfigurationError, OSError, ValueError)
-#: A full disk, a quota, and the largest size of a file.
+#: A full disk, an exceeded quota, or a file that is too large.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-#: The libraries that talk to stores.
+#: The libraries that access remote stores.
 _CLIENTS = {
     *("adlfs", "aiobotocore", "aiohttp", "azure", "boto3", "botocore", "gcsfs", "google", "ocifs"),
     *("paramiko", "requests", "s3fs", "smbprotocol", "urllib3", "webdav4"),
 }
 _STORE_REMEDY = (
-    "check the address and the network, and give the store's credentials, for S3 in AWS_ACCESS_KEY_ID "
-    "and AWS_SECRET_ACCESS_KEY, or FSSPEC_S3_ANON=true for a public bucket"
+    "check the address, the network and the store's credentials; for S3 set AWS_ACCESS_KEY_ID and "
+    "AWS_SECRET_ACCESS_KEY, or FSSPEC_S3_ANON=true for a public bucket"
 )
 
 
 @contextmanager
 def errors_reported(command: str) -> Iterator[None]:
-    """Runs a command of AllenNLP quietly, with results last and user errors in one line.
+    """Runs an AllenNLP command quietly; results print last, and user errors print as one line.
 
-    A bug keeps its traceback, and so does any error if the user asks for more logging.
+    Bugs keep their traceback, and so do all errors if the user asks for more logging.
     """
     quieten(logging.getLogger().handlers)
-    # A log that cannot be written, for example on a full disk, must not hide another error.
+    # A failure to write the log, for example on a full disk, must not hide another error.
     logging.raiseExceptions = not is_quiet()
     sys.excepthook = _show_traceback
     with command_running():
@@ -55,13 +55,13 @@ def errors_reported(command: str) -> Iterator[None]:
             sys.stdout.flush()
             say(f"{command}: {line}", file=sys.stderr)
             status = 1
-        # Outside of the handler, so that nothing holds the traceback.
+        # Outside the handler, so that nothing holds on to the traceback.
         sys.exit(status)
 
 
 @contextmanager
 def errors_in_one_line(command: str) -> Iterator[None]:
-    """Ends a command after an error in arguments, files or data with one line and status 1."""
+    """On an error in arguments, files or data, prints one line and exits with status 1."""
     try:
         yield
     except (KeyboardInterrupt, SigTermReceived) as error:
@@ -89,7 +89,7 @@ def _to_go_on() -> str:
 
 
 def _is_of_store(error: Exception) -> bool:
-    """Whether a library that talks to stores, such as S3, has raised an error."""
+    """Whether the error comes from a library that accesses a remote store such as S3."""
     names = [_origin(error), *(each.__module__ for each in type(error).__mro__)]
     return any(name.partition(".")[0] in _CLIENTS for name in names)
 
@@ -106,7 +106,7 @@ def _joined(error: Exception) -> str:
 
 
 def _one_line(error: Exception) -> Optional[str]:
-    """A user error in one line; None for a bug."""
+    """Returns a user error as one line; None for a bug."""
     origin = _origin(error)
     is_ours = type(error) is ImportError or isinstance(error, ValueError)
     is_ours = is_ours and origin.partition(".")[0] == "tagger"
@@ -115,22 +115,22 @@ def _one_line(error: Exception) -> Optional[str]:
     first_line = (str(error).splitlines() or [repr(error)])[0]
     if isinstance(error, ModuleNotFoundError):
         return _missing_module(error)
-    # Of a value in a config.
+    # The type of a value in a config is wrong.
     if isinstance(error, TypeError) and origin == "allennlp.common.from_params":
         return f"the config has a value of another type: {first_line}"
     if _is_of_construction(error):
-        return f"a part of the config cannot be built of its arguments: {first_line}"
-    # Of Jsonnet; where it was follows.
+        return f"a part of the config cannot be built from its arguments: {first_line}"
+    # Jsonnet raised it; the position follows on later lines.
     if isinstance(error, RuntimeError) and origin == "tagger_compat.extensions":
         reason = first_line.removeprefix("RUNTIME ERROR: ").removeprefix("STATIC ERROR: ")
-        # Only an error that is not about a file has no file name.
+        # Only errors in overrides have no file name.
         what = "`--overrides`" if re.match(r"\d+:", reason) else "the config"
         return f"{what} cannot be read: {reason}"
     return None
 
 
 def _missing_module(error: ModuleNotFoundError) -> Optional[str]:
-    """Says which code imports a package that is not installed; nothing if the package is ours."""
+    """Says which code imports a missing package; None if the package is one of ours."""
     name = (error.name or "").partition(".")[0]
     places = [
         frame
@@ -152,7 +152,7 @@ def _missing_module(error: ModuleNotFoundError) -> Optional[str]:
 
 
 def _is_of_construction(error: Exception) -> bool:
-    """Whether PyTorch refuses what a config gives to one of its classes, such as a negative size."""
+    """Whether PyTorch rejects an argument that a config passes to it, such as a negative size."""
     trace, names = error.__traceback__, []
     while trace is not None:
         names.append((trace.tb_frame.f_globals.get("__name__", ""), trace.tb_frame.f_code.co_name))
@@ -169,7 +169,7 @@ def _is_of_construction(error: Exception) -> bool:
 
 
 def _origin(error: Exception) -> str:
-    """The name of the module that has raised an error."""
+    """Returns the name of the module that raised an error."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

@@ -1,4 +1,4 @@
-"""The subcommand `evaluate`: AllenNLP's, which checks its outputs first and writes them whole."""
+"""Like AllenNLP's `evaluate`, but checks its outputs first and writes them atomically."""
 
 import argparse
 import json
@@ -16,13 +16,13 @@ from tagger.common.console import show_last
 from tagger.common.files import write_atomically
 from tagger.common.locations import check_output
 
-#: What the commands of tools do with the arguments of `evaluate` after AllenNLP has evaluated.
+#: Functions that run after AllenNLP's `evaluate`, with its arguments; tools add theirs.
 FOLLOW_UPS: List[Callable[[argparse.Namespace], None]] = []
 
 
 @Subcommand.register("evaluate", exist_ok=True)
 class Evaluate(AllenNlpEvaluate):
-    """Evaluates as AllenNLP does. An output is never an input, and appears whole or not at all."""
+    """Evaluates as AllenNLP does; outputs never overwrite an input and are written atomically."""
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
         subparser = super().add_subparser(parser)
@@ -65,8 +65,8 @@ def _evaluate_from_text(args: argparse.Namespace) -> Dict[str, Any]:
 
     if args.predictions_output_file or "," in args.input_file:
         raise ConfigurationError(
-            "`--from-text` takes one file, and has no `--predictions-output-file`: `predict` writes "
-            "what the tagger makes of texts"
+            "`--from-text` takes one file and no `--predictions-output-file`; use `predict` to write "
+            "predictions for texts"
         )
     archive = load(args)
     tagger = SavedTagger.of(archive, args.archive_file)
@@ -80,12 +80,12 @@ def _evaluate_from_text(args: argparse.Namespace) -> Dict[str, Any]:
 
 
 def files_in(paths: Optional[str]) -> List[str]:
-    """Splits AllenNLP's list of files, which commas separate."""
+    """Splits AllenNLP's comma-separated list of files."""
     return paths.split(",") if paths else []
 
 
 def check_outputs(option: str, outputs: Sequence[str], inputs: Sequence[str]) -> None:
-    """Refuses outputs that are inputs or cannot be written; devices such as `/dev/null` may be."""
+    """Rejects outputs that are inputs or cannot be written; devices such as `/dev/null` are fine."""
     for output in outputs:
         if not _is_special(Path(output)):
             check_output(Path(output), inputs, overwrite=True, option=option)
@@ -96,9 +96,9 @@ def _is_special(path: Path) -> bool:
 
 
 def whole_output(path: str, outputs: ExitStack) -> str:
-    """Gives a name to write to, which becomes `path` when `outputs` is left without an error.
+    """Returns a temporary name that becomes `path` when `outputs` exits without an error.
 
-    A device or a pipe is written directly.
+    Devices and pipes are written directly.
     """
     if _is_special(Path(path)):
         return path

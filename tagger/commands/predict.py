@@ -1,4 +1,4 @@
-"""The subcommand `predict`: AllenNLP's, which checks its arguments first and names a bad line."""
+"""Like AllenNLP's `predict`, but checks its arguments first and reports the line of an error."""
 
 import argparse
 import io
@@ -25,8 +25,8 @@ from tagger.predictors.batched_predictor import BatchedPredictor
 class Predict(AllenNlpPredict):
     """Predicts as AllenNLP does, but prints one line of JSON for each input and nothing else.
 
-    The lines go to standard output, or to `--output-file`, which is never an input, and appears whole or
-    not at all.
+    Lines go to standard output or to `--output-file`, which cannot be an input and is written
+    atomically.
     """
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
@@ -69,23 +69,23 @@ def _predict(args: argparse.Namespace) -> None:
         finally:
             if manager._output_file is not None:
                 manager._output_file.close()
-    # Nothing else says that it is done.
+    # Nothing else tells the user that it is done.
     if isinstance(predictor, BatchedPredictor):
         predictor.throughput.log()
 
 
 def _refuse_annotated(path: str) -> None:
-    """Names what reads an export of an annotation tool, which has no input in a line."""
+    """Rejects exports of annotation tools, which do not have one input per line."""
     found = None if path == "-" else recognise(path)
     if found is not None:
         raise ConfigurationError(
-            f"`input_file` {path} has the format {found}, not an input on each line; `allennlp "
-            "predict-file` reads it, and takes every line as text with --plain"
+            f"`input_file` {path} has the format {found}, not an input on each line; use `allennlp "
+            "predict-file`, with --plain if every line is text"
         )
 
 
 class _LinesManager(_PredictManager):
-    """Writes lines of JSON in UTF-8 and nothing else; says in which line of the input an error is."""
+    """Writes lines of JSON in UTF-8 and nothing else; errors name the input line."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -95,13 +95,13 @@ class _LinesManager(_PredictManager):
     def _maybe_print_to_console_and_file(
         self, index: int, prediction: str, model_input: Optional[str] = None
     ) -> None:
-        # A predictor may leave out the line feed.
+        # Some predictors omit the line feed.
         (self._output_file or sys.stdout).write(prediction)
 
     def _get_json_data(self) -> Iterator[JsonDict]:
         self._places = {}
         for place, line in utf8_lines(self._input_file):
-            # Ours answers every line.
+            # Our predictors answer every line, even a blank one.
             if line.isspace() and not isinstance(self._predictor, BatchedPredictor):
                 continue
             inputs = _at(place, self._predictor.load_line, line)
@@ -120,14 +120,14 @@ class _LinesManager(_PredictManager):
 
 
 def _use_utf_8(stream: Any) -> None:
-    """Lets a text stream be UTF-8, as JSON is, whatever the locale says."""
+    """Makes a text stream UTF-8, as JSON requires, whatever the locale."""
     if isinstance(stream, io.TextIOWrapper):
-        # Half of a surrogate pair becomes an escape of JSON.
+        # Half of a surrogate pair becomes a JSON escape.
         stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
 def _at(place: str, function: Callable[..., Any], *args: Any) -> Any:
-    """Calls a function that reads a line; an error about the line says where it is."""
+    """Calls a function that reads a line, and adds the line's place to its errors."""
     try:
         return function(*args)
     except ValueError as error:

@@ -38,20 +38,20 @@ from tagger.common.parquet import is_parquet
 from tagger.data.formats import FORMATS, recognise
 from tagger.modules.token_embedders import share_unknown_words
 
-#: By default torch's oneDNN caches code for the last 1,024 shapes, which takes hundreds of megabytes.
+#: By default oneDNN caches code for the last 1,024 shapes, which takes hundreds of megabytes.
 FEW_SHAPES = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
 
 Inputs = Union[InstanceInputs, LineInputs]
 
-#: Predicts files by windows and writes the output: given the inputs of the first file, all files, the
-#: output, the size of a window, what decides the predictions, the layout, and whether to overwrite.
+#: Predicts files window by window and writes the output. Its arguments: the inputs of the first file,
+#: all files, the output, the window size, the settings of the run, the layout, whether to overwrite.
 Runner = Callable[
     [LineInputs, Sequence[str], PathOrAddress, int, Dict[str, Any], Layout, bool], None
 ]
 
 
-#: Other ways to predict than in this process, by the option that asks for it: what adds the options, and
-#: what makes a runner of the arguments.
+#: Ways to predict outside this process, by the option that asks for each: a function that adds the
+#: options, and one that makes a runner from the arguments.
 RUNNERS: Dict[
     str,
     Tuple[Callable[[argparse.ArgumentParser], None], Callable[[argparse.Namespace], Runner]],
@@ -77,14 +77,14 @@ class PredictFile(Command):
         add("-o", "--output", type=str, required=True, help=text)
         text = (
             "the format of a file that an annotation tool or a library has written, such as "
-            "label_studio; by default it is recognised, if the file has annotations"
+            "label_studio; by default guessed, if the file has annotations"
         )
         add("--input-format", choices=FORMATS, metavar="FORMAT", help=text)
         text = "write texts with the predicted entities in this format, such as doccano"
         add("--format", choices=FORMATS, metavar="FORMAT", help=text)
-        text = "the column of a Parquet input that has texts or lists of tokens"
+        text = "the Parquet input's column of texts or lists of tokens"
         add("--text-column", metavar="NAME", default="text", help=text)
-        text = "the column of a Parquet output for the predictions"
+        text = "the Parquet output's column of predictions"
         add("--column", metavar="NAME", default="prediction", help=text)
         add("--nested", action="store_true", help="write fields into this column instead of JSON")
         text = "how many inputs to read, sort by length, predict and write together"
@@ -94,8 +94,8 @@ class PredictFile(Command):
         text = "read the file with the model's dataset reader, not as texts or JSON lines"
         add("--use-dataset-reader", action="store_true", help=text)
         text = (
-            "what to do at a line that cannot be predicted: stop, or skip it and write an object "
-            "with the error and the number of the line in its place"
+            "what to do about a line that cannot be predicted: stop, or skip it and write an object "
+            "with the error and the line number instead"
         )
         add("--on-error", choices=("stop", "skip"), default="stop", help=text)
         text = (
@@ -124,7 +124,7 @@ class PredictFile(Command):
             )
         if args.format and args.on_error == "skip":
             raise ConfigurationError(
-                f"`--on-error skip` writes errors, for which `--format` {args.format} has no room; "
+                f"`--on-error skip` writes errors, which `--format` {args.format} cannot represent; "
                 "leave one of them out"
             )
         predictor_args = parse_object("--predictor-args", args.predictor_args)
@@ -169,11 +169,11 @@ def predict_file(
 ) -> None:
     """Predicts a file, a window of inputs at a time, so memory does not grow with the file.
 
-    After a run was killed, the same call keeps its whole windows and predicts the rest, to the same
-    bytes as an unbroken run; see `tagger.commands.resumable_output`.
+    If a run is killed, repeating the call keeps its complete windows and predicts the rest. The output
+    has the same bytes as that of an unbroken run; see `tagger.commands.resumable_output`.
 
-    `settings` has what else decides the predictions, by name, such as the predictor's arguments; and
-    `runner` predicts windows of lines or rows elsewhere. The rest are arguments of the command.
+    `settings` holds whatever else affects the predictions, by name, such as the predictor's arguments;
+    `runner` predicts the windows elsewhere. The rest are arguments of the command.
     """
     layout = layout or Layout()
     check_not_inputs([output], [input_file])
@@ -203,7 +203,7 @@ def predict_file(
 
 
 def _made(kept: int, new: int, seconds: float) -> str:
-    """Says how many predictions were kept, if any, and how many were made how fast."""
+    """Says how many predictions were kept, if any, how many were made, and how fast."""
     made = f"Kept {kept} predictions; made {new}" if kept else f"Made {new} predictions"
     return f"{made} in {seconds:.1f} s, {new / seconds:.0f} per second"
 
@@ -235,14 +235,14 @@ def _predict(
             output.write(*inputs.predict(batch), digest)
             progress.total = inputs.num_bytes
             progress.update(inputs.num_bytes_read - progress.n)
-            # This shows the bytes, too: a window takes seconds.
+            # This also refreshes the bytes shown: a window takes seconds.
             progress.set_postfix_str(f"{output.num_lines} inputs")
 
 
 def _format_of_input(args: argparse.Namespace, first_file: str) -> Optional[str]:
     """Returns the format of an input that has annotations; None for lines and for Parquet.
 
-    An input that is not there, or is no file, is refused before the model is loaded.
+    A missing input, or one that is not a file, is rejected before the model is loaded.
     """
     path = args.input_file
     if Path(path).is_dir() and (args.input_format or recognise(path)) == "brat":

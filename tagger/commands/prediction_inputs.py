@@ -1,4 +1,4 @@
-"""What `predict-file` reads and predicts: lines, rows of Parquet, or instances of a dataset reader."""
+"""The inputs of `predict-file`: lines, rows of Parquet, or instances from a dataset reader."""
 
 import hashlib
 import json
@@ -20,7 +20,7 @@ from tagger.predictors.batched_predictor import BatchedPredictor
 
 
 class Line(NamedTuple):
-    """An input line: its number, from 1, its text and its file; bytes not of UTF-8 are surrogates."""
+    """An input line: its number, from 1, its text and its file; invalid UTF-8 becomes surrogates."""
 
     number: int
     text: str
@@ -28,17 +28,17 @@ class Line(NamedTuple):
 
 
 class LineInputs:
-    """The lines of a file; only our predictors get blank ones, as from `allennlp predict`.
+    """The lines of a file. As in `allennlp predict`, only our predictors get blank lines.
 
-    A line that cannot be predicted ends the run, or with `skips_errors` becomes an error object.
+    A line that cannot be predicted ends the run; with `skips_errors`, it becomes an error object.
     """
 
-    #: The size of the file as it is stored, if known, and how many of these bytes have been read.
+    #: The stored size of the file, if known, and how many of these bytes have been read.
     num_bytes: Optional[int] = None
     num_bytes_read = 0
-    #: What an input is called, in messages.
+    #: The word for an input in messages.
     unit = "line"
-    #: How a run goes on after an error, in messages.
+    #: How to resume after an error, for messages.
     remedy = "correct the {unit}, or add --on-error skip, and repeat the command to go on"
 
     def __init__(self, predictor: Predictor, path: str, skips_errors: bool = False) -> None:
@@ -56,14 +56,14 @@ class LineInputs:
                     yield Line(number, text, self.path)
 
     def of(self, path: str) -> "LineInputs":
-        """Returns the inputs of another file, to be read but not predicted: they have no predictor."""
+        """Returns the inputs of another file, for reading only: they have no predictor."""
         others = copy(self)
         others.path = path
         del others._predictor
         return others
 
     def digest(self, lines: List[Any], before: str) -> str:
-        """Returns a digest of lines and of all before them, whose digest was `before`, or empty."""
+        """Returns a digest of lines and all earlier ones; `before` is the digest of those, or empty."""
         digest = hashlib.sha256(before.encode())
         for line in lines:
             digest.update(line.text.encode(errors="surrogateescape"))
@@ -80,7 +80,7 @@ class LineInputs:
                 del inputs[line]
         predictions, error = _attempt(self._predict, inputs)
         if error is not None:
-            # Leave out the lines at fault. If none is, the error comes again.
+            # Leave out the lines that fail. If none does, the error is raised again.
             check = getattr(self._predictor, "check", self._predictor._json_to_instance)
             for line, each in list(inputs.items()):
                 _, error = _attempt(check, each)
@@ -93,7 +93,7 @@ class LineInputs:
         return [outputs[line] for line in lines], num_errors
 
     def _load(self, line: Line) -> JsonDict:
-        # Surrogates make this fail as the bytes that they stand for would.
+        # Decoding turns surrogates back into bytes, and fails for invalid UTF-8.
         return self._predictor.load_line(line.text.encode(errors="surrogateescape").decode())
 
     def _predict(self, inputs: Dict[Line, JsonDict]) -> Dict[Line, bytes]:
@@ -116,12 +116,12 @@ class LineInputs:
 
 
 def _encoded(predictor: Predictor, output: JsonDict) -> bytes:
-    # Half of a surrogate pair, which an error may quote, becomes an escape of JSON.
+    # Half of a surrogate pair, which an error may quote, becomes a JSON escape.
     return predictor.dump_line(output).encode(errors="backslashreplace")
 
 
 def _attempt(function: Callable[[Any], Any], argument: Any) -> Tuple[Any, Optional[Exception]]:
-    """Returns what a function makes of its argument, or the error that it ends with."""
+    """Calls a function; returns its result or its error."""
     try:
         return function(argument), None
     except SigTermReceived:
@@ -149,7 +149,7 @@ class RowInputs(LineInputs):
                 for value in batch.column(0).to_pylist():
                     number += 1
                     yield Line(number, json.dumps(value, ensure_ascii=False), self.path)
-                # Columns and row groups lie anywhere in the file, so this is a share of it.
+                # Columns and row groups may be anywhere in the file, so scale by the rows read.
                 self.num_bytes_read = (self.num_bytes or 0) * number // file.metadata.num_rows
 
     def _load(self, line: Line) -> JsonDict:
@@ -162,7 +162,7 @@ class RowInputs(LineInputs):
 
 
 def check_has_column(path: str, column: str) -> None:
-    """Refuses a Parquet file without a column of inputs."""
+    """Rejects a Parquet file without the input column."""
     with open_parquet(path) as file:
         names = file.schema_arrow.names
     if column not in names:
@@ -173,9 +173,9 @@ def check_has_column(path: str, column: str) -> None:
 
 
 class TextInputs(LineInputs):
-    """The texts of a file in the format of an annotation tool or a library, without annotations.
+    """The texts of a file in an annotation tool's or library's format, without their annotations.
 
-    They are predicted as documents if the dataset reader of the predictor reads these.
+    They are predicted as documents if the predictor's dataset reader reads documents.
     """
 
     unit = "text"
@@ -200,7 +200,7 @@ class TextInputs(LineInputs):
 
 
 class InstanceInputs:
-    """The instances of a file that the dataset reader of a predictor reads."""
+    """The instances that the predictor's dataset reader makes of a file."""
 
     num_bytes = None
     num_bytes_read = 0
@@ -218,17 +218,17 @@ class InstanceInputs:
         return iter(self._predictor._dataset_reader.read(self.path))
 
     def digest(self, instances: List[Any], before: str) -> str:
-        """Returns a digest of the whole file, because instances have none."""
+        """Returns a digest of the whole file, because instances have no digest."""
         return self._digest
 
     def predict(self, instances: List[Any]) -> Tuple[List[bytes], int]:
-        """Returns an output line for each instance, and 0, because none is skipped."""
+        """Returns an output line for each instance, and 0: none is skipped."""
         predictions = self._predictor.predict_batch_instance(instances)
         return [_encoded(self._predictor, prediction) for prediction in predictions], 0
 
 
 def files_of(path: str) -> List[str]:
-    """Returns the files of a folder or of a pattern such as `texts/*.gz`, in order of their names."""
+    """Returns the files of a folder or of a pattern such as `texts/*.gz`, sorted by name."""
     store, name = store_of(path)
     if store.isdir(name):
         found = store.ls(name, detail=True)

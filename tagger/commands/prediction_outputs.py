@@ -1,4 +1,4 @@
-"""How `predict-file` turns the lines of JSON that it has made into the output that was asked for."""
+"""How `predict-file` turns its lines of JSON into the requested output."""
 
 import json
 from contextlib import ExitStack
@@ -18,15 +18,15 @@ from tagger.data.formats import AnnotatedText, Annotation, convert_texts, read_t
 from tagger.data.formats.annotated_text import locate_tokens
 from tagger.predictors.prediction_type import prediction_type, predictions_of_lines
 
-#: Writes lines of JSON to a file, in the format of the output.
+#: Writes lines of JSON to a file, in the output's format.
 Encoder = Callable[[Iterable[bytes], BinaryIO], None]
 
 
 class Layout(NamedTuple):
-    """What the input and the output look like: the options of `predict-file` of these names.
+    """The shape of the input and the output, after the `predict-file` options of these names.
 
-    `input_format` is None for lines, or rows of Parquet. Other properties of its texts are kept where
-    `format`, None for predictions, has room for them.
+    `input_format` is None for lines and for Parquet; `format` is None for predictions. Other properties
+    of the input's texts are kept where the output format allows.
     """
 
     text_column: str = "text"
@@ -37,15 +37,15 @@ class Layout(NamedTuple):
 
 
 def encoder_of(output: str, input_file: str, layout: Optional[Layout] = None) -> Encoder:
-    """Returns what writes lines in the format of an output, with the columns of a Parquet input."""
+    """Returns the encoder for an output; Parquet outputs keep the columns of a Parquet input."""
     layout = layout or Layout()
     format, column, nested = layout.format, layout.column, layout.nested
     if format is not None:
         suffix = bare_suffix(output)
         if format == "brat":
             raise ConfigurationError(
-                "`--format` brat is a folder of files; write another format, such as spacy_json, and "
-                "`allennlp convert` it"
+                "`--format` brat is a folder of files; write another format, such as spacy_json, then "
+                "use `allennlp convert`"
             )
         texts = partial(_texts, input_file=input_file, input_format=layout.input_format)
         return lambda lines, file: _write_texts(texts(lines), file, format, suffix)
@@ -65,7 +65,7 @@ def encoder_of(output: str, input_file: str, layout: Optional[Layout] = None) ->
 def _texts(
     lines: Iterable[bytes], input_file: str, input_format: Optional[str]
 ) -> Iterator[AnnotatedText]:
-    """Yields the texts of predictions, with their entities as predicted."""
+    """Yields the texts of predictions, with the predicted entities."""
     sources: Iterator[Optional[AnnotatedText]] = repeat(None)
     if input_format is not None:
         sources = read_texts(input_file, input_format, labelled=False)
@@ -93,7 +93,7 @@ def _write_texts(texts: Iterator[AnnotatedText], file: BinaryIO, format: str, su
 
 
 def write_lines(lines: Iterable[bytes], file: BinaryIO) -> None:
-    """Writes lines as they are."""
+    """Writes lines unchanged."""
     for some in lazy_groups_of(lines, 1024):
         file.write(b"".join(some))
 
@@ -122,7 +122,7 @@ def _write_parquet(
 
 
 def column_of(lines: List[bytes], type: Any) -> Any:
-    """Returns an array of predictions, as texts in JSON or with fields, from lines of JSON."""
+    """Returns an array of predictions from lines of JSON, as JSON strings or as structs."""
     pa = import_pyarrow()
     if type == pa.string():
         return pa.array([line.rstrip(b"\n") for line in lines], type)

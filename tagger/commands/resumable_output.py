@@ -1,10 +1,10 @@
-"""An output that one process at a time writes in windows, and that a later process can complete.
+"""An output written window by window by one process at a time; a later process can complete it.
 
-Until the output is complete, the windows lie beside it in the hidden folder `.NAME.predict-file`, or in
-the current folder if the output is an address. Each is a file, a *part*, which appears whole or not at
-all. Its name, such as `000000000000000012-2048-0-9c1d`, has the number of its window, how many lines it
-has, how many of them stand for an input that was skipped, and a digest of the inputs. `run.json` says
-what decides the predictions; only an equal run goes on.
+Until the output is complete, the windows are kept in the hidden folder `.NAME.predict-file`, beside the
+output or, if the output is an address, in the current folder. Each window is a file, a *part*, written
+atomically. Its name, such as `000000000000000012-2048-0-9c1d`, gives the window's number, its number of
+lines, how many of these stand for a skipped input, and a digest of the inputs. `run.json` records
+everything that affects the predictions; only a run with equal settings resumes.
 """
 
 import hashlib
@@ -31,12 +31,12 @@ from tagger.common.parquet import is_parquet
 
 RUN = "run.json"
 _PART = re.compile(r"(\d{18})-(\d+)-(\d+)-([0-9a-f]*)(\.parquet)?")
-#: What may lie in the folder of a run, which is removed at its end.
+#: The files that belong in the folder of a run, which is removed at the end.
 _OURS = re.compile(r"(lock|process\.json|run\.json|\d{18}-.*|\..*\.unfinished)")
 
 
 class Part(NamedTuple):
-    """The file of a window; `num_errors` of its lines stand for an input that was skipped."""
+    """The file of a window; `num_errors` of its lines stand for a skipped input."""
 
     path: str
     window: int
@@ -46,12 +46,12 @@ class Part(NamedTuple):
 
 
 def part_name(window: int, num_lines: int, num_errors: int, digest: str = "") -> str:
-    """Returns the name of the file of a window."""
+    """Returns a part's file name."""
     return f"{window:018d}-{num_lines}-{num_errors}-{digest}"
 
 
 def parts_in(folder: str) -> List[Part]:
-    """Returns the parts in a folder, in order of their windows."""
+    """Returns the parts in a folder, ordered by window."""
     parts = []
     for path in _paths_in(folder):
         if name := _PART.fullmatch(path.rpartition("/")[2]):
@@ -71,16 +71,16 @@ def lines_of_parts(parts: Iterable[Part]) -> Iterator[bytes]:
 def begin_run(
     folder: str, run: Mapping[str, Any], parts: str, output: PathOrAddress, overwrite: bool
 ) -> None:
-    """Goes on with an equal run, or begins a new one; only `overwrite` removes the parts of another.
+    """Resumes a run with equal settings or begins a new one; parts of others go only by `overwrite`.
 
-    `parts` is the folder of the parts, which may be `folder`; `output` is for messages.
+    `parts` is the folder of the parts, which may be `folder`; `output` appears in messages.
     """
     store, name = store_of(folder)
     run = json.loads(json.dumps(run))
     names = [path.rpartition("/")[2] for path in _paths_in(folder)]
     if strange := sorted(each for each in names if not _OURS.fullmatch(each)):
         raise ConfigurationError(
-            f"{folder} holds `{strange[0]}`, which no run of `predict-file` has made; move the "
+            f"{folder} holds `{strange[0]}`, which `predict-file` did not write; move the "
             f"folder away, or give another `--output`"
         )
     written = parts_in(parts)
@@ -92,7 +92,7 @@ def begin_run(
             raise ConfigurationError(_difference(output, begun, run, written))
     elif parts != folder and _paths_in(parts):
         raise ConfigurationError(f"`--output` {parts}/ holds files; name another folder")
-    # First, so that a run that is killed here leaves no part of another run to this one.
+    # Remove first: if we are killed here, this run must not inherit parts of another.
     remove_parts(written)
     store.makedirs(name, exist_ok=True)
     with new_output(f"{folder}/{RUN}", overwrite=True) as file:
@@ -100,7 +100,7 @@ def begin_run(
 
 
 def remove_parts(parts: Iterable[Part]) -> None:
-    """Removes parts."""
+    """Deletes the files of parts."""
     for part in parts:
         store, name = store_of(part.path)
         store.rm_file(name)
@@ -125,18 +125,24 @@ def _paths_in(folder: str) -> List[str]:
 
 
 def remove_folder(folder: str) -> None:
-    """Removes a folder with all that is in it, if it is there."""
+    """Removes a folder and its contents, if it exists."""
     store, name = store_of(folder)
     if store.exists(name):
         store.rm(name, recursive=True)
 
 
 class ResumableOutput:
-    """Claims an output for this process; use it as a context manager.
+    """Locks an output for this process; use it as a context manager.
 
-    `run` says what decides the lines, by name. With `overwrite`, an output that exists and what another
-    run has written are replaced. `windows` are those written so far, with `num_lines` lines, of which
-    `num_errors` stand for an input that was skipped.
+    Args:
+        output: The file or address to write.
+        run: Everything that affects the lines, by name.
+        overwrite: Whether to replace an existing output and the parts of other runs.
+
+    Attributes:
+        windows: The parts written so far.
+        num_lines: The number of their lines.
+        num_errors: How many of these lines stand for a skipped input.
     """
 
     def __init__(
@@ -150,7 +156,7 @@ class ResumableOutput:
             if is_address(output):
                 locks.enter_context(output_lock(output))
             begin_run(str(self._folder), run, str(self._folder), output, overwrite)
-            for left in self._folder.glob(".*.unfinished"):  # By a run that was killed.
+            for left in self._folder.glob(".*.unfinished"):  # A killed run leaves these.
                 left.unlink()
             found = enumerate(parts_in(str(self._folder)))
             self.windows = [part for number, part in found if part.window == number]
@@ -168,7 +174,7 @@ class ResumableOutput:
         self.num_errors = sum(part.num_errors for part in self.windows)
 
     def write(self, lines: Sequence[bytes], num_errors: int, digest: str) -> None:
-        """Adds a window of lines with their line ends; `digest` is that of all inputs up to its end."""
+        """Adds a window of lines with line ends; `digest` covers all inputs up to the window's end."""
         counts = (len(self.windows), len(lines), num_errors, digest)
         path = self._folder / part_name(*counts)
         with write_atomically(path, overwrite=True) as new:
@@ -184,20 +190,20 @@ class ResumableOutput:
         self._count()
 
     def finish(self, encode: Encoder = write_lines) -> None:
-        """Writes the output from the windows, and removes these, but not after an error."""
+        """Writes the output from the windows and then removes them; an error keeps them."""
         try:
             with new_output(self._output, self._overwrite, self._folder) as file:
                 encode(lines_of_parts(self.windows), file)
         except FileExistsError:
             raise ConfigurationError(
-                f"`--output` {self._output} was made by another program meanwhile; move it away and "
+                f"another program has created `--output` {self._output} meanwhile; move it away and "
                 f"repeat the command, which keeps the predictions made so far"
             ) from None
         remove_folder(str(self._folder))
 
 
 def _folder_of(output: PathOrAddress) -> Path:
-    """Returns the folder of an output's windows; for an address a name that no other address has."""
+    """Returns the folder of an output's windows; its name is unique to the output's address."""
     path = Path(output).resolve()
     if is_address(output):
         digest = hashlib.sha256(os.fspath(output).encode()).hexdigest()[:16]
@@ -207,7 +213,7 @@ def _folder_of(output: PathOrAddress) -> Path:
 
 @contextmanager
 def _locked(folder: Path, output: PathOrAddress) -> Iterator[None]:
-    """Holds a lock in a folder, which the system frees when this process ends."""
+    """Holds a lock on a folder; the system releases it when this process ends."""
     try:
         folder.mkdir(exist_ok=True)
     except FileExistsError:
@@ -220,7 +226,7 @@ def _locked(folder: Path, output: PathOrAddress) -> Iterator[None]:
         lock.acquire()
     except Timeout:
         note = {}
-        with suppress(OSError, ValueError):  # It is just being written.
+        with suppress(OSError, ValueError):  # The holder may be writing it right now.
             note = json.loads(holder.read_text(encoding="utf-8"))
         raise ConfigurationError(being_written(output, note)) from None
     try:
@@ -238,7 +244,7 @@ def settings_of_run(
     layout: Layout,
     others: Mapping[str, Any],
 ) -> Dict[str, Any]:
-    """Returns what decides the predictions, by name; `model` is a digest of the weights as they are."""
+    """Returns everything that affects the predictions, by name; `model` is a digest of the weights."""
     return {
         "archive": getattr(predictor._model, "archive_digest", None),
         "model": _digest_of_model(predictor._model),
@@ -257,13 +263,13 @@ def _digest_of_model(model: Model) -> str:
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
         digest.update(tensor.detach().cpu().reshape(-1).view(torch.uint8).numpy())
     for module in model.modules():
-        # Of a frozen transformer, which the state lacks, and perhaps the archive too.
+        # A frozen transformer is not in the state, and possibly not in the archive either.
         digest.update(getattr(module, "transformer_digest", "").encode())
     return digest.hexdigest()
 
 
 def digest_of_config(archive: Archive) -> str:
-    """Returns a digest of what the config, with its overrides, says of the model and the readers."""
+    """Returns a digest of the model's and the readers' config, overrides included."""
     config = archive.config.as_dict(quiet=True)
     parts = [config.get(name) for name in ("model", "dataset_reader", "validation_dataset_reader")]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

@@ -18,10 +18,10 @@ _Command = Callable[[argparse.Namespace], None]
 
 @Subcommand.register("train", exist_ok=True)
 class Train(AllenNlpTrain):
-    """Trains as AllenNLP does, in a folder that it checks first.
+    """Trains as AllenNLP does, after checking the serialization folder.
 
-    `--force` removes the folder of a run only; `--recover` names what differs between two configs, and
-    leaves a finished run as it is.
+    `--force` deletes only training runs. `--recover` reports differences between the two configs, and
+    leaves a finished run unchanged.
     """
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
@@ -54,13 +54,13 @@ def _train_unless_finished(train: _Command, args: argparse.Namespace) -> None:
         train(args)
     if is_finished(folder):
         _show_metrics(folder)
-    # A run that was killed while its tagger was measured has no figures yet.
+    # A run that was killed during this evaluation has no figures yet.
     if not args.dry_run and not Path(folder, TEXT_METRICS_FILE).exists():
         measure_on_text(folder, params)
 
 
 def _show_metrics(folder: str) -> None:
-    """Shows what a run has reached on each of its data sets that held labels, for any model."""
+    """Shows a run's metrics on each labelled data set, for any model."""
     from tagger.common.console import show_last
     from tagger.metrics import format_all_metrics
 
@@ -82,7 +82,7 @@ def _show_metrics(folder: str) -> None:
 
 @Subcommand.register("find-lr", exist_ok=True)
 class FindLearningRate(AllenNlpFindLearningRate):
-    """Finds a learning rate as AllenNLP does; `--force` removes the folder of a run only."""
+    """Finds a learning rate as AllenNLP does; `--force` deletes only training runs."""
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
         return wrapped(super().add_subparser(parser), _find)
@@ -94,7 +94,7 @@ def _find(find: _Command, args: argparse.Namespace) -> None:
 
 
 def _check_folder(args: argparse.Namespace, params: Params, force: bool) -> None:
-    """Refuses a folder that cannot be made, or that `--force` must not remove."""
+    """Rejects a folder that cannot be created, or that `--force` must not delete."""
     from tagger.common.config_files import files_named
     from tagger.common.locations import check_may_be_removed
     from tagger.training.run_folder import check_can_be_made, check_is_run

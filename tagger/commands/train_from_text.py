@@ -1,4 +1,4 @@
-"""How a tagger that `train` has just trained does on text, beside its figure on gold tokens."""
+"""After `train`, evaluates the tagger on raw text and compares F1 with that on gold tokens."""
 
 import json
 import logging
@@ -13,15 +13,15 @@ from tagger.transformers.feature_store import own_cache_settings
 
 logger = logging.getLogger(__name__)
 
-#: How much lower F1 on text must be for a warning. Splitting always costs a little.
+#: Warn if F1 on text is lower by more than this. Tokenization always costs a little.
 _LEAST_LOSS = 0.02
 _F1 = "f1-measure-overall"
 
 
 def measure_on_text(folder: str, params: Params) -> None:
-    """Writes a run's metrics on the text of its development data; warns of F1 lower than on gold tokens.
+    """Writes a run's metrics on the text of its development data; warns if F1 on gold tokens is higher.
 
-    Nothing is measured without such data, or if the tags spell no entities.
+    Does nothing without such data, or if the tags spell no entities.
     """
     archive, metrics = Path(folder, "model.tar.gz"), Path(folder, "metrics.json")
     data = params.get("validation_data_path")
@@ -37,8 +37,8 @@ def measure_on_text(folder: str, params: Params) -> None:
     if expected - found[_F1] > _LEAST_LOSS:
         logger.warning(
             "On the text of %s, which the tagger splits into tokens itself, F1 is %.4f; on its gold "
-            "tokens it is %.4f. `allennlp evaluate --from-text` has the figures by label; if tokens are "
-            "the reason, `allennlp start` finds the `tokenizer` that fits",
+            "tokens it is %.4f. `allennlp evaluate --from-text` shows the figures by label; if tokens "
+            "are the reason, `allennlp start` finds a better `tokenizer`",
             data,
             found[_F1],
             expected,
@@ -59,5 +59,5 @@ def _metrics_of_text(
         tagger = SavedTagger.of(archive, str(archive_file))
         instances = archive.validation_dataset_reader.read(data)
         return evaluate_joined_tokens(tagger, instances)
-    except ConfigurationError:  # No tagger of entities, or some gold tags are unknown.
+    except ConfigurationError:  # The tagger finds no entities, or some gold tags are unknown.
         return None

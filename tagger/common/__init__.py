@@ -1,1 +1,1 @@
-"""What several floors need: files, threads, messages."""
+"""Helpers that several packages share: files, threads, messages."""

@@ -1,4 +1,4 @@
-"""A pause of the garbage collector."""
+"""Pauses the garbage collector."""
 
 import gc
 from contextlib import contextmanager
@@ -7,7 +7,7 @@ from typing import Iterator
 
 @contextmanager
 def collections_paused() -> Iterator[None]:
-    """Pauses the garbage collector during imports, of which it would take a tenth of the time."""
+    """Pauses the garbage collector during imports, where it would take a tenth of the time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

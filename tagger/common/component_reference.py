@@ -1,4 +1,4 @@
-"""What a config may name: registered components and the templates' settings, and what each means."""
+"""A reference for configs: registered components and template settings, with their meanings."""
 
 import inspect
 import json
@@ -19,9 +19,10 @@ _SUPPLIED = ("self", "serialization_dir")
 
 @dataclass(frozen=True)
 class Key:
-    """A key that a component takes; type and default, None if required, are as in Python.
+    """A key that a component takes.
 
-    For a template's setting they are a range in words, and JSON.
+    Type and default are spelled as in Python; for a template's setting, the type is a range in words and
+    the default is JSON. A required key has the default None.
     """
 
     name: str
@@ -32,7 +33,7 @@ class Key:
 
 @dataclass(frozen=True)
 class Component:
-    """A registered component, or a template: its `type`, registry, path, and description."""
+    """A registered component or a template: its `type`, registry, path, description and keys."""
 
     name: str
     kind: str
@@ -43,7 +44,7 @@ class Component:
 
 def template(name: str) -> Component:
     """Returns the settings of one of `TEMPLATES`."""
-    # Its assertions ask for the required settings.
+    # The template asserts that required settings are given.
     required = "{ source_encoding:: 'BIO', transformer:: 'folder' }"
     snippet = f"((import 'tagger/training/{name}') + {required}).settings"
     declared = json.loads(_jsonnet.evaluate_snippet(name, snippet))
@@ -61,7 +62,7 @@ def template(name: str) -> Component:
 
 
 def components(package: str = "tagger") -> List[Component]:
-    """Returns the registered components whose classes are in a package, by kind and name."""
+    """Returns the registered components of a package, sorted by kind and name."""
     found = [
         _component(base.__name__, name, subclass, constructor)
         for base, registered in Registrable._registry.items()
@@ -94,13 +95,13 @@ def _key(parameter: inspect.Parameter, meaning: str) -> Key:
 
 
 def _spelled(default: Any) -> str:
-    """A default as Python, or the name of the component that is built if a config names none."""
+    """Spells a default in Python, or names the component that is built by default."""
     built = getattr(default, "_constructor", None) if isinstance(default, Lazy) else None
     return repr(getattr(built, "default_implementation", None) or built or default)
 
 
 def _meanings(subclass: Any, constructor: Optional[str]) -> Dict[str, str]:
-    """What the docstrings of a class, its bases and its constructor say of each argument."""
+    """Collects each argument's description from the docstrings of a class, its bases and constructor."""
     sources = [*reversed(subclass.__mro__), getattr(subclass, constructor or "", None)]
     return {
         name: " ".join(each.description.split())
@@ -112,9 +113,9 @@ def _meanings(subclass: Any, constructor: Optional[str]) -> Dict[str, str]:
 
 
 def _parsed(documented: Any) -> docstring_parser.Docstring:
-    """The parsed docstring of a class or a function itself, without what it inherits."""
+    """Parses the docstring of a class or function, without inherited ones."""
     text = inspect.cleandoc(documented.__doc__ or "")
-    # AllenNLP heads its sections as Markdown does; NumPy's style is the same with underlines.
+    # AllenNLP uses Markdown headings; underlining them gives NumPy style, which the parser knows.
     headed = re.sub(
         r"^# (\w+)$", lambda found: f"{found[1]}\n{'-' * len(found[1])}", text, flags=re.M
     )

@@ -1,4 +1,4 @@
-"""The files that a config names, and their digests, by which a run knows its data again."""
+"""The files that a config names, and their digests, which show whether a run's data have changed."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -7,12 +7,12 @@ from typing import Any, Dict, Iterator, Mapping
 from tagger.common.files import sha256_of_file
 from tagger.common.locations import resolved
 
-#: The ends of keys whose value may be a folder of data.
+#: A key with one of these endings may name a folder of data.
 _OF_FOLDERS = ("_path", "model_name")
 
 
 def files_named(config: Any, key: str = "") -> Iterator[Path]:
-    """Yields the files of this machine that the texts of a config name, and those in folders of data."""
+    """Yields the local files that strings in a config name, and the files in its folders of data."""
     if isinstance(config, dict):
         for name, each in config.items():
             yield from files_named(each, str(name))
@@ -26,7 +26,7 @@ def files_named(config: Any, key: str = "") -> Iterator[Path]:
                 yield path
             elif key.endswith(_OF_FOLDERS) and path.is_dir():
                 yield from sorted(each for each in path.rglob("*") if each.is_file())
-        except (OSError, RuntimeError, ValueError):  # It is no path.
+        except (OSError, RuntimeError, ValueError):  # The string is not a path.
             pass
 
 
@@ -41,11 +41,11 @@ def digests_of_files(config: Mapping[str, Any]) -> Dict[str, str]:
 
 @lru_cache(maxsize=4096)
 def _digest(path: Path, *_: int) -> str:
-    # A file that has changed has another size or time.
+    # The other arguments, size and time, make a changed file miss the cache.
     return sha256_of_file(path)
 
 
 def changed_files(before: Mapping[str, str], now: Mapping[str, str]) -> str:
-    """Names the files that differ between two of `digests_of_files`, the first three; empty if none."""
+    """Names the first three files that differ between two `digests_of_files`; empty if none do."""
     names = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
     return ", ".join(names[:3]) + (f" and {len(names) - 3} others" if len(names) > 3 else "")

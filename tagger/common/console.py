@@ -1,4 +1,4 @@
-"""What commands show: logs, and at last, by `show_last` inside of `command_running`, results."""
+"""Console output of commands: logs first, then the results passed to `show_last`."""
 
 import logging
 import os
@@ -10,24 +10,24 @@ from tagger_compat.archive_guard import printable
 
 logger = logging.getLogger(__name__)
 
-#: Packages whose information the console shows.
+#: The console shows the INFO logs of these packages.
 _SHOWN = ("tagger", "tagger_compat")
-#: Warnings of what users have asked for begin so.
+#: Beginnings of warnings about settings that users chose deliberately.
 _NOISE = ("You provided a validation dataset but patience was set to None",)
-#: Whether a command of `allennlp` is running, and what it shows last.
+#: Whether an `allennlp` command is running, and the results that it will show at the end.
 _is_command = False
 _last_texts: List[str] = []
-#: What is under way, such as an epoch.
+#: The current activity, such as an epoch.
 _activity = ""
 
 
 def say(text: str, **options: Any) -> None:
-    """Prints a text that may have words of data or of an archive, which the terminal must not obey."""
+    """Prints a text with terminal control characters escaped, since it may quote untrusted data."""
     print(printable(text), **options)
 
 
 def show_last(title: str, text: str) -> None:
-    """Logs a result, and shows it at the end of the command unless another of its title follows."""
+    """Logs a result and shows it when the command ends; a later result of that title replaces it."""
     logger.info("%s\n%s", title, text, extra={"is_shown_last": _is_command})
     if _is_command:
         _last_texts[:] = [each for each in _last_texts if not each.startswith(f"{title}\n")]
@@ -50,7 +50,7 @@ def command_running() -> Iterator[None]:
 
 @contextmanager
 def activity(name: str) -> Iterator[None]:
-    """Has progress bars say what is under way."""
+    """Shows a name in progress bars meanwhile."""
     global _activity
     _activity = name
     try:
@@ -60,17 +60,17 @@ def activity(name: str) -> Iterator[None]:
 
 
 def current_activity() -> str:
-    """What is under way; empty if nothing is."""
+    """Returns the name given to `activity`; empty outside of it."""
     return _activity
 
 
 def is_quiet() -> bool:
-    """Whether the user leaves it to us what is logged."""
+    """Whether the user has set no log level, which leaves the choice to us."""
     return not (os.environ.get("ALLENNLP_LOG_LEVEL") or os.environ.get("ALLENNLP_DEBUG"))
 
 
 def quieten(handlers: List[logging.Handler]) -> None:
-    """Makes those handlers that write to the console show what is worth reading."""
+    """Filters console handlers: warnings, and information from our packages only."""
     for handler in handlers:
         is_console = getattr(handler, "stream", None) in (sys.stdout, sys.stderr)
         if is_console and is_quiet():
@@ -88,7 +88,7 @@ def _is_worth_reading(record: logging.LogRecord) -> bool:
 
 
 class _ConsoleFormatter(logging.Formatter):
-    """The message alone, or below a warning's level."""
+    """Formats information as the bare message, and prefixes warnings and errors with their level."""
 
     def format(self, record: logging.LogRecord) -> str:
         message = printable(super().format(record))

@@ -5,7 +5,7 @@ from typing import Iterable
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Returns the end of a message about an unknown name; it is empty if no known name is similar.
+    """Returns the end of a message about an unknown name; empty if no known name is similar.
 
     Example:
         >>> did_you_mean("PRE", ["PER", "LOC"]), did_you_mean("X123", ["PER", "LOC"])

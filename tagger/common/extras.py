@@ -1,11 +1,11 @@
-"""What parts of the package need besides its own requirements."""
+"""The optional dependencies of parts of the package."""
 
 import importlib.util
 from typing import Dict, Tuple
 
 from tagger.common.from_allennlp import ConfigurationError
 
-#: By the extra of pyproject.toml that installs them, the libraries that its part imports.
+#: The libraries that each extra of pyproject.toml installs.
 LIBRARIES: Dict[str, Tuple[str, ...]] = {
     "export": ("onnx", "onnxscript"),
     "report": ("jinja2", "matplotlib"),
@@ -14,7 +14,7 @@ LIBRARIES: Dict[str, Tuple[str, ...]] = {
 
 
 def check_installed(extra: str) -> None:
-    """Raises a `ConfigurationError` if a library of an extra is missing; it says what to install."""
+    """Raises a `ConfigurationError` with an install command if a library of an extra is missing."""
     missing = [name for name in LIBRARIES[extra] if importlib.util.find_spec(name) is None]
     if missing:
         raise ConfigurationError(

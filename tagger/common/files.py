@@ -1,4 +1,4 @@
-"""Writes files without ever showing half of one, or removing what somebody else wrote; digests."""
+"""Writes files atomically and without overwriting what somebody else wrote; computes digests."""
 
 import hashlib
 import os
@@ -11,7 +11,7 @@ from typing import Any, Iterator, Optional, Union
 
 AnyPath = Union[str, "PathLike[str]"]
 
-#: Where a shell puts what it pipes into a command; somebody writes to it.
+#: A shell's pipes into a command have these paths; they end when their writer does.
 _PIPED = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 
 
@@ -23,21 +23,21 @@ def add_content(digest: Any, path: AnyPath) -> None:
 
 
 def sha256_of_file(path: AnyPath) -> str:
-    """Returns SHA-256 of a file's content, in hexadecimal."""
+    """Returns the SHA-256 of a file's content, in hexadecimal."""
     digest = hashlib.sha256()
     add_content(digest, path)
     return digest.hexdigest()
 
 
 def check_is_file(path: AnyPath, name: Optional[AnyPath] = None) -> None:
-    """Refuses folders, pipes and devices; `<(zcat data.gz)` of a shell may be read."""
+    """Rejects folders, pipes and devices, but accepts a shell's `<(zcat data.gz)`."""
     mode = os.stat(path).st_mode
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(f"{name or path}: expected a file, got a folder; name a file in it")
     if not stat.S_ISREG(mode) and not os.fspath(path).startswith(_PIPED):
         raise OSError(
             f"{name or path}: expected a file, got a pipe or a device, which may never end; write "
-            f"what it gives to a file first"
+            f"its content to a file first"
         )
 
 
@@ -45,15 +45,18 @@ def check_is_file(path: AnyPath, name: Optional[AnyPath] = None) -> None:
 def write_atomically(
     path: Path, overwrite: bool = False, folder: Optional[Path] = None
 ) -> Iterator[Path]:
-    """Gives a new file, which becomes `path` unless the block ends with an error.
+    """Yields a new file that is renamed to `path` unless the block raises an error.
 
-    It lies in `folder`, by default that of `path`. A link is followed. It is a `FileExistsError` if
-    `path` is no regular file, or, unless `overwrite` is true, if it exists or comes to exist meanwhile.
+    Until then it is in `folder`, by default that of `path`. Links are followed.
+
+    Raises:
+        FileExistsError: If `path` is not a regular file; or unless `overwrite` is true, if `path` exists
+            or is created meanwhile.
     """
     path = path.resolve()
     if path.exists() and not path.is_file():
         raise FileExistsError(f"{path} is no regular file")
-    # 255 bytes is the longest name of most file systems.
+    # Most file systems limit a name to 255 bytes.
     stem = os.fsdecode(os.fsencode(path.name)[:200])
     new = (folder or path.parent) / f".{stem}.{secrets.token_hex(8)}.unfinished"
     new.open("xb").close()
@@ -65,7 +68,7 @@ def write_atomically(
 
 
 def publish(new: Path, path: Path, overwrite: bool) -> None:
-    """Renames a finished file, once it is safely on the disk; see `write_atomically`."""
+    """Renames a finished file once it is safely on disk; see `write_atomically`."""
     with new.open("rb") as file:
         os.fsync(file.fileno())
     if overwrite:
@@ -74,7 +77,7 @@ def publish(new: Path, path: Path, overwrite: bool) -> None:
     try:
         # Unlike a rename, a link never replaces a file that appeared in the meantime.
         os.link(new, path)
-    except OSError:  # It exists, or this file system has no links.
+    except OSError:  # `path` exists, or this file system has no links.
         if path.exists():
             raise FileExistsError(f"{path} already exists; give another name") from None
         new.rename(path)
@@ -82,7 +85,7 @@ def publish(new: Path, path: Path, overwrite: bool) -> None:
 
 
 def spell_bytes(number: float) -> str:
-    """Returns a number of bytes to read.
+    """Formats a number of bytes for people.
 
     Example:
         >>> spell_bytes(1.44e9), spell_bytes(20e9), spell_bytes(5300)

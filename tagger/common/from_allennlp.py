@@ -1,4 +1,4 @@
-"""What the CRF takes from AllenNLP, or where AllenNLP is not installed, what takes its place."""
+"""What the CRF uses of AllenNLP, or replacements where AllenNLP is not installed."""
 
 from typing import TYPE_CHECKING, Any, Callable, ClassVar, Dict, List, Type, TypeVar
 
@@ -23,13 +23,13 @@ else:
             """A mistake in a config or in a constructor's arguments."""
 
         class Registrable:
-            """A class whose subclasses have names."""
+            """A base class with named subclasses."""
 
             _registry: ClassVar[Dict[type, Dict[str, type]]] = {}
 
             @classmethod
             def register(cls, name: str) -> Callable[[Type[T]], Type[T]]:
-                """Gives the decorated subclass a name."""
+                """Registers the decorated subclass under a name."""
 
                 def add(subclass: Type[T]) -> Type[T]:
                     cls._registry.setdefault(cls, {})[name] = subclass
@@ -39,7 +39,7 @@ else:
 
             @classmethod
             def by_name(cls, name: str) -> Any:
-                """Returns the subclass of this name."""
+                """Returns the subclass with this name."""
                 known = cls.list_available()
                 if name not in known:
                     raise ConfigurationError(
@@ -53,7 +53,7 @@ else:
                 """Returns the names of all subclasses."""
                 return list(cls._registry.get(cls, ()))
 
-        #: Maps tags to indices; without AllenNLP nothing makes one.
+        #: Maps tags to indices; unused without AllenNLP.
         Vocabulary = Any
 
 __all__ = ["ConfigurationError", "Registrable", "Vocabulary"]

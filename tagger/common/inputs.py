@@ -1,4 +1,4 @@
-"""Opens what commands and readers read: a file or an address such as `s3://bucket/a.gz`, unpacked."""
+"""Opens inputs: files or addresses such as `s3://bucket/a.gz`, decompressed."""
 
 import io
 import lzma
@@ -16,26 +16,28 @@ from tagger_compat import archive_guard
 
 PathOrAddress = Union[str, "PathLike[str]"]
 
-#: The suffixes of compressed files, with fsspec's names of how they are compressed.
+#: The suffixes of compressed files, with fsspec's names for the compressions.
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd"}
 
 
 def is_address(path: PathOrAddress) -> bool:
-    """Whether it names something that is not a file of this machine, such as `s3://bucket/a.txt`."""
+    """Whether a path is an address such as `s3://bucket/a.txt`, and not a local file."""
     return "://" in os.fspath(path)
 
 
 def bare_suffix(path: PathOrAddress) -> str:
-    """Returns the suffix, without that of a compression."""
+    """Returns the suffix, ignoring that of a compression."""
     name = PurePath(os.fspath(path))
     return PurePath(name.stem if name.suffix in COMPRESSIONS else name).suffix
 
 
 @contextmanager
 def open_input(path: PathOrAddress) -> Iterator[BinaryIO]:
-    """Opens an input for reading and unpacks it as its suffix says (.gz, .bz2, .xz, .zst).
+    """Opens an input for reading and decompresses it by its suffix (.gz, .bz2, .xz, .zst).
 
-    It is a `ConfigurationError` if it is damaged, which may show at any line, or a driver is missing.
+    Raises:
+        ConfigurationError: If the file is damaged, which may show only while reading, or a driver is
+            missing.
     """
     with open_stored(path) as stored, unpacked(stored, path) as file:
         yield file
@@ -43,7 +45,7 @@ def open_input(path: PathOrAddress) -> Iterator[BinaryIO]:
 
 @contextmanager
 def open_stored(path: PathOrAddress) -> Iterator[BinaryIO]:
-    """As `open_input`, but gives the bytes as they are stored."""
+    """Like `open_input`, but yields the stored bytes."""
     name = os.fspath(path)
     if is_address(name):
         archive_guard.check_path(name)
@@ -66,7 +68,7 @@ def open_stored(path: PathOrAddress) -> Iterator[BinaryIO]:
 
 
 def stored_size(stored: BinaryIO) -> Optional[int]:
-    """Returns the size in bytes of what `open_stored` gives; None if it is unknown."""
+    """Returns the size in bytes of a file from `open_stored`; None if it is unknown."""
     if getattr(stored, "size", None) is not None:
         return int(stored.size)  # type: ignore[attr-defined]
     try:
@@ -77,7 +79,7 @@ def stored_size(stored: BinaryIO) -> Optional[int]:
 
 @contextmanager
 def unpacked(stored: BinaryIO, path: PathOrAddress) -> Iterator[BinaryIO]:
-    """Unpacks stored bytes as the suffix of their name says."""
+    """Decompresses stored bytes by the suffix of their name."""
     compression = COMPRESSIONS.get(PurePath(os.fspath(path)).suffix)
     if compression is None:
         yield stored
@@ -96,9 +98,9 @@ def unpacked(stored: BinaryIO, path: PathOrAddress) -> Iterator[BinaryIO]:
 
 
 def numbered_lines(path: PathOrAddress) -> Iterator[Tuple[int, str]]:
-    """Yields the number of each line, from 1, and the line, which ends by a line feed.
+    """Yields each line's number, from 1, and the line with its line feed.
 
-    Bytes that are not UTF-8 become surrogates. `path` may be `-` for standard input.
+    Invalid UTF-8 becomes surrogates. `path` may be `-` for standard input.
     """
     if path != "-":
         with open_input(path) as file:
@@ -114,7 +116,7 @@ def numbered_lines(path: PathOrAddress) -> Iterator[Tuple[int, str]]:
 
 
 def utf8_lines(path: str) -> Iterator[Tuple[str, str]]:
-    """Yields each line of `numbered_lines`, which must be UTF-8, with its place, `path:number`."""
+    """Yields each line's place, `path:number`, and the line, which must be UTF-8."""
     for number, line in numbered_lines(path):
         place = f"{'standard input' if path == '-' else path}:{number}"
         content = line.encode("utf-8", errors="surrogateescape")
@@ -130,7 +132,7 @@ def utf8_lines(path: str) -> Iterator[Tuple[str, str]]:
 
 
 def lines_of(file: BinaryIO, path: PathOrAddress) -> Iterator[Tuple[int, str]]:
-    """As `numbered_lines`, of an input that is open."""
+    """Like `numbered_lines`, for an open input."""
     number = 0
     lines = io.TextIOWrapper(cast(Any, file), encoding="utf-8", errors="surrogateescape")
     try:
@@ -141,14 +143,14 @@ def lines_of(file: BinaryIO, path: PathOrAddress) -> Iterator[Tuple[int, str]]:
             raise
         raise ConfigurationError(_damaged(f"{os.fspath(path)}:{number + 1}", error)) from error
     finally:
-        # Whoever has opened the file closes it.
+        # The caller closes the file.
         lines.detach()
 
 
 def _is_damage(error: Exception) -> bool:
-    """Whether bytes cannot be unpacked."""
+    """Whether the error means that bytes cannot be decompressed."""
     if isinstance(error, OSError):
-        # Python raises it without a number for a file of another format.
+        # For a file of another format, Python raises one without an errno.
         return error.errno is None and type(error) is not io.UnsupportedOperation
     return isinstance(error, (EOFError, lzma.LZMAError, zlib.error)) or (
         type(error).__name__ == "ZstdError"

@@ -1,4 +1,4 @@
-"""Where inputs and outputs lie, whatever their spelling, and which outputs must not be written."""
+"""Compares the locations of inputs and outputs, however they are spelled, and checks outputs."""
 
 import errno
 import os
@@ -11,31 +11,31 @@ from tagger.common.from_allennlp import ConfigurationError
 from tagger.common.inputs import PathOrAddress, is_address
 from tagger.common.outputs import store_of
 
-#: The longest name of an output: most file systems take 255 bytes, and hidden files beside it need some.
+#: The longest name of an output: most file systems take 255 bytes, and hidden files add a few.
 MOST_NAME_BYTES = 240
 
-#: Of fsspec's file systems, those that forget everything when the process ends.
+#: The fsspec file systems that lose everything when the process ends.
 _FORGETFUL = {"memory"}
-#: Those that cannot be written, or only as a whole.
+#: Those that are read-only or can be written only as a whole.
 _READ_ONLY = {
     *("data", "gist", "git", "github", "http", "https", "libarchive", "reference", "tar", "zip"),
 }
-#: Those whose names differ by case; of others we cannot know.
+#: Those with case-sensitive names; for others we cannot know.
 _CASE_MATTERS = {"gcs", "gs", "hf", "http", "https", "oss", "s3", "s3a"}
-#: An address, and what is left of one by `pathlib.Path`.
+#: An address, or what `pathlib.Path` makes of one.
 _ADDRESS = re.compile(r"[a-z][a-z0-9+._-]+:/{1,3}[^/]|file:|local:")
-#: What is read of the folder of a run that is given as an archive.
+#: The files that are read from a run's folder when it is given as an archive.
 _OF_RUN = re.compile(
     r"((config|meta|metrics(_epoch_\d+)?)\.json|.*\.(th|gz|safetensors))$"
     r"|(vocabulary|fine_tuned|transformers)/"
 )
 
-#: A file of this machine, or the kind of a store and the name of something in it.
+#: A local file, or the kind of a store and a name in it.
 _Place = Union[Path, Tuple[str, str]]
 
 
 def resolved(path: PathOrAddress) -> PathOrAddress:
-    """Returns the path that an address of this machine names; others as they are.
+    """Turns the address of a local file into its path; returns anything else unchanged.
 
     Example:
         >>> resolved("file:///tmp/a.txt"), resolved("s3://bucket/a.txt")
@@ -50,9 +50,9 @@ def resolved(path: PathOrAddress) -> PathOrAddress:
 def overwritten_input(
     output: PathOrAddress, inputs: Iterable[PathOrAddress]
 ) -> Optional[PathOrAddress]:
-    """Returns the input that an output would replace, if any.
+    """Returns the input that an output would overwrite, if any.
 
-    Among inputs a folder stands for its files, and that of a run for the files that an archive has.
+    An input folder stands for all its files; a run's folder only for those that an archive has.
     """
     of_output = list(_places(output))
     for each in inputs:
@@ -64,7 +64,7 @@ def overwritten_input(
 def check_not_inputs(
     outputs: Iterable[PathOrAddress], inputs: Sequence[PathOrAddress], option: str = "--output"
 ) -> None:
-    """Refuses outputs that are inputs, too."""
+    """Rejects outputs that are also inputs."""
     for output in outputs:
         found = overwritten_input(output, inputs)
         if found is not None:
@@ -75,7 +75,7 @@ def check_not_inputs(
 
 
 def check_may_be_removed(folder: Path, inputs: Iterable[PathOrAddress]) -> None:
-    """Refuses a folder that may be removed, and holds an input."""
+    """Rejects a folder that may be deleted but contains an input."""
     for each in inputs:
         for place in _places(each):
             if isinstance(place, Path) and place.exists() and _is_within(place, folder):
@@ -92,19 +92,23 @@ def check_output(
     option: str = "--output",
     takes_addresses: bool = False,
 ) -> None:
-    """Refuses an output that cannot be written, before any work is done, by a `ConfigurationError`.
+    """Raises a `ConfigurationError` if an output cannot be written; call it before any work is done.
 
-    `output` names a file, or with a slash at its end a folder. `overwrite` is `None` if the command has
-    no option `--force`; `option` names the output in the message.
+    Args:
+        output: A file, or a folder if it ends with a slash.
+        inputs: The command's inputs, which the output must not overwrite.
+        overwrite: Whether an existing file may be replaced; None if the command has no `--force`.
+        option: The option that names the output, for messages.
+        takes_addresses: Whether the output may be an address.
     """
     check_not_inputs([output], inputs, option)
     name = os.fspath(resolved(output) if takes_addresses else output)
     if _ADDRESS.match(name) and not (takes_addresses or Path(name).parent.is_dir()):
-        problem = "is an address, but the command writes files of this machine; give a path"
+        problem = "is an address, but the command writes local files; give a path"
     elif is_address(name):
         problem = _problem_of_address(name, overwrite)
     elif name.endswith("/"):
-        # The folder is made, and must be empty, or hold what a run has written that is discarded.
+        # The folder is created later; only a run's old outputs in it may be discarded.
         problem = ""
         check_may_be_removed(Path(name), inputs)
     else:
@@ -153,7 +157,7 @@ def _problem_of_file(output: Path, overwrite: Optional[bool]) -> str:
 
 
 def _is_endless(path: Path) -> bool:
-    """Whether links that begin at a path, or above it, lead back to it."""
+    """Whether the path's links form a loop."""
     try:
         path.stat()
     except OSError as error:
@@ -162,14 +166,14 @@ def _is_endless(path: Path) -> bool:
 
 
 def _places(path: PathOrAddress) -> Iterator[_Place]:
-    """Yields what a path or an address may name, whether or not its characters are escaped."""
+    """Yields all places that a path or an address may name, with and without unescaping."""
     name = os.fspath(path)
     if name == "-":
         yield Path("/dev/stdin")
         return
     for link in name.split("::"):
         protocol, _, rest = link.partition(":")
-        # A path may look like an address.
+        # Something that looks like an address may still be a path.
         yield Path(link)
         if not _ADDRESS.match(link):
             yield Path(os.path.expanduser(link))  # noqa: PTH111  # also of unknown users

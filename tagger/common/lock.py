@@ -1,4 +1,4 @@
-"""A lock on an output that keeps other processes away, of this machine and of others."""
+"""Locks an output against other processes, on this machine and on others."""
 
 import hashlib
 import json
@@ -19,10 +19,10 @@ from tagger.common.outputs import store_of
 
 @contextmanager
 def output_lock(output: PathOrAddress) -> Iterator[None]:
-    """Locks an output by a small file beside it, `OUTPUT.lock`, which only one process can create.
+    """Locks an output with a small file beside it, `OUTPUT.lock`, which only one process can create.
 
-    If the process dies, its file stays. A process on the same machine then takes the lock over, because
-    the system has freed the `FileLock` that each process holds on its own machine.
+    If the process dies, the file remains. Another process on the same machine can then take over the
+    lock, because each process also holds a local `FileLock`, which the system releases.
     """
     store, name = store_of(f"{os.fspath(output).rstrip('/')}.lock")
     lock = store.unstrip_protocol(name)
@@ -48,7 +48,7 @@ def output_lock(output: PathOrAddress) -> Iterator[None]:
 
 
 def _holder(store: Any, name: str) -> Dict[str, Any]:
-    """What `this_process` of the process that holds a lock has noted in its file."""
+    """Reads which process holds a lock, as `this_process` describes it."""
     try:
         holder = json.loads(store.cat_file(name))
         if holder.keys() >= {"process", "host", "since"}:
@@ -68,7 +68,7 @@ def this_process() -> Dict[str, Any]:
 
 
 def being_written(output: PathOrAddress, holder: Mapping[str, Any]) -> str:
-    """Says which process writes an output."""
+    """Says which process is writing an output."""
     return (
         f"`--output` {os.fspath(output)} is being written by process "
         f"{holder.get('process', 'unknown')} on {holder.get('host', 'an unknown host')} since "

@@ -1,9 +1,9 @@
-"""What needs AllenNLP imports this first: where it is missing, the error says how to install it."""
+"""Imported first by modules that need AllenNLP; where it is missing, says how to install it."""
 
 import importlib.util
 
 if importlib.util.find_spec("allennlp") is None:
     raise ImportError(
-        "this part of tagger needs AllenNLP, whose own pins refuse today's libraries; install it "
-        "without them: pip install --no-deps allennlp==2.10.1"
+        "this part of tagger needs AllenNLP, but its dependency pins are outdated; install it "
+        "without dependencies: pip install --no-deps allennlp==2.10.1"
     )

@@ -1,4 +1,4 @@
-"""Writes outputs: a file or an address such as `s3://bucket/a.gz`, packed, seen whole or not at all."""
+"""Writes outputs atomically: files or addresses such as `s3://bucket/a.gz`, compressed."""
 
 import gzip
 import os
@@ -15,10 +15,9 @@ from tagger.common.inputs import COMPRESSIONS, PathOrAddress, is_address
 def new_output(
     path: PathOrAddress, overwrite: bool = False, folder: Optional[Path] = None
 ) -> Iterator[BinaryIO]:
-    """As `write_atomically`, for addresses too, and packed as the suffix says (.gz, .bz2, .xz, .zst).
+    """Like `write_atomically`, but also for addresses; the suffix compresses (.gz, .bz2, .xz, .zst).
 
-    An object store shows an object when the last of its parts has been uploaded. Equal contents give
-    equal bytes.
+    Object stores show an object once its last part is uploaded. Equal contents give equal bytes.
     """
     if not is_address(path):
         with (
@@ -36,7 +35,7 @@ def new_output(
 
 
 def store_of(address: PathOrAddress) -> Any:
-    """Returns the file system of an address, by fsspec, and the address's name in it."""
+    """Returns fsspec's file system for an address, and the address's name in it."""
     import fsspec
 
     try:
@@ -49,7 +48,7 @@ def _packed(file: BinaryIO, path: PathOrAddress) -> ContextManager[BinaryIO]:
     compression = COMPRESSIONS.get(PurePath(os.fspath(path)).suffix)
     packed: Any = nullcontext(file)
     if compression == "gzip":
-        # Without the time of day and a name, which would make every run's bytes others.
+        # Leave out time and name, so that equal runs write equal bytes.
         packed = gzip.GzipFile("", "wb", fileobj=file, mtime=0)
     elif compression is not None:
         from fsspec.compression import compr

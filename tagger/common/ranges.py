@@ -1,4 +1,4 @@
-"""Checks of numbers and of names in configs."""
+"""Checks numbers and names in configs."""
 
 import math
 import sys
@@ -7,7 +7,7 @@ from typing import Any, Sequence
 from tagger.common.did_you_mean import did_you_mean
 from tagger.common.from_allennlp import ConfigurationError
 
-#: The most features of a layer; more is a slip, and would fill the memory.
+#: The most features of a layer; more is surely a typo, and would exhaust memory.
 MOST_FEATURES = 65_536
 
 
@@ -18,14 +18,14 @@ def check_number(name: str, value: float, is_valid: bool, expected: str) -> None
 
 
 def is_number(value: Any, least: float = -math.inf, most: float = math.inf) -> bool:
-    """Whether a value, as a user may give it in JSON, is a finite number in a range."""
+    """Whether a value from JSON is a finite number in a range."""
     # An integer may be larger than any float.
     largest = sys.float_info.max
     return isinstance(value, (int, float)) and max(least, -largest) <= value <= min(most, largest)
 
 
 def check_whole(name: str, value: Any, least: int = 1) -> None:
-    """Raises a `ConfigurationError` unless a value is a whole number of at least `least`."""
+    """Raises a `ConfigurationError` unless a value is an integer of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ConfigurationError(
             f"`{name}` must be a whole number of at least {least}; got {value!r}"
@@ -33,20 +33,20 @@ def check_whole(name: str, value: Any, least: int = 1) -> None:
 
 
 def check_is_one_of(name: str, value: Any, known: Sequence[str]) -> None:
-    """Raises a `ConfigurationError` unless the value of an argument is one of the known names."""
+    """Raises a `ConfigurationError` unless an argument's value is one of the known names."""
     if value not in known:
         hint = did_you_mean(value, known) if isinstance(value, str) else ""
         raise ConfigurationError(f"`{name}` must be one of {', '.join(known)}; got {value!r}{hint}")
 
 
 def check_sizes(**sizes: int) -> None:
-    """Raises a `ConfigurationError` unless each size of a layer or of a vector is possible."""
+    """Raises a `ConfigurationError` unless each size is at least 1 and at most `MOST_FEATURES`."""
     for name, size in sizes.items():
         check_number(name, size, size >= 1, "at least 1")
         check_number(name, size, size <= MOST_FEATURES, f"at most {MOST_FEATURES}")
 
 
 def check_dropouts(**dropouts: float) -> None:
-    """Raises a `ConfigurationError` unless each probability of dropping something is in [0, 1)."""
+    """Raises a `ConfigurationError` unless each dropout probability is in [0, 1)."""
     for name, dropout in dropouts.items():
         check_number(name, dropout, 0 <= dropout < 1, "at least 0 and below 1")

@@ -1,4 +1,4 @@
-"""Runs calls of PyTorch at the same time, which waits for the slowest thread after each operation."""
+"""Runs PyTorch calls concurrently. Within one call, each operation waits for its slowest thread."""
 
 import functools
 import os
@@ -8,15 +8,15 @@ from typing import Any, Callable, List, Sequence, Tuple
 
 import torch
 
-#: How many batches are computed at the same time on a CPU with as many cores; each takes a few MB.
+#: The most batches computed concurrently on a CPU, given as many cores; each takes a few MB.
 BATCHES_AT_ONCE = 8
 
 
 def run_side_by_side(
     function: Callable[..., Any], calls: Sequence[Tuple[Any, ...]], num_workers: int
 ) -> List[Any]:
-    """Calls a function with each tuple of arguments, without gradients; returns results in order."""
-    # A thread does not inherit the modes of its caller.
+    """Calls a function with each tuple of arguments, without gradients; keeps the order."""
+    # Threads do not inherit the caller's inference mode.
     is_inference = torch.is_inference_mode_enabled()
 
     def call(arguments: Tuple[Any, ...]) -> Any:
@@ -32,8 +32,8 @@ def run_side_by_side(
 
 @functools.cache
 def _workers(_process_id: int, num_workers: int, num_threads: int) -> ThreadPoolExecutor:
-    """Returns threads of this process: a forked one does not have the threads of its parent."""
-    # A forked process makes its autograd engine when it first needs one, and crashes if two threads do.
+    """Returns this process's threads: a forked process does not have those of its parent."""
+    # A forked process creates its autograd engine on first use, and crashes if two threads do so.
     with torch.inference_mode(False), torch.enable_grad():
         torch.ones(1, requires_grad=True).exp()
     workers = ThreadPoolExecutor(
@@ -41,12 +41,12 @@ def _workers(_process_id: int, num_workers: int, num_threads: int) -> ThreadPool
     )
     all_there = threading.Barrier(num_workers)
     list(workers.map(lambda _: all_there.wait(), range(num_workers)))
-    # Later threads begin with the number that any thread has set last.
+    # New threads start with whatever number a thread set last, so restore it.
     torch.set_num_threads(num_threads)
     return workers
 
 
 def _limit_threads(num_threads: int) -> None:
-    # PyTorch initialises a thread's number when first asked, which would undo the setting.
+    # The first call initialises the thread's number, which would undo an earlier setting.
     torch.get_num_threads()
     torch.set_num_threads(num_threads)

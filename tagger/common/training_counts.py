@@ -1,4 +1,4 @@
-"""How often each label occurs in the training data: counting, and what modules derive from it."""
+"""Counts how often each label occurs in the training data, and supplies modules with the counts."""
 
 import math
 from collections import Counter
@@ -20,11 +20,11 @@ _UNKNOWN = -1
 class LabelCounts(Dict[str, "Counter[str]"]):
     """How often each label occurs: `counts[namespace][label]`.
 
-    An item is a thing with labels of its own: a token, or a whole text.
+    An item is what carries labels: a token or a whole text.
 
     Attributes:
-        num_items: By namespace, the number of items whose labels are known. An item may have several
-            labels or none, so this need not be the sum of the counts.
+        num_items: By namespace, the number of items with known labels. An item may have several labels
+            or none, so this may differ from the sum of the counts.
 
     Example:
         >>> counts = LabelCounts({"labels": {"A": 2, "B": 1}}, {"labels": 10})
@@ -42,7 +42,7 @@ class LabelCounts(Dict[str, "Counter[str]"]):
         self.num_items = Counter(num_items or {})
 
     def add(self, namespace: str, labels: Iterable[str], num_items: int) -> None:
-        """Counts all known labels, each as often as it occurs, of a number of items."""
+        """Adds the known labels of `num_items` items, one entry per occurrence."""
         self.num_items[namespace] += num_items
         if counted := Counter(labels):
             self.setdefault(namespace, Counter()).update(counted)
@@ -56,7 +56,7 @@ class LabelCounts(Dict[str, "Counter[str]"]):
 
 
 def count_labels(instances: "Iterable[Instance]") -> LabelCounts:
-    """Counts the labels of AllenNLP's label fields, and of fields with a method `count_labels`."""
+    """Counts the labels in AllenNLP's label fields and in fields with a method `count_labels`."""
     from allennlp.data.fields import LabelField, MultiLabelField, SequenceLabelField
 
     counts = LabelCounts()
@@ -75,11 +75,11 @@ def count_labels(instances: "Iterable[Instance]") -> LabelCounts:
 
 
 def supply_training_counts(model: "Model", data_loader: "DataLoader") -> None:
-    """Counts the labels of the training data, for class weights by rule and losses that need counts.
+    """Counts the labels of the training data, for weight rules and for losses that need counts.
 
-    The trainer of this package calls it before training. It calls `use_training_counts(counts)` of
-    every module of the model that has this method, and reads no data if there is none. AllenNLP's
-    vocabulary has counts too, but it counts development and test data as well, and does not save them.
+    Our trainer calls this before training. The counts go to every module of the model that has a method
+    `use_training_counts(counts)`; if there is none, no data are read. AllenNLP's vocabulary counts
+    labels too, but it includes development and test data, and does not save the counts.
 
     Raises:
         ConfigurationError: If the data loader cannot list its instances.
@@ -93,16 +93,16 @@ def supply_training_counts(model: "Model", data_loader: "DataLoader") -> None:
         raise ConfigurationError(
             "this model needs the counts of the training labels, and so a data loader with "
             f"`iter_instances`, which {type(data_loader).__name__} lacks; use another `data_loader`, or "
-            "give the weights themselves instead of a rule"
+            "give explicit weights instead of a rule"
         ) from error
-    # Each worker has read its share of the data.
+    # Each worker has read only its share of the data.
     counts = sum(gather_from_workers(count_labels(instances)), LabelCounts())
     for module in modules:
         module.use_training_counts(counts)
 
 
 def gather_from_workers(value: Any) -> List[Any]:
-    """Returns each worker's value; only this one's outside distributed training."""
+    """Returns the values of all workers; outside distributed training, only this one's."""
     from allennlp.common.util import is_distributed
 
     if not is_distributed():
@@ -113,9 +113,9 @@ def gather_from_workers(value: Any) -> List[Any]:
 
 
 class AwaitedCounts:
-    """The training counts of labels, which the trainer supplies to a module when training starts.
+    """The training counts of labels that the trainer supplies to a module when training starts.
 
-    Until then, or until trained weights are loaded, the buffer made of them is negative or NaN.
+    Until then, or until trained weights are loaded, the buffer derived from them is negative or NaN.
     """
 
     def __init__(self, vocab: Vocabulary, label_namespace: str) -> None:
@@ -129,8 +129,8 @@ class AwaitedCounts:
         label_counts = [by_label[label] for label in self.labels]
         if not any(label_counts):
             raise ValueError(
-                f"training shows none of the labels {', '.join(self.labels)} of the namespace "
-                f"`{self._label_namespace}`; check that the training data are labelled"
+                f"the training data have none of the labels {', '.join(self.labels)} of the namespace "
+                f"`{self._label_namespace}`; check that they are labelled"
             )
         return label_counts
 
@@ -138,17 +138,17 @@ class AwaitedCounts:
         return counts.num_items[self._label_namespace]
 
     def have_come(self, buffer: torch.Tensor) -> bool:
-        """Returns whether the buffer holds what the module derives from the counts."""
-        # Once the counts have come, do not look again: on a GPU, each look waits for the device.
+        """Returns whether the buffer has been computed from the counts."""
+        # Remember a positive answer: on a GPU, each check forces a sync.
         self._have_come = self._have_come or bool((buffer >= 0).all())
         return self._have_come
 
     def check_have_come(self, buffer: torch.Tensor) -> None:
-        """Raises a `RuntimeError` that says what to do, unless they have come."""
+        """Raises a `RuntimeError` with the remedy unless the counts have been supplied."""
         if not self.have_come(buffer):
             raise RuntimeError(
-                "the training labels have not been counted, which `allennlp train` does; in a training "
-                "loop of your own call `tagger.training.supply_training_counts(model, data_loader)`, or "
+                "the training labels have not been counted, which `allennlp train` does; in your own "
+                "training loop call `tagger.training.supply_training_counts(model, data_loader)`, or "
                 "load trained weights"
             )
 
@@ -156,7 +156,7 @@ class AwaitedCounts:
 class CountedLabels(torch.nn.Module):
     """The counts of C labels among N training items, as buffers that are saved with the model.
 
-    The trainer supplies them when training starts, if they are given by `vocab`, which holds the labels.
+    Pass either the counts, or `vocab`; then the trainer supplies the counts when training starts.
     """
 
     label_counts: torch.Tensor
@@ -178,7 +178,7 @@ class CountedLabels(torch.nn.Module):
             0 <= count <= (num_items or 0) for count in label_counts or ()
         ):
             raise ConfigurationError(
-                f"`label_counts`, one for each label, and `num_items`, at least as many, are needed "
+                f"give `label_counts`, one for each label, and `num_items`, at least as many, "
                 f"together, or else `vocab`; got {label_counts} and {num_items}"
             )
         # Integers, because a model in half precision would round floats.
@@ -186,9 +186,9 @@ class CountedLabels(torch.nn.Module):
         self.register_buffer("num_items", torch.tensor(num_items))
 
     def use_training_counts(self, counts: LabelCounts) -> None:
-        """Takes the counts over, unless the constructor was given some."""
+        """Stores the counts, unless the constructor was given some."""
         if self._awaited is not None:
-            # In place: `DistributedDataParallel` keeps the buffers that it has seen.
+            # In place, because `DistributedDataParallel` keeps references to the buffers.
             self.label_counts.copy_(torch.tensor(self._awaited.look_up(counts)))
             self.num_items.fill_(self._awaited.num_items(counts))
 
@@ -196,16 +196,17 @@ class CountedLabels(torch.nn.Module):
         return self._awaited is None or self._awaited.have_come(self.num_items)
 
     def check_known(self) -> None:
-        """Raises a `RuntimeError` that says what to do, unless the counts are known."""
+        """Raises a `RuntimeError` with the remedy unless the counts are known."""
         if self._awaited is not None:
             self._awaited.check_have_come(self.num_items)
 
 
 def inverse_effective_number(counts: torch.Tensor, beta: float) -> torch.Tensor:
-    """Returns `(1 - beta) / (1 - beta**n)`, one over the effective number of `n` items, at least 1.
+    """Returns `(1 - beta) / (1 - beta**n)`, the inverse of the effective number of `n` items.
 
-    Cui et al. 2019, equation 2. `beta` is from 0 to below 1; integer counts give single precision.
+    See Cui et al. 2019, equation 2. Counts `n` below 1 are taken as 1. `beta` is in [0, 1); integer
+    counts give single precision.
     """
     log_beta = math.log(beta) if beta else -math.inf
-    # `expm1`, because 1 - .9999^n would lose its digits in single precision.
+    # `expm1`, because 1 - 0.9999^n would lose its digits in single precision.
     return (beta - 1) / torch.expm1(counts.clamp(min=1) * log_beta)

@@ -1,4 +1,4 @@
-"""What the project asks of AllenNLP's `Vocabulary`."""
+"""Helpers for AllenNLP's `Vocabulary`."""
 
 from typing import List, Sequence
 
@@ -18,7 +18,7 @@ def tags_in_order(vocab: Vocabulary, label_namespace: str) -> List[str]:
 
 
 def check_is_label(argument: str, name: str, labels: Sequence[str], of: str = "vocabulary") -> None:
-    """Raises a `ConfigurationError` unless the name that an argument gives is one of the labels."""
+    """Raises a `ConfigurationError` unless an argument's value is one of the labels."""
     if name not in labels:
         raise ConfigurationError(
             f"`{argument}` names `{name}`, which is no label of this {of} "

@@ -1,4 +1,4 @@
-"""Splits texts into words by the rules of a language."""
+"""Splits texts into words by a language's rules."""
 
 import contextlib
 import importlib
@@ -10,12 +10,12 @@ from tagger.common.from_allennlp import ConfigurationError
 from tagger_compat.libraries import stand_in_modules
 from tagger_onnx.inputs import begin_of
 
-#: How many new words spaCy remembers before it starts afresh, in 60 ms. They take about 20 MB.
+#: After this many new words, about 20 MB, a new spaCy pipeline replaces the old one, in 60 ms.
 MAX_WORDS = 50_000
 
 
 def import_spacy() -> ModuleType:
-    """Imports spaCy, which training does without, and without its command line, half of its time."""
+    """Imports spaCy lazily, and without its command line, which takes half of the import time."""
     if "spacy" not in sys.modules:
         names, remedy = ("spacy.cli", "spacy.cli.info"), "import it from `spacy.cli`"
         with stand_in_modules(names, remedy, sys.modules[__name__]):
@@ -24,10 +24,12 @@ def import_spacy() -> ModuleType:
 
 
 class WordSplitter:
-    """Splits texts into words, without white space and a byte order mark in front, by spaCy's rules.
+    """Splits texts into words by spaCy's rules, dropping white space and a leading byte order mark.
 
-    `has_rules` is false of languages such as Chinese. Without a language, or a library that it needs, it
-    is a `ConfigurationError`.
+    `has_rules` is false for languages such as Chinese.
+
+    Raises:
+        ConfigurationError: If spaCy lacks the language, or a library for the language is missing.
     """
 
     def __init__(self, language: str) -> None:
@@ -46,7 +48,7 @@ class WordSplitter:
 
     def __call__(self, text: str) -> Tuple[List[str], List[int]]:
         """Returns the words of a text, and the character offset at which each starts."""
-        # spaCy never forgets a word, so that the memory of a service would grow for ever.
+        # spaCy keeps every word it has seen, so the memory of a service would grow forever.
         if len(self.pipeline.vocab.strings) > self._most_words:
             self.pipeline = import_spacy().blank(self._language)
         begin = begin_of(text)
@@ -55,7 +57,7 @@ class WordSplitter:
 
 
 def sentence_pipeline(language: str) -> Any:
-    """Returns spaCy's `sentencizer` behind a language's rules, which know its abbreviations, if any."""
+    """Returns spaCy's `sentencizer` after the language's rules, if any, which know abbreviations."""
     splitter = splitter_at_hand(language)
     pipeline = (splitter if splitter and splitter.has_rules else WordSplitter("xx")).pipeline
     pipeline.add_pipe("sentencizer")
@@ -63,7 +65,7 @@ def sentence_pipeline(language: str) -> Any:
 
 
 def splitter_at_hand(language: str) -> Optional[WordSplitter]:
-    """Returns what splits texts in a language; None if it needs a library that is not installed."""
+    """Returns the splitter for a language; None if it needs a library that is not installed."""
     try:
         return WordSplitter(language)
     except ConfigurationError:

@@ -8,15 +8,15 @@ from typing import Callable, Iterable, Iterator, List, NamedTuple, Optional, Tup
 
 from tagger.data.survey.text_encodings import decoded_lines
 
-# Fewer than `str.split` strips: a token may hold a no-break space.
+# Fewer characters than `str.split` strips: a token may contain a no-break space.
 _BLANKS = " \t\r\n\f\v"
 
-#: What may lie between two documents of a column file: a `-DOCSTART-` line, or two or more blank lines.
+#: What may separate the documents of a column file: a `-DOCSTART-` line, or two or more blank lines.
 DOCUMENT_BORDERS = ("docstart", "blank_lines")
 
 
 class Row(NamedTuple):
-    """A line of a column file, with its tag as our encodings spell it."""
+    """A line of a column file, with the tag in our usual spelling."""
 
     number: int
     text: str
@@ -24,7 +24,7 @@ class Row(NamedTuple):
 
     @property
     def quoted(self) -> str:
-        """The beginning of the line, for messages."""
+        """The start of the line, for messages."""
         return repr(self.text[:200])
 
 
@@ -34,15 +34,15 @@ class Layout(NamedTuple):
     Attributes:
         delimiter: The string between two columns; None for any run of blanks and tabs.
         is_quoted: Whether cells may be in quotation marks, as in CSV.
-        num_columns: How many columns there are; None for as many as the first line has.
+        num_columns: The number of columns; None for that of the first line.
         token: The column of the tokens, from 0.
-        tag: The column of the tags; None without.
-        sentence: The column that numbers the sentences, if one does. An empty cell continues the
-            sentence before.
-        header: The number of the line with the names of the columns; 0 without.
-        canonical: Spells a tag of the file as our encodings do.
-        is_comment: Whether a line that starts with `#` where a sentence may begin is no token, by the
-            line and its cells.
+        tag: The column of the tags; None if there is none.
+        sentence: The column with sentence numbers, if any. An empty cell continues the previous
+            sentence.
+        header: The number of the line with the column names; 0 if there is none.
+        canonical: Converts a tag of the file to our usual spelling.
+        is_comment: Given a line that starts with `#` at the start of a sentence, and its cells, tells
+            whether it is a comment and not a token.
     """
 
     delimiter: Optional[str] = None
@@ -62,11 +62,10 @@ PLAIN = Layout()
 def read_sentences(
     lines: Iterable[bytes], name: Union[str, PathLike], layout: Layout = PLAIN
 ) -> Iterator[List[Row]]:
-    """Yields the sentences of a column file, none of them empty.
+    """Yields the non-empty sentences of a column file.
 
-    Lines of white space and CoNLL-2003's `-DOCSTART-` lines separate sentences. Byte order marks are
-    skipped. Lines may end as on Windows or as on old Macs, by carriage returns alone. Messages have the
-    `name`.
+    Blank lines and CoNLL-2003's `-DOCSTART-` lines separate sentences. Byte order marks are skipped.
+    Lines may end as on Windows, or by carriage returns alone, as on old Macs. Messages have the `name`.
 
     Example:
         >>> lines = [b"-DOCSTART- O", b"", b"Ada B-PER", b"left O", b" ", b"Why O"]
@@ -84,7 +83,7 @@ def read_documents(
     layout: Layout = PLAIN,
     borders: str = "docstart",
 ) -> Iterator[List[List[Row]]]:
-    """As `read_sentences`, by document; `borders`, one of `DOCUMENT_BORDERS`, lie between them.
+    """Like `read_sentences`, but grouped by document; `borders` is one of `DOCUMENT_BORDERS`.
 
     Example:
         >>> lines = [b"-DOCSTART-", b"Ada B-PER", b"", b"Why O", b"-DOCSTART-", b"Lima B-LOC"]
@@ -104,14 +103,14 @@ def read_documents(
 
 
 def is_docstart(text: str) -> bool:
-    """Whether a line starts a document of CoNLL-2003."""
+    """Whether a line starts a CoNLL-2003 document."""
     return text.strip(_BLANKS).startswith("-DOCSTART-")
 
 
 def read_sentences_and_gaps(
     lines: Iterable[bytes], name: Union[str, PathLike], layout: Layout = PLAIN
 ) -> Iterator[Tuple[List[Row], List[Row]]]:
-    """As `read_sentences`, each with the lines that separate it from the one before."""
+    """Like `read_sentences`, but yields each sentence with the lines between it and the previous one."""
     is_empty = True
     gap: List[Row] = []
     rows = _read_rows(decoded_lines(lines, name), name, layout)
@@ -132,9 +131,9 @@ def read_sentences_and_gaps(
 def _read_rows(
     lines: Iterable[Tuple[int, str]], name: Union[str, PathLike], layout: Layout
 ) -> Iterator[Row]:
-    """Yields the rows of tokens, and empty ones between sentences."""
+    """Yields the rows of tokens, with empty rows between sentences."""
     num, tag, canonical = layout.num_columns, layout.tag, layout.canonical
-    # An empty tag of a span is one of those that stand for no label.
+    # With span tags, an empty tag is fine: it means no label.
     needed = [layout.token] if tag is None or canonical is not None else [layout.token, tag]
     is_start, first_line = True, None
     for row in split_rows(lines, layout.delimiter, layout.is_quoted, name):
@@ -165,7 +164,7 @@ def split_rows(
     is_quoted: bool = False,
     name: Union[str, PathLike] = "",
 ) -> Iterator[Row]:
-    """Splits lines into cells; those that only separate sentences have none."""
+    """Splits lines into cells; lines that only separate sentences have none."""
     if not is_quoted:
         for number, text in lines:
             yield Row(number, text, _split_columns(text, delimiter))
@@ -189,12 +188,12 @@ def split_rows(
             raise ValueError(f"{name}:{read[-1][0]}: expected CSV ({error})") from None
         text = "\n".join(line for _, line in read)
         is_empty = is_docstart(text) or not any(map(str.strip, columns))
-        # The line on which the row ends.
+        # The number is that of the row's last line.
         yield Row(read[-1][0], text, [] if is_empty else [cell.strip(_BLANKS) for cell in columns])
 
 
 def fitted_columns(columns: List[str], num: int) -> Optional[List[str]]:
-    """Returns cells without empty ones beyond the last column; None if these are not `num`.
+    """Drops empty cells beyond the last column; returns None if not `num` cells remain.
 
     Example:
         >>> fitted_columns(["is", "O", ""], 2), fitted_columns(["is"], 2)
@@ -204,7 +203,7 @@ def fitted_columns(columns: List[str], num: int) -> Optional[List[str]]:
 
 
 def divided(rows: Iterable[Row], column: int) -> Iterator[Row]:
-    """Puts an empty row where the cell that numbers the sentence changes."""
+    """Inserts an empty row wherever the sentence number in a column changes."""
     number = ""
     for row in rows:
         found = row.columns[column] if row.columns else ""
@@ -221,7 +220,7 @@ def _message(
     remedy = "correct the line"
     if layout.delimiter is None and len(row.columns) > num:
         remedy += (
-            ", or, if tokens hold blanks, separate columns by tabs and set `delimiter` to '\\t'"
+            ", or, if tokens contain blanks, separate columns by tabs and set `delimiter` to '\\t'"
         )
     where = f"{name}:{row.number}: expected {num} columns"
     where += f" as on line {first_line}" if first_line != row.number else ""
@@ -230,7 +229,7 @@ def _message(
 
 
 def _split_columns(text: str, delimiter: Optional[str]) -> List[str]:
-    """Returns the cells of a line; none if it only separates sentences."""
+    """Returns the cells of a line, none if it only separates sentences."""
     stripped = text.strip(_BLANKS)
     if not stripped or is_docstart(stripped):
         return []

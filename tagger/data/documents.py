@@ -1,4 +1,4 @@
-"""Documents: cut into pieces, their tokens, and their words told apart."""
+"""Documents: their tokens, cutting them into pieces, and numbering their words."""
 
 import logging
 from os import PathLike
@@ -12,9 +12,10 @@ S = TypeVar("S", bound=Sized)
 
 
 class DocumentTokens(List[Token]):
-    """The tokens of the sentences from `first` to `last`, exclusive, of a document.
+    """The tokens of a document's sentences `first` to `last` (exclusive).
 
-    It knows the others, and the `texts` of all sentences, in which tokens have offsets, if any.
+    It also keeps all sentences of the document, and their original `texts`, if known, with offsets in
+    the tokens.
     """
 
     def __init__(
@@ -32,7 +33,7 @@ class DocumentTokens(List[Token]):
 
 
 def cut_document(sentences: Sequence[S], max_tokens: int) -> List[List[S]]:
-    """Cuts a document at the borders of sentences into as few pieces of similar length as possible.
+    """Cuts a document between sentences into as few pieces as possible, of similar length.
 
     A sentence of more than `max_tokens` tokens is a piece by itself.
 
@@ -51,7 +52,7 @@ def cut_document(sentences: Sequence[S], max_tokens: int) -> List[List[S]]:
 def cut_documents(
     documents: Iterable[Sequence[S]], name: Union[str, PathLike], borders: str, max_tokens: int
 ) -> Iterator[List[S]]:
-    """Yields the pieces of a file's documents, as `cut_document`, and logs how many were cut."""
+    """Yields the pieces of a file's documents, see `cut_document`; logs how many were cut."""
     num_documents, num_cut, num_long = 0, 0, 0
     for document in documents:
         pieces = cut_document(document, max_tokens)
@@ -70,14 +71,14 @@ def cut_documents(
         )
     if num_documents == 1 and num_cut:
         logger.warning(
-            "%s: `documents` is %r, which is nowhere in the file, so that the file counts as one "
-            "document; check this argument",
+            "%s: `documents` is %r, but the file has no such border, so it counts as one document; "
+            "check this argument",
             *(name, borders),
         )
 
 
 def word_ids(words: Sequence[str]) -> List[int]:
-    """Numbers the distinct words of a document; words that differ in case alone are the same.
+    """Numbers the distinct words of a document, ignoring case.
 
     Example:
         >>> word_ids(["The", "bank", "and", "the", "Bank"])
@@ -88,7 +89,7 @@ def word_ids(words: Sequence[str]) -> List[int]:
 
 
 def _cut_evenly(sentences: Sequence[S], target: float) -> List[List[S]]:
-    """Puts each sentence into the piece in which its middle lies, of pieces of `target` tokens."""
+    """Cuts at multiples of `target` tokens; a sentence joins the piece that contains its middle."""
     pieces: Dict[int, List[S]] = {}
     start = 0
     for sentence in sentences:

@@ -1,4 +1,4 @@
-"""Joins the tokens of a corpus into text, as somebody would have typed it."""
+"""Joins the tokens of a corpus into naturally spaced text."""
 
 from typing import List, NamedTuple, Sequence, Set, Tuple
 
@@ -6,7 +6,7 @@ import regex
 
 from tagger_onnx.segments import blanks_before
 
-#: Marks that follow a word without a blank, and marks that a word follows so.
+#: Marks without a blank before them, and marks without a blank after them.
 _CLOSING = regex.compile(
     r"[\p{Terminal_Punctuation}\p{Pe}%»”…]+|['’](?:\w{1,2})?|n['’]t", regex.IGNORECASE
 )
@@ -16,19 +16,18 @@ _ELIDED = regex.compile(r"[\p{L}\p{M}]{1,8}['’]")
 
 
 class JoinedText(NamedTuple):
-    """A text, and the first character of each of its tokens and the one behind its last."""
+    """A text with the start and exclusive end of each token, in characters."""
 
     text: str
     spans: List[Tuple[int, int]]
 
 
 def join_tokens(tokens: Sequence[str]) -> JoinedText:
-    r"""Joins tokens as their scripts are written, with punctuation beside the word it belongs to.
+    r"""Joins tokens as their scripts are written, with punctuation attached to words.
 
-    A token of closing marks follows its word, a token of opening marks or with an elided vowel stands
-    before it, and straight quotation marks do one and the other by turns. Between other tokens there is
-    a blank, if their scripts have blanks. Where files do not keep the spacing of the text that they were
-    made of, this is the likely one.
+    Closing marks are attached to the preceding word; opening marks and elided articles to the following
+    one; straight quotation marks alternate. Other tokens are separated by a blank if their scripts use
+    blanks. This guesses the original spacing for files that do not keep it.
 
     Example:
         >>> join_tokens(["Ada", "'s", "aunt", "(", "in", "Rome", ")", "said", ":", '"', "No", '"']).text

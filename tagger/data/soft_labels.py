@@ -1,4 +1,4 @@
-"""Soft labels: a teacher's probabilities for sentences, kept in a file."""
+"""Soft labels: a teacher's probabilities for sentences, stored in a file."""
 
 import zipfile
 from os import PathLike
@@ -6,7 +6,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-#: The version of what a file holds.
+#: The version of the file format.
 FORMAT = 1
 
 
@@ -15,19 +15,19 @@ class SentenceMarginals(NamedTuple):
 
     #: (T, K), the probability of each tag at each token; rows sum to 1.
     tags: np.ndarray
-    #: (K, K), how often each transition is expected; they sum to T - 1.
+    #: (K, K), the expected number of each transition; they sum to T - 1.
     transitions: np.ndarray
 
 
 class SoftLabels:
-    """A teacher's marginals of sentences, in float16, which are found by their words.
+    """A teacher's marginals of sentences, in float16, looked up by the sentences' words.
 
-    Of sentences with the same words the first counts.
+    If sentences have the same words, the first one wins.
 
     Args:
         tags: The teacher's K tags, in the order of the columns.
         sentences: The words of each of S sentences.
-        tag_marginals: (tokens, K), of the tokens of all sentences, one after another.
+        tag_marginals: (tokens, K), with the tokens of all sentences concatenated.
         transitions: (S, K, K), see `SentenceMarginals`.
     """
 
@@ -49,20 +49,20 @@ class SoftLabels:
             self._indices.setdefault(words, index)
 
     def find(self, words: Sequence[str]) -> Optional[SentenceMarginals]:
-        """Returns the marginals of a sentence, None if there are none."""
+        """Returns the marginals of a sentence; None if there are none."""
         index = self._indices.get(tuple(words))
         if index is None:
             return None
         end = int(self._ends[index])
         tags = self._tag_marginals[end - len(words) : end].astype(np.float32)
         transitions = self._transitions[index].astype(np.float32)
-        # float16 keeps three digits.
+        # Renormalise, because float16 keeps only three digits.
         tags /= np.maximum(tags.sum(1, keepdims=True), 1e-9)
         transitions *= (len(words) - 1) / max(float(transitions.sum()), 1e-9)
         return SentenceMarginals(tags, transitions)
 
     def save(self, path: Union[str, PathLike]) -> None:
-        """Writes a file that `load` reads."""
+        """Writes a file for `load`."""
         words = "\n".join(word for sentence in self.sentences for word in sentence)
         with open(path, "wb") as file:
             np.savez_compressed(
@@ -77,7 +77,7 @@ class SoftLabels:
 
     @classmethod
     def load(cls, path: Union[str, PathLike]) -> "SoftLabels":
-        """Reads a file that `allennlp soft-labels` has written."""
+        """Reads a file written by `allennlp soft-labels`."""
         try:
             with np.load(path, allow_pickle=False) as arrays:
                 content: Dict[str, Any] = dict(arrays)

@@ -1,4 +1,4 @@
-"""Texts as words: their sentences, their words, and where each word stands."""
+"""Texts as words: their sentences, their words, and each word's place."""
 
 import itertools
 from functools import cached_property
@@ -13,7 +13,7 @@ from tagger_onnx.inputs import RUN_CHARACTERS, begin_of, longest_run
 from tagger_onnx.segments import join_words
 from tagger_onnx.sentences import BLANK_LINES, FULL_STOPS, sentence_lengths
 
-# Full stops that end a sentence for certain, with the quotes that close it.
+# Full stops that always end a sentence, with any closing quotes.
 _FULL_STOPS = regex.compile(rf"[{FULL_STOPS}]+[\p{{Pe}}\p{{Pf}}\"']*\s*")
 
 
@@ -44,13 +44,13 @@ class Text(NamedTuple):
 
 
 def sentence_of_words(words: List[str]) -> Text:
-    """Makes a sentence of words, which single blanks join where their scripts have blanks."""
+    """Makes a sentence from words, joined by single blanks if their script uses blanks."""
     text, starts = join_words(words)
     return Text(text, words, starts, [len(words)])
 
 
 def document_of_sentences(sentences: Sequence[Text]) -> Text:
-    """Joins sentences by line feeds; those without a word are left out of `sentence_lengths`."""
+    """Joins sentences by line feeds; `sentence_lengths` omits those without words."""
     starts: List[int] = []
     offset = 0
     for sentence in sentences:
@@ -68,7 +68,7 @@ class TextSplitter:
     """Splits texts into tokens, and documents into sentences.
 
     The arguments are those of `SequenceTaggerPredictor` and its reader. The attribute `run_characters`
-    is None for tokenizers that have no such limit.
+    is None for tokenizers without such a limit.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class TextSplitter:
         self.run_characters = run_characters if self._uses_rules else None
 
     def sentence(self, text: str) -> Text:
-        """Splits a text into tokens, and a long one into sentences by rule."""
+        """Splits a text into tokens, and if it is long, into sentences by rule."""
         found = self.whole(text)
         return found._replace(
             sentence_lengths=sentence_lengths(text, found.starts, self._max_sentence_tokens)
@@ -111,7 +111,7 @@ class TextSplitter:
         return found
 
     def _sentences(self, text: str) -> Iterable[Tuple[int, str]]:
-        """Yields the sentences, each with its offset."""
+        """Yields each sentence with its offset."""
         is_by_line = self._sentence_borders == "lines"
         borders = regex.compile("\n") if is_by_line else BLANK_LINES
         ends = [border.span() for border in borders.finditer(text)]
@@ -136,7 +136,7 @@ class TextSplitter:
 
 
 def _parts(text: str, start: int, stop: int) -> Iterator[Tuple[int, int]]:
-    """Yields the parts of a paragraph that full stops end for certain."""
+    """Yields the parts of a paragraph that end with an unambiguous full stop."""
     for full_stop in _FULL_STOPS.finditer(text, start, stop):
         yield start, full_stop.end()
         start = full_stop.end()

@@ -1,4 +1,4 @@
-"""How texts become tokens. An archive keeps the tokenizer, and every use of a tagger takes it."""
+"""Tokenizers for texts. The archive stores the tokenizer, and every use of the tagger shares it."""
 
 import logging
 from functools import cached_property
@@ -14,12 +14,12 @@ from tagger_onnx.segments import PATTERNS, splitter_at
 
 logger = logging.getLogger(__name__)
 
-#: The seconds that a regular expression may take for one text.
+#: A regular expression may take this many seconds per text.
 _TIMEOUT = 5.0
 
 
 class SegmentTokenizer(Tokenizer):
-    """Splits texts in a way that depends on no language; see `tagger_onnx.segments`."""
+    """Splits texts independently of the language; see `tagger_onnx.segments`."""
 
     #: The name of the pattern.
     name: ClassVar[str]
@@ -34,7 +34,7 @@ class SegmentTokenizer(Tokenizer):
 
 @Tokenizer.register("blanks")
 class BlanksTokenizer(SegmentTokenizer):
-    """Splits at white space alone, so that `Chicago,` keeps its comma.
+    """Splits only at white space, so that `Chicago,` keeps its comma.
 
     Example:
         >>> [(token.text, token.idx) for token in BlanksTokenizer().tokenize("in  Chicago, IL")]
@@ -46,7 +46,7 @@ class BlanksTokenizer(SegmentTokenizer):
 
 @Tokenizer.register("punctuation")
 class PunctuationTokenizer(SegmentTokenizer):
-    """Splits at white space, and around each punctuation mark, as BERT does before its word pieces.
+    """Splits at white space and around each punctuation mark, as BERT does before its word pieces.
 
     Example:
         >>> [token.text for token in PunctuationTokenizer().tokenize("don't go, U.S.")]
@@ -58,9 +58,10 @@ class PunctuationTokenizer(SegmentTokenizer):
 
 @Tokenizer.register("words")
 class WordsTokenizer(SegmentTokenizer):
-    """Takes each word and each other sign as a token, in any script.
+    """Makes each word and each other sign a token, in any script.
 
-    In scripts without blanks, such as Chinese and Thai, each character is one, but runs of Katakana.
+    In scripts without blanks, such as Chinese and Thai, each character is a token, except that runs of
+    Katakana stay together.
 
     Example:
         >>> [token.text for token in WordsTokenizer().tokenize("他在Google工作了10年。")]
@@ -72,7 +73,7 @@ class WordsTokenizer(SegmentTokenizer):
 
 @Tokenizer.register("characters")
 class CharactersTokenizer(SegmentTokenizer):
-    """Takes each character as a token, with the marks and joiners that belong to it.
+    """Makes each character a token, with the marks and joiners that belong to it.
 
     Example:
         >>> [token.text for token in CharactersTokenizer().tokenize("ที่ 5G")]
@@ -84,13 +85,13 @@ class CharactersTokenizer(SegmentTokenizer):
 
 @Tokenizer.register("language_rules")
 class LanguageRulesTokenizer(Tokenizer):
-    """Splits by the rules of a language, which are part of spaCy; nothing is downloaded.
+    """Splits by spaCy's rules for a language; nothing is downloaded.
 
     Args:
         language: The spaCy code of the language.
 
     Raises:
-        ConfigurationError: In the first use, if spaCy has no such language.
+        ConfigurationError: On first use, if spaCy has no such language.
 
     Example:
         >>> [token.text for token in LanguageRulesTokenizer("fr").tokenize("L'Oise, à Paris.")]
@@ -102,7 +103,7 @@ class LanguageRulesTokenizer(Tokenizer):
 
     @cached_property
     def splitter(self) -> WordSplitter:
-        """The rules. They are made when a text is split, because they take a second."""
+        """The rules, loaded lazily because that takes a second."""
         return WordSplitter(self.language)
 
     def tokenize(self, text: str) -> List[Token]:
@@ -114,13 +115,13 @@ class LanguageRulesTokenizer(Tokenizer):
 
 @Tokenizer.register("regular_expression")
 class RegularExpressionTokenizer(Tokenizer):
-    r"""Takes each match of a regular expression as a token.
+    r"""Makes each match of a regular expression a token.
 
     Args:
         pattern: The expression, in the syntax of the package `regex`, such as `\p{L}+|\d+|\S`.
 
     Raises:
-        ConfigurationError: If it is no regular expression, or matches an empty text.
+        ConfigurationError: If it is not a regular expression, or matches an empty text.
 
     Example:
         >>> [token.text for token in RegularExpressionTokenizer(r"\w+|\S").tokenize("5mg/d")]
@@ -157,9 +158,9 @@ class RegularExpressionTokenizer(Tokenizer):
 def tokenizer_of(
     dataset_reader: DatasetReader, language: Optional[str] = None
 ) -> Tuple[Tokenizer, str]:
-    """Returns how the texts of a tagger are split, and the language by whose rules sentences end.
+    """Returns the tokenizer for a tagger's texts, and the language for splitting sentences.
 
-    A reader without a tokenizer has the rules of its language; a `language` wins, with a warning.
+    A reader without a tokenizer uses its language's rules; a given `language` wins, with a warning.
     """
     own_language = getattr(dataset_reader, "language", None) or "en"
     own = getattr(dataset_reader, "tokenizer", None) or LanguageRulesTokenizer(own_language)
@@ -174,18 +175,18 @@ def tokenizer_of(
 
 
 def max_sentence_tokens_of(dataset_reader: DatasetReader) -> Optional[int]:
-    """Returns the most tokens of a text that a tagger does not cut into sentences; None for any."""
+    """Returns the longest text, in tokens, that a tagger does not split into sentences; None for any."""
     return getattr(dataset_reader, "max_sentence_tokens", None)
 
 
 def words_of(tokenizer: Tokenizer, text: str) -> Tuple[List[str], List[int]]:
-    """Splits a text into words, without white space and a byte order mark in front, and their offsets.
+    """Splits a text into words with offsets, dropping white space and a leading byte order mark.
 
-    Tokens without an offset are looked for in the text, in their order.
+    Tokens without an offset are searched for in the text, in order.
     """
     words, starts = [], []
     begin = end = begin_of(text)
-    # With a blank in place of the mark, offsets stay those of the text.
+    # Replacing the mark with a blank keeps the offsets.
     for token in tokenizer.tokenize(" " * begin + text[begin:]):
         word = token.text or ""
         if not word.strip():
@@ -193,8 +194,8 @@ def words_of(tokenizer: Tokenizer, text: str) -> Tuple[List[str], List[int]]:
         start = text.find(word, end) if token.idx is None else token.idx
         if start < 0:
             raise InputError(
-                f"the tokenizer made {word!r} of {text[:50]!r}, which does not contain it; take "
-                "a tokenizer that keeps characters as they are, or give lists of tokens"
+                f"the tokenizer made {word!r} of {text[:50]!r}, which does not contain it; use "
+                "a tokenizer that keeps characters unchanged, or give lists of tokens"
             )
         end = start + len(word)
         words.append(word)

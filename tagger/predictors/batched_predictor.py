@@ -1,4 +1,4 @@
-"""The base of all predictors: it predicts many inputs in batches of similar length."""
+"""The base class of all predictors, which predicts many inputs in batches of similar length."""
 
 import gc
 import json
@@ -22,17 +22,17 @@ from tagger_onnx.inputs import InputError, begin_of, parse_json
 
 logger = logging.getLogger(__name__)
 
-# The tokens of the inputs that are sorted by length together.
+# Inputs are sorted by length in chunks of this many tokens.
 _SORTED_TOKENS = 2**16
-# NEL, the line separator and the paragraph separator.
+# NEL, line separator and paragraph separator.
 _LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
 
 
 class BatchedPredictor(Predictor):
     """Predicts any number of inputs in batches of similar length.
 
-    Predictions keep the order of the inputs. On a CPU up to eight batches are predicted at the same
-    time; they share PyTorch's threads. The speed is logged from time to time.
+    Predictions keep the order of the inputs. On a CPU, up to eight batches are predicted concurrently
+    and share PyTorch's threads. The throughput is logged every 30 seconds.
 
     Args:
         model: Takes instances with a `TextField` named `tokens`.
@@ -42,11 +42,11 @@ class BatchedPredictor(Predictor):
         plain: Whether every input line is text, even if it looks like JSON.
     """
 
-    #: The field with the gold annotation. The predictor removes it from instances that have one.
+    #: The field with the gold annotation, which the predictor removes from instances.
     gold_field = "tags"
     #: The key of the text in a JSON object.
     text_key = "sentence"
-    #: What an input line may be, as in error messages.
+    #: The accepted forms of an input line, for error messages.
     line_formats = 'plain text, {"sentence": "..."} or {"tokens": ["...", "..."]}'
 
     def __init__(
@@ -62,7 +62,7 @@ class BatchedPredictor(Predictor):
         self._batch_tokens = batch_tokens
         self.plain = plain
         self.throughput = Throughput()
-        # The model and its libraries stay loaded, so Python need not search them for garbage.
+        # The model and its libraries stay loaded, so exclude them from garbage collection.
         gc.freeze()
 
     @property
@@ -72,18 +72,20 @@ class BatchedPredictor(Predictor):
 
     @property
     def dataset_reader(self) -> DatasetReader:
-        """What makes instances for the model."""
+        """Makes instances for the model."""
         return self._dataset_reader
 
     def load_line(self, line: str) -> JsonDict:
-        """Reads an input line: a JSON object, or plain text, which is the line without its end.
+        """Reads an input line: a JSON object or plain text, without its line end.
 
-        Raises a `ValueError` for a list, a field that is given twice, and a brace that begins no object.
+        Raises:
+            ValueError: For a JSON list, a repeated field, or a line that starts with a brace but is not
+                a JSON object.
         """
         text = {self.text_key: line.rstrip("\r\n")}
-        # JSON does not begin with a byte order mark, though a file may.
+        # A file may begin with a byte order mark, but JSON does not.
         line = line[begin_of(line) :].strip()
-        # A number or words in quotes are JSON, too, and common lines of texts.
+        # Numbers and quoted words are valid JSON too, but are common lines of text.
         if self.plain or not line.startswith(("{", "[")):
             return text
         try:
@@ -107,13 +109,13 @@ class BatchedPredictor(Predictor):
     def dump_line(self, outputs: JsonDict) -> str:
         """Returns a prediction as a line of JSON.
 
-        Only control characters are escaped, and those that end lines for `str.splitlines`.
+        Only control characters and line separators (as in `str.splitlines`) are escaped.
         """
         line = json.dumps(outputs, ensure_ascii=False).translate(_LINE_ENDS)
         return f"{line}\n"
 
     def check(self, json_dict: JsonDict) -> None:
-        """Raises an error about an input from `load_line` that cannot be predicted."""
+        """Raises an error if an input from `load_line` cannot be predicted."""
         self._json_to_instance(json_dict)
 
     def predict_instance(self, instance: Instance) -> JsonDict:
@@ -122,11 +124,11 @@ class BatchedPredictor(Predictor):
     def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
         """Predicts any number of instances and keeps their order.
 
-        Parts of at most one batch are predicted one by one, on a CPU several at the same time.
+        Instances are split into parts of at most one batch; on a CPU, several parts run concurrently.
         """
         self.throughput.start()
         num_tokens = np.array([len(instance["tokens"]) for instance in instances])
-        # Sentences of one document stay near each other, and so do the features that they share.
+        # Chunks keep the sentences of a document together, and so the features that they share.
         parts = [
             [block[index] for index in part]
             for block in in_chunks(num_tokens.tolist(), _SORTED_TOKENS)
@@ -145,7 +147,7 @@ class BatchedPredictor(Predictor):
     def _predict_part(self, instances: List[Instance]) -> List[JsonDict]:
         """Predicts instances whose tokens fit into one batch."""
         columns = collect_columns(map(self._indexed, instances))
-        # Word pieces may be more than tokens and need more than one batch. (N,) lengths of instances.
+        # Lengths of instances (N,) may be in word pieces, more than tokens, and need several batches.
         lengths = np.max([column.lengths() for column in columns.values()], axis=0)
         predictions: List[JsonDict] = [{} for _ in instances]
         for indices in batches_within(lengths, self._batch_tokens):
@@ -166,7 +168,7 @@ class BatchedPredictor(Predictor):
         """Runs the model on a batch; returns a list with one entry per instance for each output."""
         device = self._model._get_prediction_device()
         with torch.inference_mode():
-            # On a CPU nothing needs to move, and AllenNLP would look at every word of the metadata.
+            # On a CPU, skip `move_to_device`, which would walk through all of the metadata.
             outputs = self._model(**(move_to_device(batch, device) if device >= 0 else batch))
             outputs = self._model.make_output_human_readable(outputs)
         return {
@@ -176,7 +178,7 @@ class BatchedPredictor(Predictor):
 
 
 class Throughput:
-    """Logs the predictions per second every `interval` seconds, once the work took `least` seconds."""
+    """Logs predictions per second every `interval` seconds, once `least` seconds have passed."""
 
     def __init__(self, interval: float = 30.0, least: float = 1.0) -> None:
         self._interval = interval
@@ -201,7 +203,7 @@ class Throughput:
             self.log()
 
     def log(self) -> None:
-        """Logs counts and rates, if they say something."""
+        """Logs counts and rates, unless there is too little to measure."""
         if self._started is None or self._num_sentences < 2:
             return
         seconds = max(self._ended - self._started, 1e-9)

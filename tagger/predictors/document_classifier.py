@@ -24,7 +24,7 @@ class DocumentClassifierPredictor(BatchedPredictor):
     line_formats = 'plain text or {"text": "..."}'
 
     def predict_batch_json(self, inputs: List[JsonDict]) -> List[JsonDict]:
-        """Labels any number of documents and keeps their order; one of white space has no label."""
+        """Labels any number of documents and keeps their order; blank documents get no labels."""
         full = [index for index, each in enumerate(inputs) if self._text(each).strip()]
         predictions: List[JsonDict] = [{"labels": [], "probabilities": {}} for _ in inputs]
         found = super().predict_batch_json([inputs[index] for index in full])
@@ -41,5 +41,5 @@ class DocumentClassifierPredictor(BatchedPredictor):
 
     def _text(self, json_dict: JsonDict) -> str:
         name = only_field(json_dict, ["text"])
-        # spaCy's rules do not split it.
+        # No limit on runs of characters, because spaCy's rules do not split the text.
         return check_text(json_dict[name], name, run_characters=None)

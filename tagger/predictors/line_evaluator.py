@@ -1,4 +1,4 @@
-"""What `evaluate --predictions-output-file` writes: one prediction a line."""
+"""The evaluator behind `evaluate --predictions-output-file`, which writes one prediction per line."""
 
 import json
 from typing import Any, Callable, Dict, Optional, Union
@@ -17,7 +17,7 @@ from tagger.models.measured_model import MeasuredModel
 
 @Serializer.register("lines")
 class LineSerializer(SimpleSerializer):
-    """Writes one prediction a line for the models of this package; a batch a line for others."""
+    """Writes one prediction per line for our models, and one batch per line for others."""
 
     def __call__(
         self,
@@ -32,7 +32,7 @@ class LineSerializer(SimpleSerializer):
                 super().__call__(batch, output_dict, data_loader, output_postprocess_function)
             )
         readable = sanitize(output_postprocess_function(output_dict))
-        # The loss is of the batch.
+        # Skips the loss, which belongs to the whole batch.
         columns = {name: values for name, values in readable.items() if isinstance(values, list)}
         rows = zip(*columns.values())
         return "\n".join(json.dumps(dict(zip(columns, row))) for row in rows)
@@ -41,7 +41,7 @@ class LineSerializer(SimpleSerializer):
 @Evaluator.register("lines")
 @Evaluator.register("simple", exist_ok=True)
 class LineEvaluator(SimpleEvaluator):
-    """AllenNLP's evaluator, which shows tables of the metrics, and writes predictions with `lines`.
+    """Like AllenNLP's evaluator, but prints tables of metrics and writes one prediction per line.
 
     Args:
         batch_serializer: Writes the predictions.

@@ -1,4 +1,4 @@
-"""What a tagger predicts, as types of Arrow, for nested columns of Parquet and for Ray and Spark."""
+"""The Arrow type of a tagger's predictions, for nested Parquet columns, Ray and Spark."""
 
 import io
 from typing import Any, Sequence
@@ -7,10 +7,10 @@ from tagger.common.parquet import import_pyarrow
 
 
 def prediction_type() -> Any:
-    """Returns the `pyarrow.StructType` of a prediction of the predictor `sequence_tagger`.
+    """Returns the `pyarrow.StructType` of predictions by the predictor `sequence_tagger`.
 
-    It is the same for all taggers and options, so that files of several runs have one schema; what was
-    not asked for is null. `probabilities` are left out.
+    It is the same for all taggers and options, so the files of several runs share a schema; outputs that
+    were not requested are null. `probabilities` are left out.
     """
     pa = import_pyarrow()
     text, whole, number = pa.string(), pa.int64(), pa.float64()
@@ -28,12 +28,12 @@ def prediction_type() -> Any:
 
 
 def predictions_of_lines(lines: Sequence[bytes]) -> Any:
-    """Returns predictions, at least one line of `BatchedPredictor.dump_line`, as `prediction_type`."""
+    """Parses one or more lines from `BatchedPredictor.dump_line` into an array of `prediction_type`."""
     pa = import_pyarrow()
     from pyarrow import json
 
     schema = pa.schema(list(prediction_type()))
-    # Arrow makes them from JSON eight times as fast as from objects of Python.
+    # Arrow parses JSON eight times as fast as it converts Python objects.
     table = json.read_json(
         io.BytesIO(b"".join(lines)),
         json.ReadOptions(use_threads=False, block_size=1 + sum(map(len, lines))),

@@ -35,17 +35,17 @@ TextOrTokens = Union[str, Text, Sequence[str]]
 
 
 class SavedTagger(TextTagger[Union[str, Text]]):
-    """Tags texts with a trained model; `tagger.load` makes it from an archive.
+    """Tags texts with a trained model; use `tagger.load` to make one from an archive.
 
     Args:
         model: The model.
-        dataset_reader: Makes instances of tokens.
-        name: What the tagger is called, such as the archive's path.
+        dataset_reader: Makes instances from tokens.
+        name: A display name, such as the archive's path.
         language: See `tagger.load`.
         run_characters: See `tagger.load`.
 
     Attributes:
-        predictor: What predicts without extras, and reads inputs.
+        predictor: Reads inputs, and predicts without extras.
         labels: The labels that the model knows, sorted.
     """
 
@@ -64,7 +64,7 @@ class SavedTagger(TextTagger[Union[str, Text]]):
             self.predictor = SequenceTaggerPredictor(
                 model, dataset_reader, language, run_characters=run_characters
             )
-        # The predictor of the extras that were asked for last.
+        # The predictor for the extras requested last.
         self._with_extras: Optional[Tuple[Extras, SequenceTaggerPredictor]] = None
 
     @classmethod
@@ -75,11 +75,11 @@ class SavedTagger(TextTagger[Union[str, Text]]):
         language: Optional[str] = None,
         run_characters: Optional[int] = RUN_CHARACTERS,
     ) -> "SavedTagger":
-        """Makes a tagger of a loaded archive; a `ConfigurationError` if it holds no sequence tagger."""
+        """Makes a tagger from a loaded archive, which must hold a sequence tagger."""
         model = archive.model
         if not isinstance(model, TaggingModel):
             raise ConfigurationError(
-                f"{name}: expected a `sequence_tagger` or an ensemble of such; got a "
+                f"{name}: expected a `sequence_tagger` or an ensemble of them; got a "
                 f"`{type(model).__name__}`; `allennlp.predictors.Predictor.from_path` loads any model"
             )
         return cls(model, archive.validation_dataset_reader, name, language, run_characters)
@@ -95,7 +95,7 @@ class SavedTagger(TextTagger[Union[str, Text]]):
 
     @property
     def max_sentence_tokens(self) -> Optional[int]:
-        """The most tokens of a text that is not cut into sentences by rule; None to cut no text."""
+        """Longer texts are split into sentences by rule; None to split none."""
         return max_sentence_tokens_of(self.predictor.dataset_reader)
 
     @cached_property
@@ -104,22 +104,22 @@ class SavedTagger(TextTagger[Union[str, Text]]):
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """What splits texts into tokens."""
+        """The tokenizer for texts."""
         return self.predictor.tokenizer
 
     @property
     def tag_encoding(self) -> Optional[str]:
-        """How the tags spell entities; None for plain labels and for several labels a token."""
+        """How tags spell entities; None for plain labels and for several labels per token."""
         return self.model.tag_encoding
 
     @property
     def finds_entities(self) -> bool:
-        """Whether the tags spell entities, unlike plain labels and several labels a token."""
+        """Whether the tags spell entities."""
         return self.tag_encoding is not None
 
     @property
     def biases(self) -> Dict[str, float]:
-        """The bias of each label that `with_bias` takes, 0 by default; empty if it takes none."""
+        """The bias of each label, 0 by default; empty if the tagger has no biases."""
         head = self.model.head
         if not isinstance(head, ChainHead) or self.tag_encoding in AMBIGUOUS:
             return {}
@@ -127,7 +127,7 @@ class SavedTagger(TextTagger[Union[str, Text]]):
         return {label: head.decoder.decode_bias.get(label, 0.0) for label in labels}
 
     def split(self, text: str) -> Text:
-        """Splits a text into tokens, as `tag` does; `tag` takes the result in place of the text."""
+        """Splits a text into tokens, as `tag` does; `tag` also accepts the result."""
         return self.predictor.split(text)
 
     def tag_document(
@@ -140,14 +140,14 @@ class SavedTagger(TextTagger[Union[str, Text]]):
     ) -> TaggedText:
         """Tags the sentences of a document together.
 
-        A tagger that has learnt from documents tags a sentence with the help of the others; any other
-        tags each by itself. `document` is a text, which is split into sentences at punctuation and at
-        blank lines, or its sentences, each a text or a list of tokens. The other arguments and the
+        A tagger trained on documents uses the other sentences as context; others tag each sentence
+        separately. `document` is either a text, which is split into sentences at punctuation and blank
+        lines, or a list of sentences, each a text or a list of tokens. The other arguments and the
         errors are those of `tag`; the leak is that of the whole document.
 
         Returns:
-            The document with its tags and entities; offsets and indices are those of the whole. The
-            text of given sentences is their join by line feeds.
+            The document with its tags and entities; offsets and indices count from its start. Given
+            sentences are joined by line feeds.
         """
         inputs = {"document" if isinstance(document, str) else "sentences": document}
         extras = extras_of(probabilities, leak_labels, candidates)
@@ -157,17 +157,18 @@ class SavedTagger(TextTagger[Union[str, Text]]):
     def with_bias(
         self, biases: Optional[Mapping[str, float]] = None, **more: float
     ) -> "SavedTagger":
-        """Returns a tagger that finds entities of some labels more, or less, readily.
+        """Returns a tagger that finds entities of some labels more or less readily.
 
-        It shares the weights with this one. Probabilities stay the same.
+        It shares this tagger's weights. Probabilities stay the same.
 
         Args:
-            biases: By label, a number of nats that is added to the scores of the tags that open an
-                entity: above 0 finds more of them, below 0 fewer. It replaces the label's earlier bias.
+            biases: By label, the nats to add to the scores of tags that open an entity: positive finds
+                more entities, negative fewer. It replaces the label's earlier bias.
             **more: The same, for labels that are Python names: `with_bias(PER=1.5)`.
 
         Raises:
-            ConfigurationError: If a label is unknown, or the tagger decides each label by itself.
+            ConfigurationError: If a label is unknown, or the tagger has no biases because it decides
+                each label independently.
         """
         return self._with_settings({**(biases or {}), **more}, {})
 
@@ -176,11 +177,11 @@ class SavedTagger(TextTagger[Union[str, Text]]):
     ) -> "SavedTagger":
         """Returns a tagger that keeps entities of some labels only if they are probable enough.
 
-        It shares the weights with this one.
+        It shares this tagger's weights.
 
         Args:
-            thresholds: By label, the least probability, from 0 to 1, of an entity; or of a label, if a
-                token may have several. It replaces the label's earlier threshold.
+            thresholds: By label, the lowest probability, from 0 to 1, of an entity; or of a label, if
+                tokens may have several. It replaces the label's earlier threshold.
             **more: The same, for labels that are Python names.
 
         Raises:
@@ -252,18 +253,18 @@ def load(
 
     Args:
         path: An archive, such as `model.tar.gz`, or the folder of a training run.
-        language: The spaCy code of the language whose rules split texts into tokens; None to split them
-            as those were that the tagger was trained on.
+        language: The spaCy code of a language; its rules split texts into tokens. None to split them
+            like the training data.
         cuda_device: The number of the GPU to use; -1 for the CPU.
-        run_characters: The most characters without white space between them that a text may have; None
-            for any number. The time of the rules grows with their square.
-        transformer: The folder of the frozen transformer that the tagger was trained over; None to look
-            for it, see docs/how_to/transformers.md.
+        run_characters: The longest run of characters without white space in a text; None for no limit.
+            The time of the rules grows with its square.
+        transformer: The folder of the frozen transformer that the tagger was trained with; None to
+            search for it, see docs/how_to/transformers.md.
 
     Raises:
-        FileNotFoundError: If there is no such file.
-        ConfigurationError: If the archive is refused, holds no sequence tagger, its transformer is
-            not the right one or cannot be found, or spaCy has no such language.
+        FileNotFoundError: If the file does not exist.
+        ConfigurationError: If the archive is rejected or holds no sequence tagger, if its transformer
+            is wrong or cannot be found, or if spaCy has no such language.
     """
     with collections_paused(), transformer_given(transformer):
         archive = load_archive(path, cuda_device=cuda_device)
@@ -285,10 +286,10 @@ def _tagged_text(prediction: JsonDict, extras: Extras, known_labels: Sequence[st
 
 
 def _with_own_head(model: TaggingModel) -> TaggingModel:
-    """A copy of a model with a head to change, which shares all weights and the rest of the model."""
+    """Copies a model so that its head can be changed; all weights and the rest are shared."""
     shared = itertools.chain([model.vocab], model.head.parameters(), model.head.buffers())
     copied = copy.copy(model)
-    # Until now both share one table of modules.
+    # A shallow copy shares the table of modules, so copy that too.
     copied._modules = dict(model._modules)
     copied.head = copy.deepcopy(model.head, {id(each): each for each in shared})
     return copied
@@ -297,7 +298,7 @@ def _with_own_head(model: TaggingModel) -> TaggingModel:
 def _replaced(
     thresholds: torch.Tensor, labels: Sequence[str], changes: Mapping[str, float]
 ) -> torch.Tensor:
-    """Thresholds by label, (C,), some of them changed."""
+    """Returns thresholds by label (C,), some of them replaced."""
     thresholds = thresholds.clone()
     for label, threshold in changes.items():
         if label not in labels:

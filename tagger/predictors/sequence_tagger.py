@@ -1,4 +1,4 @@
-"""Tags new sentences: raw text, lists of tokens, or files that the dataset reader reads."""
+"""Tags new sentences: raw text, lists of tokens, or files for the dataset reader."""
 
 import copy
 import itertools
@@ -34,13 +34,13 @@ from tagger_onnx.inputs import (
 )
 from tagger_onnx.tagged_text import Extras, extras_of
 
-#: The fields of an object that hold an input; exactly one of them does.
+#: The fields that may hold an object's input; exactly one must be given.
 FIELDS = ("sentence", "tokens", "document", "sentences")
-#: The outputs of a model that have one entry per token.
+#: The model outputs with one entry per token.
 TOKEN_OUTPUTS = ("tags", "labels", "probabilities")
-#: Those that are lists of entities.
+#: The outputs that are lists of entities.
 ENTITY_OUTPUTS = ("entities", "candidates")
-#: Those that are a number for the whole input.
+#: The outputs that are a number for the whole input.
 LEAK_OUTPUTS = ("leak_probability", "expected_missed")
 #: How a document's text may be split into sentences.
 SENTENCE_BORDERS = ("rules", "lines")
@@ -50,45 +50,44 @@ SENTENCE_BORDERS = ("rules", "lines")
 class SequenceTaggerPredictor(BatchedPredictor):
     """Tags sentences or documents and lists the entities that the tags spell.
 
-    An input line is plain text, or a JSON object with one of these: `sentence`, a text, which is cut
+    An input line is plain text, or a JSON object with one of these: `sentence`, a text, which is split
     into sentences by rule if it is longer than the reader's `max_sentence_tokens`; `tokens`, a list of
-    words; `document`, the text of a document, which is split into sentences; or `sentences`, a list with
-    a text or a list of words for each. Each prediction is a JSON object:
+    words; `document`, the text of a document, which is split into sentences; or `sentences`, a list of
+    sentences, each a text or a list of words. Each prediction is a JSON object:
 
-    - `text`: the sentence or document. Tokens that came without a text are joined by single blanks,
-      where their scripts have blanks; sentences by line feeds.
-    - `sentences`, of documents: the first and the last token of each sentence.
-    - `tokens` and `tags`: one string per token. The head `sigmoid` gives `labels` in place of `tags`, a
+    - `text`: the sentence or document. Tokens given without a text are joined by single blanks if their
+      script uses blanks; sentences are joined by line feeds.
+    - `sentences`, for documents: the first and the last token of each sentence.
+    - `tokens` and `tags`: one string per token. Instead of `tags`, the head `sigmoid` gives `labels`, a
       list per token.
     - `probabilities`, on request: an object per token that maps tags, or labels, to numbers.
-    - `leak_probability` and `expected_missed`, on request: how probable it is that the text has an
-      entity of some labels that is not among `entities`, and how many of them are expected.
-    - `candidates`, on request: every entity that is probable enough, predicted or not, like `entities`.
+    - `leak_probability` and `expected_missed`, on request: the probability that the text has an entity
+      of certain labels that is missing from `entities`, and the expected number of these.
+    - `candidates`, on request: every sufficiently probable entity, predicted or not, like `entities`.
     - `entities`: an object per entity with its `label`; its `text`; the character offsets `start` and
-      `end`, of which `end` is exclusive; `tokens`, its first and its last token; and its `probability`,
-      which is exact and is missing in IOB1. There are no `entities` if the tags spell no spans.
+      `end` (exclusive); `first` and `last`, the indices of its tokens; and its `probability`, which is
+      exact, and is missing in IOB1. There are no `entities` if the tags spell none.
 
-    A probability is the model's own: `decode_bias` does not change it. It counts only sequences that the
-    model may predict; see `tagger.modules.ChainHead`.
+    Probabilities are not changed by `decode_bias`. They cover only the sequences that the model may
+    predict; see `tagger.modules.ChainHead`.
 
     Args:
         model: A `sequence_tagger`.
         dataset_reader: Makes instances from tokens with its `text_to_instance`.
-        language: The spaCy code of the language whose rules split text into tokens; None to split as
-            the dataset reader's `tokenizer` and `language` say.
-        probabilities: Whether to return the probabilities of all tags of each token too. The head
+        language: The spaCy code of a language; its rules split text into tokens. None to use the
+            dataset reader's `tokenizer` and `language`.
+        probabilities: Whether to also return the probabilities of all tags of each token. The head
             `sigmoid` always returns them.
-        run_characters: The most characters without white space between them that a text may have if a
-            language's rules split it, whose time grows with their square; None for any number.
-        leak_labels: The labels whose missed entities are a leak, to return `leak_probability` and
-            `expected_missed` too.
-        candidates: The least probability of `candidates`, to return them too.
-        sentence_borders: Where sentences of a `document` end: `"rules"` for punctuation, as spaCy's
-            `sentencizer` sees it, and blank lines; `"lines"` for every line's end.
+        run_characters: The longest run of characters without white space in a text that a language's
+            rules split, because their time grows with its square; None for no limit.
+        leak_labels: Also return `leak_probability` and `expected_missed` for entities of these labels.
+        candidates: Also return `candidates` of at least this probability.
+        sentence_borders: Where sentences of a `document` end: `"rules"` for punctuation, as found by
+            spaCy's `sentencizer`, and blank lines; `"lines"` for every line end.
 
     Raises:
         ConfigurationError: If `language` or `sentence_borders` is unknown, `run_characters` is not
-            positive, or the model cannot give what is asked for.
+            positive, or the model does not support a requested output.
     """
 
     line_formats = (
@@ -122,8 +121,8 @@ class SequenceTaggerPredictor(BatchedPredictor):
         )
 
     def of(self, model: TaggingModel, extras: Extras) -> "SequenceTaggerPredictor":
-        """Returns a predictor of a changed copy of the model, which shares all else with this one."""
-        # Without `__init__`: the tokenizer takes a tenth of a second.
+        """Returns a predictor for a changed copy of the model; it shares the rest with this one."""
+        # Skip `__init__`, where the tokenizer takes a tenth of a second.
         other = copy.copy(self)
         other._model = model
         other.throughput = Throughput()
@@ -136,16 +135,16 @@ class SequenceTaggerPredictor(BatchedPredictor):
 
     @property
     def run_characters(self) -> Optional[int]:
-        """The most characters without white space between them that a text may have."""
+        """The longest allowed run of characters without white space."""
         return self._splitter.run_characters
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """What splits texts into tokens."""
+        """The tokenizer for texts."""
         return self._splitter.tokenizer
 
     def split(self, text: str) -> Text:
-        """Splits a text into tokens. White space is no token."""
+        """Splits a text into tokens, dropping white space."""
         return self._split(text, "text")
 
     def predict(self, sentence: str) -> JsonDict:
@@ -176,7 +175,7 @@ class SequenceTaggerPredictor(BatchedPredictor):
         return self.instances_of(self.read(json_dict), holds_document(json_dict))
 
     def instances_of(self, text: Text, is_document: bool) -> List[Instance]:
-        """As `instances`, for an input that `read` has read."""
+        """Like `instances`, for an input from `read`."""
         instances = self._instances(text, is_document)
         for instance in instances:
             self._dataset_reader.apply_token_indexers(instance)
@@ -196,7 +195,7 @@ class SequenceTaggerPredictor(BatchedPredictor):
         return self._dataset_reader.text_to_instance(list(tokens))
 
     def _instances(self, text: Text, is_document: bool) -> List[Instance]:
-        """Makes an instance of each sentence, or of each piece if the reader keeps documents."""
+        """Makes an instance per sentence, or per piece of a document if the reader keeps documents."""
         if not text.words:
             return []
         if not is_document and self.model.uses_documents:
@@ -210,7 +209,7 @@ class SequenceTaggerPredictor(BatchedPredictor):
         return [self._dataset_reader.text_to_instance(tokens) for tokens in text.sentences()]
 
     def read(self, json_dict: JsonDict) -> Text:
-        """Returns the words of an input, and where they are in it; `tagger_onnx.inputs` checks it."""
+        """Returns the words of an input, with their places; `tagger_onnx.inputs` checks the input."""
         name = only_field(json_dict, FIELDS)
         value = json_dict[name]
         if name == "document":
@@ -234,7 +233,7 @@ class SequenceTaggerPredictor(BatchedPredictor):
         return self._splitter.sentence(check_text(text, name, self.run_characters))
 
     def _nothing(self) -> JsonDict:
-        """The output for a text without a token."""
+        """The output for a text without tokens."""
         if not isinstance(self.model.head, ChainHead):
             return {"labels": [], "probabilities": []}
         names = ["tags"] + ["probabilities"] * self._extras.probabilities
@@ -257,7 +256,7 @@ def _prediction(text: Text, output: JsonDict, is_document: bool) -> JsonDict:
 
 
 def _text_of_tokens(tokens: List[Token], sentence_lengths: List[int]) -> Text:
-    """Returns the text of an instance's tokens: their own if the reader knows it, else joined."""
+    """Returns the text of an instance's tokens: the original if the reader kept it, else joined."""
     if not isinstance(tokens, DocumentTokens) or tokens.texts is None:
         words = sentence_of_words([str(token) for token in tokens])
         return words._replace(sentence_lengths=sentence_lengths)
@@ -273,7 +272,7 @@ def _text_of_tokens(tokens: List[Token], sentence_lengths: List[int]) -> Text:
 
 
 def holds_document(json_dict: JsonDict) -> bool:
-    """Whether an input is a document, unlike a sentence."""
+    """Whether an input is a document and not a sentence."""
     return any(json_dict.get(name) is not None for name in ("document", "sentences"))
 
 

@@ -1,4 +1,4 @@
-"""How well a saved tagger does on text, which it must split into tokens itself."""
+"""Evaluates a saved tagger on raw text, which it must split into tokens itself."""
 
 import logging
 from collections import Counter
@@ -21,17 +21,17 @@ from tagger.spans.matching import OUTCOMES, count_partial_matches, count_positio
 
 logger = logging.getLogger(__name__)
 
-#: An entity in a text: its label, its first character, and the one behind its last.
+#: An entity in a text: its label, start and exclusive end, in characters.
 Place = Tuple[str, int, int]
 
-#: A tokenizer that reproduces a smaller share of the gold tokens, or of the borders, fits badly.
+#: Below these shares of gold tokens or entity borders, the tokenizer fits badly.
 _LEAST_SHARES = {"reproduced-tokens": 0.75, "reproduced-borders": 0.9}
 #: How many documents are tagged at a time.
 _GROUP = 256
 
 
 class GoldText(NamedTuple):
-    """Sentences, of one document or one alone, with entities at offsets in their join by line feeds."""
+    """The sentences of a document, or a single one; entity offsets are those in its lines."""
 
     sentences: List[str]
     entities: Set[Place]
@@ -41,13 +41,13 @@ class GoldText(NamedTuple):
 def evaluate_joined_tokens(tagger: SavedTagger, instances: Iterable[Instance]) -> Dict[str, float]:
     """Joins gold tokens into text, tags the text, and compares entities by their characters.
 
-    The text is the file's own where the file has one, else it has the likely spacing of
-    `join_tokens`. A tagger that splits text in another way than its training data loses here, and
-    only here; a warning says how many of the tokens it reproduces, if there are few. `instances` are
-    those of the dataset reader `column`, the parts of a document one after another.
+    If the file has no original text, `join_tokens` guesses the spacing. Only this evaluation shows the
+    loss from splitting text differently than the training data; a warning is logged if the tagger
+    reproduces few of the gold tokens. `instances` come from the dataset reader `column`, with the parts
+    of a document in order.
 
     Returns the metrics of `evaluate_texts`, and as `reproduced-tokens` and `reproduced-borders` the
-    share of the gold tokens, and of the borders of gold entities, that are those of the tagger's tokens.
+    shares of gold tokens and of gold entity borders that the tagger's own tokens reproduce.
     """
     if not tagger.finds_entities:
         raise ConfigurationError("tags that spell no entities cannot be compared by characters")
@@ -59,14 +59,14 @@ def evaluate_joined_tokens(tagger: SavedTagger, instances: Iterable[Instance]) -
     }
     if any(shares[name] < least for name, least in _LEAST_SHARES.items()):
         logger.warning(
-            "%s; the others are missed in texts. `allennlp start` finds the `tokenizer` that fits",
+            "%s; the others are missed in texts. `allennlp start` finds a better `tokenizer`",
             reproduction(tagger, shares),
         )
     return {**metrics, **shares}
 
 
 def reproduction(tagger: SavedTagger, metrics: Mapping[str, float]) -> str:
-    """Says how well a tagger's tokens fit, of the metrics of `evaluate_joined_tokens`."""
+    """Says how well a tagger's tokens fit, given the metrics of `evaluate_joined_tokens`."""
     tokens, borders = (metrics[f"reproduced-{what}"] for what in ("tokens", "borders"))
     return (
         f"Splitting texts by {tagger.tokenizer} reproduces {tokens:.1%} of the gold tokens and "
@@ -75,10 +75,10 @@ def reproduction(tagger: SavedTagger, metrics: Mapping[str, float]) -> str:
 
 
 def evaluate_texts(tagger: SavedTagger, texts: Iterable[GoldText]) -> Dict[str, float]:
-    """Tags texts, and compares entities by their characters; gold entities must not overlap.
+    """Tags texts and compares entities by their characters; gold entities must not overlap.
 
-    Returns the metrics of `metrics_by_label` for entities and, as `character-recall-PER` and so on, for
-    characters; and those of `partial_metrics`.
+    Returns the metrics of `metrics_by_label` for entities, the same for characters under names such as
+    `character-recall-PER`, and those of `partial_metrics`.
     """
     sides: Tuple[List[Place], List[Place]] = ([], [])
     offset = 0
@@ -110,7 +110,7 @@ def _spans(places: Sequence[Place], labels: Sequence[str]) -> Spans:
 
 
 def _counts(outcomes: np.ndarray) -> np.ndarray:
-    """Returns right, predicted and gold entities, (3, C), of strict outcomes, (C, 5)."""
+    """Turns strict outcomes (C, 5) into counts of correct, predicted and gold entities (3, C)."""
     correct, incorrect, _, missed, spurious = (outcomes[:, i] for i in range(len(OUTCOMES)))
     return np.stack([correct, correct + incorrect + spurious, correct + incorrect + missed])
 
@@ -125,7 +125,7 @@ def _tagged(tagger: SavedTagger, texts: List[GoldText]) -> Iterator[Set[Place]]:
 def _gold_texts(
     tagger: SavedTagger, instances: Iterable[Instance], counts: "Counter[str]"
 ) -> Iterator[GoldText]:
-    """Yields documents and single sentences, and counts which of their tokens the tagger makes too."""
+    """Yields documents and single sentences, and counts the tokens that the tagger reproduces."""
     encoding = tagger.tag_encoding
     assert encoding is not None
     for whole, tags in _whole_documents(instances):
@@ -154,7 +154,7 @@ def _count_reproduced(
     gold_words: Sequence[Tuple[int, int]],
     entities: Sequence[Place],
 ) -> None:
-    """Counts the gold tokens and the borders of gold entities, and which of them are the tagger's."""
+    """Counts gold tokens and entity borders, and how many of them the tagger reproduces."""
     starts, ends = ({word[side] for word in words} for side in (0, 1))
     counts["tokens"] += len(gold_words)
     counts["same tokens"] += len(set(words).intersection(gold_words))
@@ -163,14 +163,14 @@ def _count_reproduced(
 
 
 def _of_text(tokens: DocumentTokens, at: int) -> JoinedText:
-    """Returns the text of a sentence in its own spacing, and where its tokens are."""
+    """Returns a sentence's original text, and the places of its tokens."""
     assert tokens.texts is not None
     places = [(token.idx or 0, token.idx_end or 0) for token in tokens.document[at]]
     return JoinedText(tokens.texts[at], places)
 
 
 def _whole_documents(instances: Iterable[Instance]) -> Iterator[Tuple[DocumentTokens, List[str]]]:
-    """Yields documents, or sentences, by the last of their parts, with all tags."""
+    """Yields the last part of each document or sentence, with the tags of all its parts."""
     tags: List[str] = []
     for instance in instances:
         tokens = cast(TextField, instance["tokens"]).tokens

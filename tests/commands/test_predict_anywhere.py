@@ -115,7 +115,7 @@ def test_a_killed_run_leaves_no_output_and_is_resumed_to_the_same_bytes(
     predict_file(predictor, source, again, 8)
     assert get(again) == get(target)
     assert not [path for path in Path.cwd().iterdir() if path.name.startswith(".")]
-    with pytest.raises(ConfigurationError, match="was made by another program meanwhile"):
+    with pytest.raises(ConfigurationError, match="another program has created .* meanwhile"):
         predict_file(predictor, source, target, 8)
 
 

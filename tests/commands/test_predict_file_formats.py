@@ -66,7 +66,7 @@ def test_texts_of_a_folder_and_of_lines_become_annotations(predict, tmp_path):
     ("arguments", "message"),
     [
         (["--format", "brat"], "`--format` brat is a folder of files; write another format"),
-        (["--format", "csv", "--on-error", "skip"], "`--format` csv has no room; leave one"),
+        (["--format", "csv", "--on-error", "skip"], "`--format` csv cannot represent; leave"),
     ],
 )
 def test_options_that_the_format_cannot_hold_are_refused(arguments, message, predict, tmp_path):

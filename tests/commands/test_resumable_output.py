@@ -75,7 +75,7 @@ def test_a_partly_written_window_is_written_again(output, monkeypatch):
     [
         ("", "was not made by `predict-file`.*move the file"),
         ("mine\n", "was not made by `predict-file`.*move the file"),
-        (None, "holds `mine`, which no run of `predict-file`"),
+        (None, "holds `mine`, which `predict-file` did not write"),
     ],
 )
 def test_a_users_file_with_the_name_of_our_folder_is_left_alone(output, content, message):
@@ -167,7 +167,7 @@ def test_a_run_killed_while_copying_its_windows_resumes(output, end, in_forked_p
 def test_an_output_that_appears_meanwhile_is_kept(output):
     with write(output, 1) as unfinished:
         output.write_text("mine")
-        with pytest.raises(ConfigurationError, match="made by another program meanwhile"):
+        with pytest.raises(ConfigurationError, match="another program has created .* meanwhile"):
             unfinished.finish()
     assert output.read_text() == "mine"
     output.unlink()

@@ -113,7 +113,7 @@ def test_unwritable_and_temporary_outputs_are_refused(output, message, tmp_path)
 
 @pytest.mark.parametrize("output", ["s3://bucket/a.npz", "file:///tmp/a.npz"])
 def test_urls_are_refused_by_commands_that_only_write_local_files(output):
-    with pytest.raises(ConfigurationError, match="is an address, but the command writes files of"):
+    with pytest.raises(ConfigurationError, match="is an address, but the command writes local"):
         check_output(output, [])
 
 

@@ -89,7 +89,9 @@ def test_a_rule_without_counts_is_an_error_until_weights_are_loaded(vocab):
 
 
 def test_training_data_without_any_of_the_tags_are_refused(vocab):
-    with pytest.raises(ValueError, match="training shows none of the labels O, B-PER, .* `labels`"):
+    with pytest.raises(
+        ValueError, match="training data have none of the labels O, B-PER, .* `labels`"
+    ):
         by_rule(vocab).use_training_counts(LabelCounts({"others": {"O": 30}}))
 
 

@@ -140,7 +140,7 @@ def test_training_counts_act_like_given_counts_and_are_saved(base, name):
     loss, again = (from_config(base, ["A", "B", "C"], type=name) for _ in range(2))
     with pytest.raises(RuntimeError, match="the training labels have not been counted"):
         loss(*batch)
-    with pytest.raises(ValueError, match="training shows none of the labels A, B, C"):
+    with pytest.raises(ValueError, match="training data have none of the labels A, B, C"):
         supply(loss, {}, 0)
     supply(loss, dict(zip("ABC", counts)), sum(counts) if base is TokenLoss else NUM_ITEMS)
     given = base.by_name(name)(**counts_for(base, name))

@@ -1,29 +1,29 @@
-"""Chooses the instances of each batch, by their `lengths`, (N,), and the order of the batches."""
+"""Chooses each batch's instances by their `lengths`, (N,), and orders the batches."""
 
 from typing import Iterator, List, Sequence
 
 import numpy as np
 
-# Sorting windows of more batches saves little more padding, and gives batches that vary less.
+# Larger windows would hardly reduce padding further, and would make batches vary less.
 _BATCHES_PER_WINDOW = 50
-# If all instances were sorted in one window, few batches would hardly vary.
+# With a single sorted window, batches would hardly vary between epochs.
 _MIN_WINDOWS = 4
-# Batches within a number of tokens mix instances of at least this share of the longest one's length,
-# and of any length if they make no more than so many batches.
+# A token-limited batch mixes instances that are at least this share of its longest one's length, or of
+# any length if they fill at most this many batches.
 _LEAST_SHARE_OF_LONGEST, _LEAST_BATCHES = 0.9, 4
 
 
 def shuffled_batches(
     lengths: np.ndarray, num_batches: int, generator: np.random.Generator, sort: bool = True
 ) -> List[np.ndarray]:
-    """Returns the indices of the instances of each of `num_batches` batches, in random order.
+    """Returns the instances' indices for each of `num_batches` batches, in random order.
 
-    The instances are shuffled, dealt to windows of many batches, sorted by length in each if `sort`, and
-    cut into batches, whose sizes differ by one at most; then the batches are shuffled. Generators in the
-    same state put batches of similar lengths at the same places, if they have equally many batches of
-    similar data.
+    The instances are shuffled and divided into windows of many batches. Each window is sorted by length
+    if `sort`, and cut into batches with sizes that differ by at most one; then the batches are shuffled.
+    If generators start in the same state, and have equally many batches of similar data, batches of
+    similar lengths come at the same time.
     """
-    # Drawn first, so that it does not depend on the number of instances.
+    # Draw this first, so that it does not depend on the number of instances.
     order_of_batches = generator.permutation(num_batches)
     order = generator.permutation(len(lengths))
     if sort:
@@ -36,7 +36,7 @@ def shuffled_batches(
 
 
 def ordered_batches(lengths: np.ndarray, num_batches: int, sort: bool = True) -> List[np.ndarray]:
-    """As `shuffled_batches`, the longest instances first; without `sort` they keep their order.
+    """Like `shuffled_batches`, but with the longest first; without `sort`, in the given order.
 
     Example:
         >>> [batch.tolist() for batch in ordered_batches(np.array([1, 5, 2, 4, 3]), 2)]
@@ -47,7 +47,7 @@ def ordered_batches(lengths: np.ndarray, num_batches: int, sort: bool = True) ->
 
 
 def batches_within(lengths: np.ndarray, max_tokens: int) -> List[np.ndarray]:
-    """Returns the indices of the instances of each batch: the longest first, as many as fit.
+    """Returns the instances' indices for each batch: the longest first, as many as fit.
 
     A batch has at most `max_tokens` tokens, padding included; a longer instance is a batch by itself.
 
@@ -66,7 +66,7 @@ def batches_within(lengths: np.ndarray, max_tokens: int) -> List[np.ndarray]:
 
 
 def batches_of_equal(lengths: np.ndarray, max_tokens: int) -> List[np.ndarray]:
-    """As `batches_within`, but only instances of equal length make a batch.
+    """Like `batches_within`, but each batch has instances of a single length.
 
     Example:
         >>> [batch.tolist() for batch in batches_of_equal(np.array([2, 5, 2, 2, 5]), 10)]
@@ -84,10 +84,10 @@ def batches_of_equal(lengths: np.ndarray, max_tokens: int) -> List[np.ndarray]:
 def shuffled_batches_within(
     lengths: np.ndarray, max_tokens: int, generator: np.random.Generator
 ) -> List[np.ndarray]:
-    """As `batches_within`, in random order.
+    """Like `batches_within`, but in random order.
 
-    Instances are sorted by length and cut into ranges. Each range makes as many batches as its longest
-    instance asks for, so that their number is the same in each epoch whatever goes together.
+    Instances are sorted by length and cut into ranges. The longest instance of a range determines its
+    number of batches, so every epoch has the same number, however instances are combined.
     """
     batches: List[np.ndarray] = []
     for instances in _ranges(lengths, max_tokens):
@@ -97,7 +97,7 @@ def shuffled_batches_within(
 
 
 def in_chunks(sizes: Sequence[int], max_size: int) -> Iterator[List[int]]:
-    """Yields runs of indices whose sizes sum to at most `max_size`, or single ones.
+    """Yields runs of indices with sizes that sum to at most `max_size`; a larger one is alone.
 
     Example:
         >>> list(in_chunks([3, 3, 9, 1], max_size=6))
@@ -116,7 +116,7 @@ def in_chunks(sizes: Sequence[int], max_size: int) -> Iterator[List[int]]:
 
 
 def _ranges(lengths: np.ndarray, max_tokens: int) -> Iterator[np.ndarray]:
-    """Yields the indices of instances of similar lengths, the longest first."""
+    """Yields the indices of instances with similar lengths, the longest first."""
     order = _longest_first(np.arange(len(lengths)), lengths)
     start = 0
     while start < len(order):
@@ -140,5 +140,5 @@ def _cut(order: np.ndarray, num_batches: int) -> List[np.ndarray]:
 
 
 def _bounds(total: int, num_parts: int) -> np.ndarray:
-    """Returns where each part of a whole begins, and where the last one ends."""
+    """Returns the start of each part of a whole, and the end of the last."""
     return np.arange(num_parts + 1) * total // num_parts

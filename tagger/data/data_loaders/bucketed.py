@@ -1,4 +1,4 @@
-"""A data loader that indexes each instance and makes its tensors once."""
+"""A data loader that indexes each instance and builds its tensors only once."""
 
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, TypeVar
@@ -29,38 +29,38 @@ R = TypeVar("R")
 
 @DataLoader.register("bucketed")
 class BucketedDataLoader(DataLoader):
-    """Batches instances of similar length. Its tensors equal those that AllenNLP makes.
+    """Batches instances of similar length. Its tensors equal AllenNLP's.
 
-    AllenNLP pads and converts the instances of each batch anew in each epoch. This loader indexes each
-    field and makes its tensor once, and copies batches out of compact arrays, so a field must not change
-    between epochs. AllenNLP batches those fields that do more than pad with a constant, such as
-    `MetadataField` and `ListField`.
+    AllenNLP pads and converts the instances of each batch again in every epoch. This loader indexes each
+    field and builds its tensor once, and copies batches out of compact arrays, so fields must not change
+    between epochs. Fields that do more than pad with a constant, such as `MetadataField` and
+    `ListField`, are still batched by AllenNLP.
 
     The loader reads all data into memory, as AllenNLP does by default, and drops each instance once it
-    is indexed; `iter_instances` then reads the file again. A token of CoNLL-2003 with its characters
-    takes 250 bytes before and 93 after; with AllenNLP's `multiprocess` it takes 440.
+    is indexed; after that, `iter_instances` reads the file again. A CoNLL-2003 token with its characters
+    takes 250 bytes before indexing and 93 after; with AllenNLP's `multiprocess` it takes 440.
 
-    In distributed training each worker has what its dataset reader reads there. All workers have the
-    same number of batches, and batches of about the same length at the same time. No instance is lost
-    or seen twice.
+    In distributed training, each worker gets the instances that its dataset reader yields there. All
+    workers have the same number of batches, and batches of about the same length at the same time. No
+    instance is lost or seen twice.
 
     Args:
         reader: Supplied from the config's `dataset_reader`.
         data_path: Supplied from `train_data_path` and the like.
-        batch_size: The most instances in a batch. The data are cut evenly: 33 instances, at most 32 in a
-            batch, make batches of 17 and 16.
-        shuffle: Whether each epoch has new batches in random order. They depend on `seed` and on the
-            number of epochs before, also after `--recover`.
+        batch_size: The most instances in a batch. Batches are made as even as possible: 33 instances
+            with a limit of 32 make batches of 17 and 16.
+        shuffle: Whether each epoch has new batches in random order. They depend only on `seed` and the
+            number of earlier epochs, also after `--recover`.
         sort_by_length: Whether a batch holds instances of similar length, measured by their longest
             tensor; documents, with a field `sentence_lengths`, by their longest sentence. Without
             `shuffle`, the longest come first. Without either, instances keep the order of the file; use
-            this where predictions are written.
-        max_tokens: In place of `batch_size`, the most tokens in a batch, its padding included. Where a
-            transformer's indexer makes word pieces, they count. A longer instance is a batch by itself.
-        batch_sampler: Chooses the batches in place of the arguments above. It keeps all instances in
-            memory. In distributed training it samples from each worker's instances separately.
-        seed: The seed of the shuffling; by default drawn from numpy's generator, which the config's
-            `numpy_seed` seeds.
+            this to write predictions.
+        max_tokens: Instead of `batch_size`, the most tokens in a batch, padding included. With a
+            transformer's indexer, word pieces are counted. A longer instance is a batch by itself.
+        batch_sampler: Chooses the batches instead of the arguments above. It keeps all instances in
+            memory. In distributed training, each worker samples from its instances separately.
+        seed: The seed for shuffling; by default drawn from numpy's generator, which is seeded by the
+            config's `numpy_seed`.
 
     Raises:
         ConfigurationError: If a worker has no instance, if not exactly one of `batch_size`, `max_tokens`
@@ -83,7 +83,7 @@ class BucketedDataLoader(DataLoader):
         _check_sizes({"batch_size": batch_size, "max_tokens": max_tokens}, batch_sampler)
         if max_tokens is not None and (is_distributed() or not sort_by_length):
             raise ConfigurationError(
-                "`max_tokens` needs `sort_by_length`, and cannot be used in distributed training, where "
+                "`max_tokens` needs `sort_by_length` and cannot be used in distributed training, where "
                 "all workers need the same number of batches; give `batch_size`"
             )
         self._reader = reader
@@ -94,17 +94,17 @@ class BucketedDataLoader(DataLoader):
         self._max_tokens = max_tokens
         self._epochs_begun = 0
         self._device = torch.device("cpu")
-        # Empty once they are indexed, unless a sampler needs them.
+        # Emptied by indexing, unless a sampler needs them.
         self._instances = list(self._read())
-        # Empty until they are indexed.
+        # Empty until the instances are indexed.
         self._columns: Dict[str, Column] = {}
         self._lengths = np.zeros(0)
-        # Of the longest sentence of each document; of sentences the same.
+        # The length of each document's longest sentence; for sentences, their length.
         self._row_lengths = np.zeros(0)
 
         own_seed = np.random.randint(2**31) if seed is None else seed
         workers = gather_from_workers((len(self._instances), own_seed))
-        # All workers shuffle with the seed of the first.
+        # All workers shuffle with the first worker's seed.
         self._seed = workers[0][1]
         self._num_batches = self._count_batches([size for size, _ in workers], batch_size)
 
@@ -125,7 +125,7 @@ class BucketedDataLoader(DataLoader):
         return map(self._on_device, prefetch(self._assemble_pinned, batches))
 
     def iter_instances(self) -> Iterator[Instance]:
-        """Yields this worker's instances in the order of the file, indexed or not."""
+        """Yields this worker's instances in file order, indexed or not."""
         yield from self._instances or self._read()
 
     def index_with(self, vocab: Vocabulary) -> None:
@@ -147,15 +147,15 @@ class BucketedDataLoader(DataLoader):
         """Returns the number of batches of each worker, given each worker's number of instances."""
         if min(sizes) == 0:
             raise ConfigurationError(
-                f"`data_path` is {self._data_path!r}, where the dataset reader finds "
+                f"`data_path` is {self._data_path!r}, in which the dataset reader finds "
                 + ("no instances" if len(sizes) == 1 else f"{sizes} instances for the workers")
                 + "; check the file and the reader's arguments"
             )
-        # Enough for the worker with the most instances, and none empty for the one with the fewest.
+        # Enough for the worker with the most instances, but no empty batch for that with the fewest.
         return min(-(-max(sizes) // batch_size), *sizes) if batch_size else 0
 
     def _indexed_instances(self, vocab: Vocabulary) -> Iterator[Instance]:
-        """Indexes and yields the instances, and drops each unless a sampler needs it."""
+        """Indexes and yields the instances; drops each afterwards unless a sampler needs it."""
         instances = list(self.iter_instances())
         if self._batch_sampler is None:
             self._instances = []
@@ -166,7 +166,7 @@ class BucketedDataLoader(DataLoader):
             yield instance
 
     def _batches_of_epoch(self, epoch: int) -> Iterable[np.ndarray]:
-        """Returns the indices of the instances of each batch."""
+        """Returns the instances' indices for each batch."""
         if self._batch_sampler is not None:
             return map(np.array, self._batch_sampler.get_batch_indices(self._instances))
         generator = np.random.default_rng([self._seed, epoch])
@@ -186,24 +186,24 @@ class BucketedDataLoader(DataLoader):
         return _map_tensors(self._assemble(indices), torch.Tensor.pin_memory)
 
     def _on_device(self, batch: TensorDict) -> TensorDict:
-        # Pinned memory is copied while the caller goes on.
+        # From pinned memory, the copy is asynchronous.
         batch = _map_tensors(batch, self._copied)
-        # Fields that batch themselves may return tensors in lists.
+        # Fields with their own batching may return tensors in lists.
         return move_to_device(batch, self._device)
 
     def _copied(self, tensor: torch.Tensor) -> torch.Tensor:
         copy = tensor.to(self._device, non_blocking=True)
         if tensor.dtype == torch.int64 and tensor.numel():
             lowest, highest = tensor.aminmax()
-            # Tags are then checked without waiting for the GPU.
+            # Lets tags be checked without a sync.
             declare_range(copy, int(lowest), int(highest))
         return copy
 
 
 def prefetch(make: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-    """Works like `map(make, items)`, but a thread makes the next result while the caller uses this one.
+    """Like `map(make, items)`, but a thread computes the next result while the caller uses this one.
 
-    The caller's thread draws from `items`. An error in `make` is raised when its result is due.
+    `items` is consumed in the caller's thread. An error in `make` is raised when its result is due.
     """
     with ThreadPoolExecutor(1, thread_name_prefix="prefetch") as thread:
         current: Optional[Future[R]] = None

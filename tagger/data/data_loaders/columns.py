@@ -1,4 +1,4 @@
-"""Columns: one field of all N instances, stored so that batches are cut out of it."""
+"""Columns: a field of all N instances, stored so that batches can be sliced from it."""
 
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
@@ -12,12 +12,12 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer, TokenCharactersIn
 from tagger.data.data_loaders.ragged_array import RaggedArray
 from tagger.data.token_indexers import CachedCharactersIndexer, WordFormsIndexer, WordShapesIndexer
 
-# The keys that lead to a tensor in the dictionary of a field, such as ("tokens", "token_ids") for a
-# `TextField`; () if the field is one tensor.
+# The keys of a tensor in a field's nested dictionary, such as ("tokens", "token_ids") for a `TextField`;
+# () if the field is a single tensor.
 Path = Tuple[str, ...]
 Scalar = Union[bool, int, float]
 
-# Indexers whose lists of indices go into the tensors unchanged.
+# The tensors of these indexers are their lists of indices, unchanged.
 _INDEXERS = (
     *(SingleIdTokenIndexer, TokenCharactersIndexer),
     *(CachedCharactersIndexer, WordFormsIndexer, WordShapesIndexer),
@@ -25,7 +25,7 @@ _INDEXERS = (
 
 
 class PaddedColumn:
-    """The tensors of a field that a batch pads with a constant to their largest size."""
+    """The tensors of a field; a batch pads them with a constant to the largest size."""
 
     def __init__(self, paddings: Dict[Path, Scalar]) -> None:
         self._paddings = paddings
@@ -45,7 +45,7 @@ class PaddedColumn:
     def lengths(self) -> np.ndarray:
         """Returns the first size of each instance's longest tensor, (N,) int32.
 
-        A tensor whose first size is the same in all instances, such as one-hot labels, counts as 0.
+        Tensors with the same first size in all instances, such as one-hot labels, count as 0.
         """
         by_tensor = [
             array.shapes[:, 0]
@@ -56,7 +56,7 @@ class PaddedColumn:
         return np.max([np.zeros(num_instances, dtype=np.int32), *by_tensor], axis=0)
 
     def batch(self, indices: np.ndarray) -> Any:
-        """Returns the tensors of these instances as one batch, nested as AllenNLP nests them."""
+        """Returns the tensors of these instances as a batch, nested as in AllenNLP."""
         nested: Dict[str, Any] = {}
         for path, array in self._arrays.items():
             if not path:
@@ -69,7 +69,7 @@ class PaddedColumn:
 
 
 class TextColumn(PaddedColumn):
-    """Texts of indices, which become arrays at once: a tensor for each takes several times as long."""
+    """Indexed texts, converted to one array: a tensor per text would take several times as long."""
 
     def __init__(self, paddings: Dict[Path, Scalar]) -> None:
         super().__init__(paddings)
@@ -82,7 +82,7 @@ class TextColumn(PaddedColumn):
             indexed = text._indexed_tokens[name]
             self._collected[path].append(indexed[key])
             sizes = text.token_indexers[name].get_padding_lengths(indexed)
-            # The number of words, and what else each word has: characters, or forms.
+            # The number of words, and of characters or forms per word.
             inner = [size for other, size in sizes.items() if other not in indexed]
             self._shapes[path].append((sizes[key], *inner))
 
@@ -93,7 +93,7 @@ class TextColumn(PaddedColumn):
 
 
 class FieldColumn:
-    """Fields of any kind, batched by their own methods as AllenNLP does."""
+    """Fields of any kind, batched by their own methods as in AllenNLP."""
 
     def __init__(self) -> None:
         self._fields: List[Field] = []
@@ -103,14 +103,14 @@ class FieldColumn:
         self._fields.append(field)
 
     def finish(self) -> None:
-        """Does nothing: the fields stay as they are."""
+        """Does nothing: fields are stored unchanged."""
 
     def lengths(self) -> np.ndarray:
         """Returns zeros, (N,) int32: these fields do not count towards an instance's length."""
         return np.zeros(len(self._fields), dtype=np.int32)
 
     def batch(self, indices: np.ndarray) -> Any:
-        """Returns the batch that AllenNLP makes of the fields of these instances."""
+        """Returns AllenNLP's batch of these instances' fields."""
         fields = [self._fields[i] for i in indices.tolist()]
         lengths = [field.get_padding_lengths() for field in fields]
         largest = {key: max(each.get(key, 0) for each in lengths) for key in lengths[0]}
@@ -121,7 +121,7 @@ Column = Union[PaddedColumn, FieldColumn]
 
 
 def collect_columns(instances: Iterable[Instance]) -> Dict[str, Column]:
-    """Returns a column for each field of indexed instances, at least one; none keeps an instance."""
+    """Returns a column for each field of one or more indexed instances, and keeps no instance."""
     columns: Dict[str, Column] = {}
     kinds: Dict[str, type] = {}
     for number, instance in enumerate(instances):
@@ -146,7 +146,7 @@ def _named(kinds: Dict[str, type]) -> str:
 
 
 def _column_for(field: Field) -> Column:
-    """Returns an empty column for fields like this indexed one."""
+    """Returns an empty column for indexed fields like this one."""
     paddings = _paddings(field)
     if paddings is None:
         return FieldColumn()
@@ -157,9 +157,9 @@ def _column_for(field: Field) -> Column:
 
 
 def _paddings(field: Field) -> Optional[Dict[Path, Scalar]]:
-    """Returns the constant that pads each tensor of a field, None if a field does not pad so.
+    """Returns each tensor's constant padding value; None if a field pads in another way.
 
-    To find out, it pads the field by two elements. They differ if the padding is no constant.
+    To find out, pad the field by two elements and check that both are the same.
     """
     if type(field).batch_tensors not in (Field.batch_tensors, TextField.batch_tensors):
         return None

@@ -8,10 +8,10 @@ import torch
 
 
 class RaggedArray:
-    """Arrays of different sizes, but with equally many dimensions, stored end to end in one array.
+    """Arrays of different sizes but the same number of dimensions, stored end to end in one array.
 
-    Integers are stored in the smallest type that holds all of them. `shapes` are (N, number of
-    dimensions) int32, and `padding` is the value that pads an array to the size of larger ones.
+    Integers are stored in the smallest type that can hold them all. `shapes` are (N, number of
+    dimensions) int32, and `padding` fills smaller arrays up to the size of larger ones.
 
     Example:
         >>> lines = RaggedArray.of([np.array([1, 2, 3]), np.array([4]), np.array([5, 6])], padding=-1)
@@ -31,7 +31,7 @@ class RaggedArray:
 
     @classmethod
     def of(cls, arrays: Sequence[np.ndarray], padding: Union[bool, int, float]) -> "RaggedArray":
-        """Stores arrays, at least one."""
+        """Stores one or more arrays."""
         values = np.concatenate([array.ravel() for array in arrays])
         return cls(values, np.array([array.shape for array in arrays], dtype=np.int32), padding)
 
@@ -51,7 +51,7 @@ class RaggedArray:
         lengths, widths = np.array([len(each) for each in nested]), shapes[:, 1:].prod(axis=1)
         ends = shapes.prod(axis=1).cumsum()
         starts = np.append(0, ends[:-1])
-        # Where each element of the lists begins.
+        # The start of each element of the lists.
         places = np.repeat(starts, lengths) + _counted(lengths) * np.repeat(widths, lengths)
         elements = list(itertools.chain.from_iterable(nested))
         if shapes.shape[1] == 2:
@@ -83,7 +83,7 @@ def _counted(sizes: np.ndarray) -> np.ndarray:
 
 
 def _is_inside(shapes: np.ndarray, padded_shape: Tuple[int, ...]) -> np.ndarray:
-    """Returns which elements of padded arrays, (B, ...) bool, are no padding."""
+    """Returns a mask of the elements of padded arrays that are not padding, (B, ...) bool."""
     is_inside = np.ones(padded_shape, dtype=bool)
     num_others = len(padded_shape) - 1
     for axis, sizes in enumerate(shapes.T, start=1):

@@ -1,4 +1,4 @@
-"""Fields for several labels or none: of tokens, where some may be unknown, and of documents."""
+"""Fields for any number of labels: per token, where some may be unknown, or per document."""
 
 from typing import Dict, List, Optional, Sequence, Set
 
@@ -15,20 +15,20 @@ from tagger.spans import IllegalTagError
 class LabelSetsField(Field[torch.Tensor]):
     """A set of labels for each element of a sequence.
 
-    The tensor is (T, C) int64 for C labels: 1 if the element has the label, 0 if it has not, and -1 if
-    that is unknown. Padding is -1 too, so that it never counts as negative.
+    The tensor is (T, C) int64 for C labels: 1 if the element has the label, 0 if not, and -1 if that is
+    unknown. Padding is -1 too, so that it never counts as a negative.
 
     Args:
-        label_sets: The labels of each element; `[]` says that it has no label.
+        label_sets: The labels of each element; `[]` if it has none.
         sequence_field: The sequence that the labels belong to.
         label_namespace: The namespace of the labels in the vocabulary.
-        unknown_tag: The string that stands for unknown labels: `["?"]` says that all labels of an
-            element are unknown, `["A", "?B"]` that it has A, may have B, and has no other. None if no
-            label is unknown.
+        unknown_tag: The string for unknown labels: `["?"]` means that all labels of an element are
+            unknown, `["A", "?B"]` that it has A, may have B, and has no other. None if no label is
+            unknown.
 
     Raises:
-        ConfigurationError: If there are not as many sets as elements.
-        IllegalTagError: If a set holds an empty label or contradicts itself. It is a `ValueError`.
+        ConfigurationError: If the numbers of sets and elements differ.
+        IllegalTagError: If a set has an empty label or contradicts itself. It is a `ValueError`.
 
     Example:
         >>> from allennlp.data import Token, Vocabulary
@@ -63,19 +63,19 @@ class LabelSetsField(Field[torch.Tensor]):
             self._check(labels, f"{labels} at position {position}", position)
 
     def count_vocab_items(self, counter: Dict[str, Dict[str, int]]) -> None:
-        """Counts the labels that elements are known to have."""
+        """Counts the known labels."""
         for labels in self.label_sets:
             for label in self._known(labels):
                 counter[self.label_namespace][label] += 1
 
     def count_labels(self, counts: LabelCounts) -> None:
-        """Adds the known labels to `counts`, and the elements whose labels are not all unknown."""
+        """Adds the known labels to `counts`; elements with only unknown labels are not items."""
         labels = [label for labels in self.label_sets for label in self._known(labels)]
         num_items = sum(labels != [self._unknown_tag] for labels in self.label_sets)
         counts.add(self.label_namespace, labels, num_items)
 
     def index(self, vocab: Vocabulary) -> None:
-        """Looks the labels up; leaves out unknown ones that the vocabulary lacks."""
+        """Looks up the labels, skipping unknown ones that the vocabulary lacks."""
         indices = vocab.get_token_to_index_vocabulary(self.label_namespace)
         self._rows = torch.zeros(len(self.label_sets), len(indices), dtype=torch.long)
         for row, labels in zip(self._rows, self.label_sets):
@@ -126,7 +126,7 @@ class LabelSetsField(Field[torch.Tensor]):
 
 
 class DocumentLabelsField(MultiLabelField):
-    """AllenNLP's `MultiLabelField`, which says what to do about a label that training has not seen.
+    """Like AllenNLP's `MultiLabelField`, with a helpful error for labels that training has not seen.
 
     Example:
         >>> field = DocumentLabelsField(["wheat"])
@@ -136,7 +136,7 @@ class DocumentLabelsField(MultiLabelField):
     """
 
     def index(self, vocab: Vocabulary) -> None:
-        """Looks the labels up."""
+        """Looks up the labels."""
         check_vocabulary_holds(
             map(str, self.labels), vocab, self._label_namespace, "labels", ("document", "documents")
         )

@@ -8,9 +8,9 @@ from allennlp.data.fields import TensorField
 
 
 class SoftLabelsField(TensorField):
-    """Probabilities of tags, in the order of the teacher's `tags` until they are indexed.
+    """Probabilities of tags, in the teacher's order, `tags`, until they are indexed.
 
-    Padding is 0. `tag_dimensions` are those dimensions of the tensor that are tags.
+    Padding is 0. `tag_dimensions` are the dimensions of the tensor that run over tags.
 
     Example:
         >>> field = SoftLabelsField(torch.tensor([[0.9, 0.1]]), ["O", "U-PER"], (1,))
@@ -34,7 +34,7 @@ class SoftLabelsField(TensorField):
         self._label_namespace = label_namespace
 
     def index(self, vocab: Vocabulary) -> None:
-        """Puts the probabilities into the order of the student's tags."""
+        """Reorders the probabilities to match the student's tags."""
         indices = vocab.get_token_to_index_vocabulary(self._label_namespace)
         names = sorted(indices, key=indices.__getitem__)
         if indices.keys() != set(self._tags):

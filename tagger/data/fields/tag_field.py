@@ -11,10 +11,10 @@ from tagger.common.training_counts import LabelCounts
 
 
 class TagField(SequenceLabelField):
-    """AllenNLP's `SequenceLabelField`, with a string that stands for an unknown tag.
+    """Like AllenNLP's `SequenceLabelField`, with a string for unknown tags.
 
-    The vocabulary does not hold that string; its index is -1. Padding is 0 as in AllenNLP; the mask of
-    the tokens says where it is.
+    That string is not in the vocabulary; its index is -1. As in AllenNLP, padding is 0, and the tokens'
+    mask tells it apart.
 
     Example:
         >>> from allennlp.data import Token, Vocabulary
@@ -43,7 +43,7 @@ class TagField(SequenceLabelField):
         return [tag for tag in self.labels if tag != self._unknown_tag]
 
     def tags_of_known_labels(self) -> List[str]:
-        """Returns the tags that the vocabulary holds."""
+        """Returns the tags that are in the vocabulary."""
         return self.known_tags()
 
     def count_vocab_items(self, counter: Dict[str, Dict[str, int]]) -> None:
@@ -63,7 +63,7 @@ class TagField(SequenceLabelField):
 def padded_rows(
     rows: Optional[torch.Tensor], padding_lengths: Dict[str, int], padding: int
 ) -> torch.Tensor:
-    """Pads what a field holds for each element, (T, K), to (`num_tokens`, K)."""
+    """Pads a field's rows, one per element, (T, K), to (`num_tokens`, K)."""
     if rows is None:
         raise ConfigurationError("call `index(vocabulary)` on a field before `as_tensor`")
     num_padding = padding_lengths["num_tokens"] - len(rows)
@@ -77,9 +77,9 @@ def check_vocabulary_holds(
     field: str = "tags",
     parts: Tuple[str, str] = ("token", "sentences"),
 ) -> None:
-    """Raises a `ValueError` that says what to do if the vocabulary lacks one of the tags of a field.
+    """Raises a `ValueError` with a remedy if the vocabulary lacks one of a field's tags.
 
-    `parts` are what has a tag, and what of the data to leave out if its tag is unknown.
+    `parts` words the message: what carries a tag, and what to leave out of the data.
     """
     indices = vocab.get_token_to_index_vocabulary(label_namespace)
     for tag in tags:

@@ -1,4 +1,4 @@
-"""A field for the tags of a sentence, some of which are known in part."""
+"""A field for a sentence's tags, some of which are only partly known."""
 
 from functools import lru_cache
 from typing import Dict, List, Optional, Sequence, Tuple
@@ -12,13 +12,13 @@ from tagger.spans import TagSet
 
 
 class TagSetsField(TagField):
-    """A set of tags for each element of a sequence, of which one is right.
+    """A set of possible tags for each element of a sequence; one of them is correct.
 
     The tensor is (T, K) bool for K tags: whether the element may have the tag. Padding is false.
 
     Attributes:
         tag_sets: The possible tags of each element.
-        labels: The only tag of each element, or `unknown_tag`.
+        labels: The tag of each element if only one is possible, else `unknown_tag`.
 
     Example:
         >>> from allennlp.data import Token, Vocabulary
@@ -49,8 +49,8 @@ class TagSetsField(TagField):
         self._rows: Optional[torch.Tensor] = None
 
     def tags_of_known_labels(self) -> List[str]:
-        """Returns all possible tags of those elements for which they have one label."""
-        # In one order, on which the vocabulary's indices depend.
+        """Returns all possible tags of the elements where these share a label."""
+        # The order must be fixed, because the vocabulary's indices depend on it.
         return [
             tag
             for tags in self.tag_sets

@@ -15,16 +15,16 @@ from tagger.data.samplers.repeating import (
 
 @BatchSampler.register("oversampling")
 class OversamplingBatchSampler(RepeatingBatchSampler):
-    """Repeats sentences with rare labels and drops some without labels.
+    """Repeats sentences with rare labels and drops some sentences without labels.
 
-    This is repeat factor sampling (Gupta, Dollar & Girshick 2019, section 4). A label in the share f of
-    the sentences asks to be seen `max(1, sqrt(threshold / f))` times an epoch. A sentence is seen as
-    often as the most demanding of its labels asks. Unlike in that paper, a sentence without a label is
-    seen `empty_rate` times.
+    This is repeat factor sampling (Gupta, Dollar & Girshick 2019, section 4). A label that occurs in a
+    share f of the sentences gets the factor `max(1, sqrt(threshold / f))`. A sentence is shown as often
+    per epoch as the largest factor of its labels says. Unlike in that paper, a sentence without a label
+    is shown `empty_rate` times.
 
     Args:
         batch_size: The number of sentences in a batch.
-        threshold: The share of sentences, above 0 and at most 1, below which a label counts as rare.
+        threshold: A label in less than this share of sentences, above 0 and at most 1, is rare.
         empty_rate: How often an epoch shows a sentence without a known label, above 0 and at most 1.
         label_namespace: As in `RepeatingBatchSampler`.
         **kwargs: The arguments of AllenNLP's `bucket`.

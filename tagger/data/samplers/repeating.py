@@ -1,4 +1,4 @@
-"""What batch samplers share that show some sentences more often than others."""
+"""The base class of batch samplers that show some sentences more often than others."""
 
 import logging
 from collections import Counter, defaultdict
@@ -17,9 +17,9 @@ logger = logging.getLogger(__name__)
 
 
 class LabelledSentence(NamedTuple):
-    """How many tokens of a sentence have each label, and how many have known tags.
+    """The number of a sentence's tokens with each label, and of tokens with known tags.
 
-    A text with labels of its own counts as one token.
+    A text that is labelled as a whole counts as one token.
     """
 
     counts: Dict[str, int]
@@ -27,22 +27,22 @@ class LabelledSentence(NamedTuple):
 
 
 class RepeatingBatchSampler(BucketBatchSampler):
-    """AllenNLP's bucket sampler, with some sentences repeated and others left out.
+    """AllenNLP's bucket sampler, but some sentences are repeated and others left out.
 
-    A subclass implements `factors`, how often an epoch shows each sentence on average. Each epoch
-    draws the fractional parts again, by systematic sampling, so that all epochs have the same number of
-    sentences, rounded down. Learning rate schedules need that. AllenNLP seeds the draws, which are
-    numpy's and Python's.
+    Subclasses implement `factors`, how often an epoch shows each sentence on average. In each epoch,
+    systematic sampling rounds fractional factors up or down, so that all epochs have the same number of
+    sentences, as learning rate schedules require. The generators are numpy's and Python's, which
+    AllenNLP seeds.
 
-    The counts are of the instances that the data loader passes: with `max_instances_in_memory`, or on
-    several workers, each part has its own.
+    Labels are counted among the instances that the data loader passes: with `max_instances_in_memory`
+    or several workers, separately in each part.
 
     Args:
         batch_size: The number of sentences in a batch.
         label_namespace: The namespace of the labels, or of the tags that spell them: `B-PER` and
             `I-PER` are the label `PER`, and `O` is none.
-        **kwargs: The arguments of AllenNLP's `bucket`. Without `shuffle` the order is fixed, but not
-            which sentences are repeated.
+        **kwargs: The arguments of AllenNLP's `bucket`. Without `shuffle`, the order is fixed, but the
+            choice of repeated sentences is still random.
     """
 
     def __init__(self, batch_size: int, label_namespace: str = "labels", **kwargs: Any) -> None:
@@ -66,21 +66,23 @@ class RepeatingBatchSampler(BucketBatchSampler):
 
     def get_num_batches(self, instances: Sequence[Instance]) -> int:
         factors = self.factors(_labelled_sentences(instances, self.label_namespace))
-        # AllenNLP's sampler looks at the length alone.
+        # AllenNLP's sampler uses only the length of its argument.
         return super().get_num_batches(range(_num_drawn(factors)))  # type: ignore[arg-type]
 
 
 def draw_repeats(factors: np.ndarray) -> np.ndarray:
-    """Rounds each factor up or down at random; the sum of all is rounded down.
+    """Rounds each factor up or down at random, and their sum down.
 
-    The probability of rounding up is the factor's fraction, scaled so that all sum to a whole number.
+    The probability of rounding up is the factor's fractional part, scaled so that these probabilities
+    sum to an integer.
     """
     whole, num_drawn = np.floor(factors), _num_drawn(factors)
     num_up = num_drawn - int(whole.sum())
     if num_up == 0:
         return whole.astype(int)
     order = np.random.permutation(len(factors))
-    # The fractions are lengths on a line, in random order. Those that hold an evenly spaced point go up.
+    # Lay the fractions end to end on a line in random order; round up those that an evenly spaced point
+    # hits.
     ends = np.cumsum((factors - whole)[order])
     points_before = np.floor(ends * (num_up / ends[-1]) + np.random.random())
     whole[order] += np.diff(points_before, prepend=0)
@@ -90,7 +92,7 @@ def draw_repeats(factors: np.ndarray) -> np.ndarray:
 def shares_of_sentences(
     sentences: Sequence[LabelledSentence], weights: np.ndarray
 ) -> Dict[str, float]:
-    """Returns the share of the weighted sentences that have each label."""
+    """Returns each label's share of sentences, weighted by `factors`."""
     totals: Dict[str, float] = defaultdict(float)
     for sentence, weight in zip(sentences, weights.tolist()):
         for label in sentence.counts:
@@ -99,7 +101,7 @@ def shares_of_sentences(
 
 
 def format_shares(sentences: Sequence[LabelledSentence], factors: np.ndarray) -> str:
-    """Returns a table of the share of sentences that have each label, before and after."""
+    """Returns a table of each label's share of sentences, before and after resampling."""
     before = shares_of_sentences(sentences, np.ones(len(factors)))
     after = shares_of_sentences(sentences, factors)
     width = max(map(len, ["sentences", *before]))
@@ -112,7 +114,7 @@ def format_shares(sentences: Sequence[LabelledSentence], factors: np.ndarray) ->
 
 
 def _num_drawn(factors: np.ndarray) -> int:
-    # A sum of fractions that is a whole number may come out just below it.
+    # Rounding errors may put an integer sum just below the integer.
     return int(np.floor(factors.sum() + 1e-6))
 
 
@@ -120,7 +122,7 @@ def _labelled_sentences(
     instances: Iterable[Instance], label_namespace: str
 ) -> List[LabelledSentence]:
     counts = [_count_labels(instance) for instance in instances]
-    # All tags at once, because the tags of one sentence may not show their encoding.
+    # Use all tags, because those of one sentence may not reveal the encoding.
     tags = sorted({tag for of_instance in counts for tag in of_instance.get(label_namespace, {})})
     label_of = dict(zip(tags, labels_of_tags(tags)))
     sentences = []
@@ -134,19 +136,19 @@ def _labelled_sentences(
     if counts and not any(sentence.counts for sentence in sentences):
         found = sorted(set().union(*counts))
         raise ConfigurationError(
-            f"`label_namespace` is {label_namespace!r}, where none of the {len(counts)} instances has "
-            f"a label to over-sample; there are labels in {', '.join(found) or 'no namespace'}; correct "
-            f"it, or use the sampler `bucket`"
+            f"`label_namespace` is {label_namespace!r}, in which none of the {len(counts)} instances "
+            f"has a label to over-sample; there are labels in {', '.join(found) or 'no namespace'}; "
+            f"correct it, or use the sampler `bucket`"
         )
     return sentences
 
 
 def _count_labels(instance: Instance) -> LabelCounts:
-    """Counts the labels of an instance, also those of tokens whose label is known, but not their tag."""
+    """Counts an instance's labels, including those of tokens with a known label but an unknown tag."""
     counts = count_labels([instance])
     for field in instance.fields.values():
         if isinstance(field, TagSetsField):
-            # One of the possible tags stands for the label that all of them have.
+            # All possible tags share a label, so any of them will do.
             tags = [
                 min(tags.tags)
                 for tags in field.tag_sets

@@ -10,32 +10,31 @@ from allennlp.data.samplers import BatchSampler
 
 from tagger.data.samplers.repeating import LabelledSentence, RepeatingBatchSampler
 
-#: The forms of the number of repeats: see `SentenceResamplingBatchSampler`.
+#: The formulas for the number of repeats, see `SentenceResamplingBatchSampler`.
 FORMS = ("sC", "sCR", "sCRD", "nsCRD")
 
 
 @BatchSampler.register("sentence_resampling")
 class SentenceResamplingBatchSampler(RepeatingBatchSampler):
-    """Repeats each sentence by how many tokens of entities it has, and how rare their labels are.
+    """Repeats sentences that have many entity tokens, or tokens with rare labels.
 
-    After Wang & Wang 2022, "Sentence-level resampling for named entity recognition". A sentence of `l`
-    tokens, `c_k` of them with the label k, is shown as many times as one of these forms gives, rounded
-    up:
+    After Wang & Wang 2022, "Sentence-level resampling for named entity recognition". For a sentence of
+    `l` tokens, `c_k` of them with the label k, one of these formulas, rounded up, gives the number of
+    repeats:
 
     - `sC`, smoothed, by count: `sqrt(1 + sum c_k)`;
     - `sCR`, with rareness: `sqrt(1 + sum w_k c_k)`;
     - `sCRD`, with density: `(1 + sum w_k c_k) / sqrt(l)`;
     - `nsCRD`, normalised: `(1 + sum w_k sqrt(c_k)) / sqrt(l)`.
 
-    `w_k` is minus the logarithm, to the base 2, of the share of all tokens that have the label. A
-    sentence without a label is shown once. The authors' code has no square root in `sC`; here it has
-    one, as the others' smoothing.
+    `w_k` is `-log2` of the label's share of all tokens. A sentence without a label is shown once. The
+    authors' code has no square root in `sC`; here it has one, which smooths it like the others.
 
-    An epoch gets longer: take fewer epochs for the same number of steps.
+    Epochs become longer: use fewer of them to keep the number of steps.
 
     Args:
         batch_size: The number of sentences in a batch.
-        form: One of the four.
+        form: One of the four formulas.
         label_namespace: As in `RepeatingBatchSampler`.
         **kwargs: The arguments of AllenNLP's `bucket`.
 

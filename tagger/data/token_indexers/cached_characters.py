@@ -12,18 +12,18 @@ from allennlp.data.tokenizers import Tokenizer
 
 from tagger.data.token_indexers.word_cache import MAX_WORDS, WordCache
 
-#: The most characters of a word that are read. The filters' memory grows with the longest word of a
+#: Only this many characters of a word are read. The filters' memory grows with the longest word of a
 #: batch: a word of a million characters would take gigabytes.
 MAX_CHARACTERS = 500
 
 
 @TokenIndexer.register("cached_characters")
 class CachedCharactersIndexer(TokenCharactersIndexer):
-    """AllenNLP's `characters` with the same arguments and the same tensors, in a fraction of the time.
+    """Like AllenNLP's `characters`, with the same arguments and tensors, but several times faster.
 
-    AllenNLP makes an object of every character of every token, looks it up, and pads in Python. This
-    class does so once for each distinct word, and pads with numpy. Of a word it reads the first
-    `MAX_CHARACTERS`, in training as in prediction.
+    AllenNLP creates an object for every character of every token, looks it up, and pads in Python. This
+    class does so once for each distinct word, and pads with numpy. It reads only the first
+    `MAX_CHARACTERS` of a word, in training and in prediction.
     """
 
     def __init__(self, **kwargs: Any) -> None:
@@ -57,7 +57,7 @@ class CachedCharactersIndexer(TokenCharactersIndexer):
 
 
 class _CachedTokenizer(Tokenizer):
-    """Remembers the tokens of each text. The vocabulary is counted before there are indices."""
+    """Caches the tokens of each text for the vocabulary, which is counted before indexing."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer

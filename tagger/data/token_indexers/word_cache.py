@@ -1,10 +1,10 @@
-"""What indexers remember of words."""
+"""A cache of words for indexers."""
 
 from typing import Any, Callable, Dict, Generic, Iterable, List, Optional, Tuple, TypeVar
 
 from allennlp.data import Token, Vocabulary
 
-#: The most words that are remembered: about 15 MB for each indexer.
+#: The most words in a cache, which take about 15 MB.
 MAX_WORDS = 30_000
 
 Value = TypeVar("Value")
@@ -12,10 +12,10 @@ Known = Dict[Optional[str], Value]
 
 
 class WordCache(Generic[Value]):
-    """What an indexer has made of each distinct word, for one vocabulary at a time; a copy is empty."""
+    """Caches an indexer's result for each word, for one vocabulary at a time. Copies start empty."""
 
     def __init__(self) -> None:
-        # The vocabulary, its size at the time, and what is known with it.
+        # The vocabulary, its size at the time, and the cached words.
         self._state: Tuple[Optional[Vocabulary], int, Known] = (None, 0, {})
 
     def of(
@@ -25,7 +25,7 @@ class WordCache(Generic[Value]):
         namespace: Optional[str],
         make: Callable[[Token], Value],
     ) -> List[Value]:
-        """Returns what is made of each token; of each word it is made once, and shared."""
+        """Returns the result for each token; tokens with the same word share one."""
         known = self._known(vocabulary, namespace)
         values = []
         for token in tokens:
@@ -39,7 +39,7 @@ class WordCache(Generic[Value]):
         size = 0 if namespace is None else vocabulary.get_vocab_size(namespace)
         owner, size_then, known = self._state
         if vocabulary is not owner or size != size_then or len(known) > MAX_WORDS:
-            # A new dictionary: another thread may be using the old one.
+            # Create a new dictionary, because another thread may be using the old one.
             known = {}
             self._state = vocabulary, size, known
         return known

@@ -1,4 +1,4 @@
-"""A token indexer that knows words by their hashes, so that no vocabulary has to hold them."""
+"""A token indexer that identifies words by hashes, so that no vocabulary has to hold them."""
 
 from typing import Dict, List, Optional, Tuple
 
@@ -10,7 +10,7 @@ from allennlp.data.token_indexers.token_indexer import IndexedTokenList
 from tagger.data.token_indexers.word_cache import WordCache
 from tagger_onnx.words import word_forms, word_hash
 
-#: A word has this many forms.
+#: The number of a word's forms.
 NUM_FORMS = 3
 
 # The indices and the hashes of a word's forms.
@@ -20,15 +20,15 @@ Row = Tuple[Tuple[int, ...], Tuple[int, ...]]
 @TokenIndexer.register("word_forms")
 @TokenIndexer.register("lexicon", constructor="of_hashes")
 class WordFormsIndexer(TokenIndexer):
-    """Gives each word the indices and the hashes of its forms, for the token embedder `word_vectors`.
+    """Gives each word the indices and hashes of its forms, for the token embedder `word_vectors`.
 
     The forms are the word as written, in lowercase, and with 0 for every digit. The vocabulary counts
-    the first form, and the last where it differs, so that dates and numbers are learnt together.
+    the first form and, if it differs, the last, so that dates and numbers share what is learnt.
 
     Args:
-        namespace: The vocabulary's namespace of the forms; None for hashes alone, so that no word is
+        namespace: The vocabulary's namespace of the forms; None for hashes only, so that no word is
             counted twice.
-        lowercase: Whether the first form is lowercase already, as in the files of GloVe 6B.
+        lowercase: Whether the first form is lowercase too, as in the GloVe 6B files.
         token_min_padding_length: As for all of AllenNLP's indexers.
     """
 
@@ -53,7 +53,7 @@ class WordFormsIndexer(TokenIndexer):
         if self._namespace is None:
             return
         forms = word_forms(token.text or "", self._lowercase)
-        # A set would have another order in every process, and so would the vocabulary.
+        # A set's order, and so the vocabulary's, would differ between processes.
         for form in dict.fromkeys((forms[0], forms[-1])):
             counter[self._namespace][form] += 1
 

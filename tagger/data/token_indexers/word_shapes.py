@@ -1,4 +1,4 @@
-"""A token indexer that tells words apart by their shape alone: capitals, digits and signs."""
+"""A token indexer for word shapes: capitals, digits and signs."""
 
 from typing import List
 
@@ -14,8 +14,8 @@ from tagger_onnx.words import word_shape
 class WordShapesIndexer(SingleIdTokenIndexer):
     """Gives each word the index of its shape, for AllenNLP's token embedder `embedding`.
 
-    Where capitals matter and word vectors are of lowercase words, it tells the encoder what the vectors
-    hide, at next to no cost. Collobert et al. (2011) have four such shapes.
+    If capitals matter and word vectors are for lowercase words, this restores what the vectors hide, at
+    almost no cost. Collobert et al. (2011) use four such shapes.
 
     Args:
         namespace: The vocabulary's namespace of the shapes.

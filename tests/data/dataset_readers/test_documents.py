@@ -76,9 +76,9 @@ def test_long_documents_are_split_with_a_log_message(read, caplog):
 def test_a_long_file_without_boundaries_causes_a_warning(read, caplog):
     text = TEXT.replace("-DOCSTART- O\n", "")
     read(text)
-    assert "nowhere in the file" not in caplog.text
+    assert "has no such border" not in caplog.text
     read(text, max_document_tokens=4)
-    assert "`documents` is 'docstart', which is nowhere in the file" in caplog.text
+    assert "`documents` is 'docstart', but the file has no such border" in caplog.text
 
 
 def test_documents_without_tags_are_split_like_those_of_files():
