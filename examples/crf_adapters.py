@@ -1,10 +1,10 @@
-"""Adapters of several CRFs for `tagger.linear_chain.conformance`.
+"""Adapters for several CRFs, to test with `tagger.linear_chain.conformance`.
 
     python -m tagger.linear_chain.conformance examples.crf_adapters:pytorch_crf
 
 Each function needs the package that it names: `pip install pytorch-crf`, `TorchCRF`, `pytorchcrf`,
-`torch-struct`, `transformers-crf`, `allennlp`. pytorch-crf and TorchCRF have folders of the same name
-where file names ignore case.
+`torch-struct`, `transformers-crf`, `allennlp`. On case-insensitive file systems, the folders of
+pytorch-crf and TorchCRF collide.
 """
 
 from typing import Any, Callable, List, Tuple
@@ -60,7 +60,7 @@ def pytorch_crf() -> Adapter:
 
 
 def pytorchcrf() -> Adapter:
-    """pytorchcrf's class, which also returns several paths."""
+    """pytorchcrf's class, which also returns the k best paths."""
     from pytorchcrf import CRF
 
     return _with_n_best("pytorchcrf", lambda num_tags: CRF(num_tags, batch_first=True))
@@ -93,7 +93,7 @@ def torchcrf_of_tags() -> Adapter:
 
 
 def allennlp(weighting: str = "Emission") -> Adapter:
-    """The classes of AllenNLP 2.10.1: `Emission`, `Trans` or `Lannoy` for weights."""
+    """AllenNLP 2.10.1's classes, by weighting: `Emission`, `Trans` or `Lannoy`."""
     from allennlp.modules import ConditionalRandomField as AllenNlpCrf
     from allennlp.modules import conditional_random_field
 
@@ -133,7 +133,7 @@ def torch_struct() -> Adapter:
 
     def chain(scores: ChainScores, mask: torch.Tensor) -> Any:
         lengths = mask.sum(1)
-        # One length must be T.
+        # torch-struct requires the longest length to be T.
         scores = scores._replace(emissions=scores.emissions[:, : int(lengths.max())])
         if not torch.equal(mask, torch.arange(mask.shape[1]) < lengths.unsqueeze(1)):
             raise NotImplementedError("lengths have no holes")
@@ -169,12 +169,12 @@ def torch_struct() -> Adapter:
     )
 
 
-#: How these packages name transitions, start and end scores.
+#: The names of transitions, start and end scores in these packages.
 _NAMES = ("transitions", "start_transitions", "end_transitions")
 
 
 class _Method(torch.nn.Module):
-    """A module whose `forward` is another method of `module`."""
+    """Wraps a module so that `forward` calls another of its methods."""
 
     def __init__(self, module: torch.nn.Module, name: str) -> None:
         super().__init__()
@@ -192,7 +192,7 @@ def _called(
     names: Tuple[str, str, str] = _NAMES,
     **kwargs: Any,
 ) -> Any:
-    """Calls a module with the chain's scores in place of its parameters."""
+    """Calls a module with the chain's scores instead of its parameters."""
     prefix = "module." if isinstance(module, _Method) else ""
     parameters = {f"{prefix}{name}": score for name, score in zip(names, scores[1:])}
     return functional_call(module, parameters, (scores.emissions, *args), kwargs)

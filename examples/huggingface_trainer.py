@@ -1,7 +1,7 @@
 """Trains a weighted CRF on a transformer with `transformers.Trainer`; AllenNLP is not needed.
 
-The files are column files: a token at the start of each line and its tag at the end, a blank line after
-each sentence. The transformer is any folder, or name, that `AutoModelForTokenClassification` reads.
+The files are column files: a token at the start of each line, its tag at the end, and a blank line after
+each sentence. The transformer is any folder or name that `AutoModelForTokenClassification` can load.
 
     pip install '.[huggingface]'
     python examples/huggingface_trainer.py --model data/all-MiniLM-L6-v2 --train data/wnut17/train.txt \
@@ -49,11 +49,10 @@ class Sentence(NamedTuple):
 
 
 def read_sentences(path: Path, encoding: str) -> List[Sentence]:
-    """Reads a column file whose tags have this encoding.
+    """Reads a column file with tags in this encoding.
 
     Raises:
-        ValueError: If a line has one column alone, a tag is not one of the encoding, or no sentence is
-            found.
+        ValueError: If a line has a single column, a tag is not in the encoding, or there is no sentence.
     """
     sentences = []
     for rows in _rows_of_sentences(path):
@@ -85,7 +84,7 @@ def make_dataset(
     tokenizer: PreTrainedTokenizerBase,
     model: CrfForTokenClassification,
 ) -> List[Dict[str, List[int]]]:
-    """Returns word pieces and labels of each sentence; a long one becomes several items."""
+    """Returns each sentence's word pieces and labels; a long sentence becomes several items."""
     size = window_size(tokenizer, model.config.backbone)
     label2id = model.config.label2id
     return [
@@ -113,7 +112,7 @@ def span_metrics(predicted: EvalPrediction, tags: Sequence[str]) -> Dict[str, fl
 def make_optimizer(
     model: CrfForTokenClassification, learning_rate: float, crf_learning_rate: float
 ) -> torch.optim.Optimizer:
-    """Makes an AdamW under which the CRF's few scores learn faster than the transformer."""
+    """Makes an AdamW with a higher learning rate for the CRF than for the transformer."""
     crf = [parameter for parameter in model.crf.parameters() if parameter.requires_grad]
     groups: List[Dict[str, Any]] = [
         {"params": list(model.token_classifier.parameters()), "lr": learning_rate},
@@ -129,7 +128,7 @@ def train(options: argparse.Namespace) -> Dict[str, float]:
     counts = Counter(tag for sentence in train_sentences for tag in sentence.tags)
     known = {*counts, *(tag for sentence in dev_sentences for tag in sentence.tags)}
     tags = complete_tags(sorted(known), "BIO")
-    # A tokenizer that marks blanks, as RoBERTa's does, takes single words only with this setting.
+    # Tokenizers that mark blanks, such as RoBERTa's, accept single words only with this setting.
     tokenizer = AutoTokenizer.from_pretrained(options.model, add_prefix_space=True)
     torch.manual_seed(options.seed)
     model = CrfForTokenClassification.from_backbone(
@@ -143,7 +142,7 @@ def train(options: argparse.Namespace) -> Dict[str, float]:
             per_device_train_batch_size=options.batch_size,
             warmup_steps=0.1,  # a share of all steps
             eval_strategy="epoch",
-            logging_steps=0.1,  # a share too
+            logging_steps=0.1,  # also a share
             save_strategy="no",
             report_to="none",
             seed=options.seed,
@@ -177,19 +176,19 @@ def parse_options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--train", type=Path, required=True, help="a column file")
     parser.add_argument("--dev", type=Path, required=True, help="a column file")
     parser.add_argument("--output", type=Path, required=True, help="the folder of the model")
-    parser.add_argument("--encoding", choices=ENCODINGS, default="BIO", help="of the files' tags")
-    parser.add_argument("--weighting", type=json.loads, help="of the classes, as JSON")
+    parser.add_argument("--encoding", choices=ENCODINGS, default="BIO", help="the tags' encoding")
+    parser.add_argument("--weighting", type=json.loads, help="the weighting of classes, as JSON")
     parser.add_argument("--epochs", type=float, default=3)
     parser.add_argument("--batch-size", type=int, default=16)
     parser.add_argument("--learning-rate", type=float, default=5e-5)
     parser.add_argument("--crf-learning-rate", type=float, default=1e-2)
-    parser.add_argument("--max-sentences", type=int, help="read no more of each file")
+    parser.add_argument("--max-sentences", type=int, help="read at most this many of each file")
     parser.add_argument("--seed", type=int, default=0)
     return parser.parse_args(arguments)
 
 
 def main(arguments: Sequence[str] = ()) -> None:
-    """Trains as the command line says."""
+    """Trains with options from the command line."""
     print(json.dumps(train(parse_options(arguments)), indent=1))
 
 

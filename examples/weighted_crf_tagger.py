@@ -1,6 +1,6 @@
-"""The `crf_tagger` of allennlp-models with a CRF whose classes can be weighted.
+"""The `crf_tagger` of allennlp-models with a CRF that can weight classes.
 
-In a config with `model: { type: 'crf_tagger', ... }`, change the type and, if you like, add a weighting:
+In a config with `model: { type: 'crf_tagger', ... }`, change the type and optionally add a weighting:
 
     model: {
       type: 'weighted_crf_tagger',
@@ -8,7 +8,7 @@ In a config with `model: { type: 'crf_tagger', ... }`, change the type and, if y
       ...
     }
 
-`label_weights` and `weight_strategy` of a `crf_tagger` work too.
+The `label_weights` and `weight_strategy` of a `crf_tagger` work too.
 
 Train with `--include-package examples.weighted_crf_tagger` from this project's root, or with
 `--include-package weighted_crf_tagger` from the folder of a copy of this file.
@@ -26,17 +26,17 @@ from tagger.modules import ConditionalRandomField, TagWeighting
 
 @Model.register("weighted_crf_tagger")
 class WeightedCrfTagger(CrfTagger):
-    """A `crf_tagger` with another CRF. Without a `weighting`, each model can load the other's weights.
+    """A `crf_tagger` with another CRF. Without a `weighting`, weights are interchangeable.
 
     Args:
         vocab: The vocabulary with the tags, which AllenNLP supplies.
         weighting: How to weight the classes in training; `None` for the plain likelihood.
-        **kwargs: The other arguments of `CrfTagger`. `label_weights` and `weight_strategy` become a
-            weighting of that name. With `ignore_loss_on_o_tags`, the loss is that of the sequences
+        **kwargs: The other arguments of `CrfTagger`. `label_weights` and `weight_strategy` become the
+            weighting of that name. With `ignore_loss_on_o_tags`, the loss is computed on the sequences
             without the tokens tagged `O`.
 
     Raises:
-        ConfigurationError: If there are both a `weighting` and `label_weights`.
+        ConfigurationError: If both `weighting` and `label_weights` are given.
     """
 
     crf: ConditionalRandomField
@@ -54,10 +54,10 @@ class WeightedCrfTagger(CrfTagger):
                     "`weighting` alone"
                 )
             strategy = kwargs.get("weight_strategy") or "emission"
-            # AllenNLP weights a transition by the tag that it leaves.
+            # AllenNLP weights a transition by the tag it comes from.
             options = {"transition_weight": "from"} if strategy == "emission_transition" else {}
             weighting = TagWeighting.by_name(strategy)(tag_weights=weights.tolist(), **options)
-            # The weights are saved under AllenNLP's name, so that archives move both ways.
+            # Save the weights under AllenNLP's name, so that archives load in both models.
             weighting.register_buffer("tag_weights", weighting.tag_weights, persistent=False)
         crf = ConditionalRandomField(
             self.num_tags,
@@ -66,6 +66,6 @@ class WeightedCrfTagger(CrfTagger):
         )
         if weights is not None:
             crf.register_buffer("label_weights", weights)
-        # Take the constraints and the initial scores from the CRF that is replaced.
+        # Keep the constraints and initial scores of the replaced CRF.
         crf.load_state_dict({**crf.state_dict(), **state})
         self.crf = crf

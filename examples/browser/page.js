@@ -5,7 +5,7 @@ import { OnnxTagger } from "./tagger.js";
 const [text, status, tagged, entities, file] = ["text", "status", "tagged", "entities", "file"].map((id) =>
   document.getElementById(id),
 );
-// Pages that are not isolated from others have one thread.
+// Without cross-origin isolation, a page has only one thread.
 ort.env.wasm.numThreads = 1;
 
 let tagger;
@@ -29,7 +29,7 @@ async function open(name, read) {
   try {
     const bytes = await read();
     tagger = await OnnxTagger.load(bytes, ort, Tokenizer);
-    // For tests, and for whoever opens the console.
+    // For tests and for the console.
     globalThis.tagger = tagger;
     status.textContent = `${name}, ${(bytes.byteLength / 1e6).toFixed(1)} MB`;
     await update();
@@ -40,7 +40,7 @@ async function open(name, read) {
   }
 }
 
-/** Tags what the user has written, and again if it has changed meanwhile. */
+/** Tags the user's text, and again if it has changed meanwhile. */
 async function update() {
   isChanged = true;
   if (isBusy || !tagger) return;
@@ -87,13 +87,13 @@ function mark(text, label, probability) {
   small.textContent = probability === null ? label : `${label} ${spelt(probability)}`;
   const element = document.createElement("mark");
   element.append(text, small);
-  // A hue for each label; a step of 137 degrees keeps neighbours apart.
+  // A hue for each label; steps of 137 degrees keep neighbours distinct.
   const index = tagger.labels.indexOf(label.split(", ")[0]);
   element.style.setProperty("--hue", (index * 137) % 360);
   return element;
 }
 
-/** A probability in percent, which is never 0 or 100 unless it is. */
+/** A probability in percent; 0 and 100 are shown only if exact. */
 function spelt(probability) {
   const rounded = Math.round(100 * probability);
   if (rounded === 0 && probability > 0) return "<1 %";

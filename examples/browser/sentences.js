@@ -1,6 +1,6 @@
-// Cuts long texts into sentences by rule: the twin of `tagger_onnx/sentences.py`, which says how.
+// Splits long texts into sentences by rule: the counterpart of `tagger_onnx/sentences.py`, which explains the rules.
 
-// What Python takes for blanks, and for ends of lines.
+// Python's blanks and line ends.
 const BLANK = "\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
 const LINE = /[^\n-\r\x1c-\x1e\x85\u2028\u2029]*(?:\r\n|[\n-\r\x1c-\x1e\x85\u2028\u2029]|$)/gu;
 const AT_END = new RegExp(`[${BLANK}]+$`, "u");
@@ -17,7 +17,7 @@ const ABBREVIATION = /(?<!\p{L})\p{L}{1,3}$/u;
 const IS_LOWER = /^\p{Lowercase}/u;
 const NARROWEST = 50;
 
-/** Returns the number of tokens of each sentence of a text, whose tokens start at `starts`. */
+/** Returns the number of tokens in each sentence of a text; `starts` are the offsets of all tokens. */
 export function sentenceLengths(text, starts, mostTokens) {
   if (mostTokens === null || starts.length <= mostTokens) return starts.length ? [starts.length] : [];
   const levels = [afterBlankLines(text), afterLines(text), afterMarks(text)];
@@ -27,7 +27,7 @@ export function sentenceLengths(text, starts, mostTokens) {
     .flatMap((line) => joined(cut(line, 2), mostTokens));
 }
 
-/** Cuts a range of tokens that is too long at borders, which are offsets. */
+/** Splits a range of too many tokens at borders, given as offsets. */
 function cutTokens([first, last], starts, borders, mostTokens) {
   if (last - first <= mostTokens) return [[first, last]];
   const found = [];

@@ -1,12 +1,12 @@
-// Splits texts into tokens by an expression or by the rules that a file holds: the twin of
-// `tagger_onnx/splitter.py`, which says how. The rules are regular expressions of Python.
+// Splits texts into tokens by an expression or by a file's rules: the counterpart of
+// `tagger_onnx/splitter.py`, which explains them. The rules are Python's regular expressions.
 
-// What Python takes for blanks.
+// Python's blanks.
 const BLANK = "\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
 const WORD = "\\p{L}\\p{N}_";
 const PIECES = new RegExp(`[^${BLANK}]+`, "gu");
 
-/** Returns what splits texts: an object whose `split` returns tokens, each with its `text` and its `start`. */
+/** Returns a splitter: its method `split` returns tokens, each with `text` and `start`. */
 export function splitterOf(splitting) {
   return splitting.pattern ? { split: splitterAt(splitting.pattern) } : new Splitter(splitting);
 }
@@ -28,7 +28,7 @@ class Splitter {
     this.infix = compiled("infix", "gu");
     [this.token, this.url] = ["token", "url"].map((name) => compiled(name, "uy"));
     this.exceptions = new Map(Object.entries(rules.exceptions));
-    // Exceptions that rules would take apart, by the tokens that these leave.
+    // Exceptions that the rules would split, by the resulting tokens.
     this.rejoined = new Set();
     this.firsts = new Set();
     this.longest = 0;
@@ -42,15 +42,15 @@ class Splitter {
     }
   }
 
-  /** Returns the tokens of a text, each with its `text` and its `start`. */
+  /** Returns the tokens of a text, each with `text` and `start`. */
   split(text) {
     const tokens = [];
-    // A byte order mark is no part of a token.
+    // A byte order mark is not part of a token.
     const begin = text.startsWith("\ufeff") ? 1 : 0;
     let end = begin;
     for (const piece of text.slice(begin).matchAll(PIECES)) {
       let start = begin + piece.index;
-      // Other blanks are tokens to spaCy, so no exception reaches across them.
+      // For spaCy, other blanks are tokens, so no exception extends across them.
       if (!["", " "].includes(text.slice(end, start))) tokens.push({ text: "", start: end });
       for (const token of this.splitByRules(piece[0], this.exceptions)) {
         tokens.push({ text: token, start });
@@ -148,7 +148,7 @@ function matches(expression, text) {
   return expression.test(text);
 }
 
-/** Converts a regular expression of Python, of the kind that spaCy uses, to one with the flag `u`. */
+/** Converts a Python regular expression, of the kind in spaCy's rules, to JavaScript with the flag `u`. */
 export function converted(pattern) {
   const classes = { d: "\\p{Nd}", w: WORD, s: BLANK };
   let [result, isInClass] = ["", false];
@@ -174,7 +174,7 @@ export function converted(pattern) {
       result += character;
     } else if (character === "[") {
       isInClass = true;
-      // A bracket that comes first is one of the characters.
+      // A bracket in first place is a literal character.
       const [opening] = rest.match(/^\[\^?\]?/);
       result += opening.replace("]", "\\]");
       i += opening.length - 1;

@@ -1,6 +1,6 @@
-// Runs a file that `allennlp export` wrote: the twin of the Python package `tagger_onnx`.
-// It works in browsers and in Node, with `onnxruntime-web` given to it. Offsets count UTF-16 units, as all of
-// JavaScript does.
+// Runs a file from `allennlp export`: the counterpart of the Python package `tagger_onnx`.
+// It works in browsers and in Node; pass it `onnxruntime-web`. Offsets count UTF-16 units, as usual in
+// JavaScript.
 
 import { sentenceLengths } from "./sentences.js";
 import { splitterOf } from "./splitter.js";
@@ -9,7 +9,7 @@ import { wordForms, wordHash, wordShape } from "./words.js";
 const FORMAT = 4;
 const UNKNOWN = 1n;
 
-/** What looks up the inputs of the graph, by the kind of indexer; each gets distinct words and sentences. */
+/** Functions that compute the graph's inputs, by kind of indexer; each gets distinct words and sentences. */
 const KINDS = {
   ids(name, description) {
     return ids(name, description, (word) => (description.lowercase ? word.toLowerCase() : word));
@@ -109,7 +109,7 @@ export class OnnxTagger {
     this.labels = [...new Set(this.labelsOfTags.filter((label) => label !== null))].sort();
     this.splitter = splitterOf(description.splitting);
     this.maxSentenceTokens = description.max_sentence_tokens;
-    // This page asks nothing about missed entities.
+    // This page does not ask about missed entities.
     const none = new ort.Tensor("bool", new Uint8Array(this.labels.length), [this.labels.length]);
     this.leakLabels = session.inputNames.includes("leak_labels") ? { leak_labels: none } : {};
     this.tensor = (values, shape) => new ort.Tensor("int64", BigInt64Array.from(values), shape);
@@ -145,7 +145,7 @@ export class OnnxTagger {
     return result;
   }
 
-  /** As `tag`, for the tokens of a sentence of the text, at least one. */
+  /** Like `tag`, for one or more tokens of a sentence of the text. */
   async tagSentence(text, found) {
     const tokens = found.map((token) => token.text);
     const result = { tags: [], labels: [], entities: [], probabilities: [] };
@@ -171,7 +171,7 @@ export class OnnxTagger {
     return result;
   }
 
-  /** Runs the graph on sentences, arrays of at least one token each; gives its outputs by name. */
+  /** Runs the graph on sentences, arrays of at least one token each; returns the outputs by name. */
   async run(sentences) {
     const places = new Map();
     const rows = sentences.map((sentence) =>

@@ -1,4 +1,4 @@
-// The forms under which words are looked for, their hashes, and their shapes: the twin of `tagger_onnx/words.py`.
+// The forms of words for lookup, their hashes, and their shapes: the counterpart of `tagger_onnx/words.py`.
 
 /** A word as written (or in lowercase), in lowercase, and with 0 for every digit. */
 export function wordForms(word, lowercase) {
@@ -6,19 +6,19 @@ export function wordForms(word, lowercase) {
   return [lowercase ? lower : word, lower, lower.replace(/\p{Nd}/gu, "0")];
 }
 
-/** `X` for each capital, `x` for other letters, `d` for digits, other characters as they are, at most 8; no marks. */
+/** `X` for capitals, `x` for other letters, `d` for digits, other characters unchanged, no marks; at most 8. */
 export function wordShape(word) {
   const signs = [...(word.replace(/\p{M}/gu, "") || word)].map((character) => {
     if (DIGIT.test(character)) return "d";
     if (!/\p{L}/u.test(character)) return character;
     return /\p{Uppercase}/u.test(character) ? "X" : "x";
   });
-  // Of a run of equal signs two stay.
+  // Shorten runs of equal signs to two.
   const kept = signs.filter((sign, i) => i < 2 || sign !== signs[i - 1] || sign !== signs[i - 2]);
   return kept.slice(0, 8).join("");
 }
 
-// What Python takes for digits: also those in circles, and those above and below the line.
+// Python's digits, including circled, superscript and subscript ones.
 const DIGIT =
   /[\p{Nd}\u{b2}\u{b3}\u{b9}\u{1369}-\u{1371}\u{19da}\u{2070}\u{2074}-\u{2079}\u{2080}-\u{2089}\u{2460}-\u{2468}\u{2474}-\u{247c}\u{2488}-\u{2490}\u{24ea}\u{24f5}-\u{24fd}\u{24ff}\u{2776}-\u{277e}\u{2780}-\u{2788}\u{278a}-\u{2792}\u{10a40}-\u{10a43}\u{10e60}-\u{10e68}\u{11052}-\u{1105a}\u{1f100}-\u{1f10a}]/u;
 

@@ -145,7 +145,7 @@ class BatchedPredictor(Predictor):
         return predictions
 
     def _predict_part(self, instances: List[Instance]) -> List[JsonDict]:
-        """Predicts instances whose tokens fit into one batch."""
+        """Predicts instances that fit into one batch, counted in tokens."""
         columns = collect_columns(map(self._indexed, instances))
         # Lengths of instances (N,) may be in word pieces, more than tokens, and need several batches.
         lengths = np.max([column.lengths() for column in columns.values()], axis=0)

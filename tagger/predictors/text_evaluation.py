@@ -31,7 +31,7 @@ _GROUP = 256
 
 
 class GoldText(NamedTuple):
-    """The sentences of a document, or a single one; entity offsets are those in its lines."""
+    r"""A document's sentences, or a single one; entities have offsets in `"\n".join(sentences)`."""
 
     sentences: List[str]
     entities: Set[Place]

@@ -1,4 +1,4 @@
-"""Callbacks of the trainer, optimizers, and an average of the weights."""
+"""The trainer, its callbacks, optimizers and moving average of weights."""
 
 import tagger.common.needs_allennlp  # noqa: F401
 from tagger.common.training_counts import supply_training_counts

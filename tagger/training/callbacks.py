@@ -1,4 +1,4 @@
-"""Callbacks of the trainer: they say how training goes, and tune thresholds."""
+"""Trainer callbacks that report the progress of training and tune thresholds."""
 
 import logging
 from typing import Any, Dict, List, Optional, Union
@@ -15,12 +15,12 @@ from tagger.training.thresholds import LEAST_POSITIVES, threshold_tuner
 
 logger = logging.getLogger(__name__)
 
-#: By name, as the trainer gives them to callbacks.
+#: Metrics by name, as the trainer passes them to callbacks.
 Metrics = Dict[str, Any]
 
 
 class EpochLineCallback(TrainerCallback):
-    """Logs how each epoch went, in one line."""
+    """Logs one line per epoch."""
 
     def on_epoch(
         self, trainer: Trainer, metrics: Metrics, epoch: int, is_primary: bool = True, **kwargs: Any
@@ -30,7 +30,7 @@ class EpochLineCallback(TrainerCallback):
 
 
 def epoch_line(metrics: Metrics, epoch: int, num_epochs: int) -> str:
-    """Says in one line how an epoch, counted from 0, went.
+    """Summarises an epoch, counted from 0, in one line.
 
     Example:
         >>> epoch_line({"training_loss": 2.5, "validation_loss": 1.25, "best_epoch": 0}, 0, 50)
@@ -41,7 +41,7 @@ def epoch_line(metrics: Metrics, epoch: int, num_epochs: int) -> str:
     parts = [f"{name.replace('_', ' ')} {numbers[name]:.3f}" for name in losses]
     validation = {name.removeprefix("validation_"): numbers[name] for name in numbers}
     parts += [f"{name} {value:.4f}" for name, value in progress_metrics(validation).items()]
-    # Without validation data every epoch counts as the best.
+    # Without validation data, AllenNLP counts every epoch as the best.
     if metrics.get("best_epoch") == epoch and "validation_loss" in metrics:
         parts.append("the best so far")
     return f"epoch {epoch + 1} of {num_epochs}: {', '.join(parts)}"
@@ -49,17 +49,17 @@ def epoch_line(metrics: Metrics, epoch: int, num_epochs: int) -> str:
 
 @TrainerCallback.register("log_clipping")
 class LogClippingCallback(TrainerCallback):
-    """Logs at the end of training in how many steps the trainer's `grad_norm` scaled gradients down.
+    """Logs at the end of training how often the trainer's `grad_norm` clipped gradients.
 
-    If gradients are clipped in most steps, the learning rate has lost its meaning. The share in an
-    epoch, a number from 0 to 1, is also the metric `training_share-clipped`. Without a `grad_norm`
-    there is neither, and no line if it clipped nothing.
+    If most steps are clipped, the learning rate has lost its meaning. Each epoch's share of clipped
+    steps, from 0 to 1, is also the metric `training_share-clipped`. Without a `grad_norm`, there is
+    neither; if nothing was clipped, no line is logged.
     """
 
     def __init__(self, serialization_dir: str) -> None:
         super().__init__(serialization_dir)
         self._norms: List[float] = []
-        # The steps of finished epochs, and those of them that were clipped.
+        # The number of steps in finished epochs, and how many of them were clipped.
         self._counts = [0, 0]
 
     def on_batch(self, *args: Any, **kwargs: Any) -> None:
@@ -72,7 +72,7 @@ class LogClippingCallback(TrainerCallback):
     ) -> None:
         limit, norms = trainer._grad_norm, self._norms
         self._norms = []
-        # `True` asks for the norms alone.
+        # `True` means to compute norms without clipping.
         if isinstance(limit, bool) or not norms:
             return
         num_clipped = sum(norm > limit for norm in norms)
@@ -96,10 +96,10 @@ class LogClippingCallback(TrainerCallback):
 
 @TrainerCallback.register("show_metrics")
 class ShowMetricsCallback(TrainerCallback):
-    """Shows a table of the best epoch's metrics on the validation data when training ends.
+    """At the end of training, shows a table of the best epoch's metrics on the validation data.
 
-    It also adds the confusions of labels to `metrics.json`, as `best_validation_confusion-LOC>PER` and
-    so on.
+    It also adds label confusions to `metrics.json`, under names such as
+    `best_validation_confusion-LOC>PER`.
     """
 
     def __init__(self, serialization_dir: str) -> None:
@@ -120,7 +120,7 @@ class ShowMetricsCallback(TrainerCallback):
         is_primary: bool = True,
         **kwargs: Any,
     ) -> None:
-        # There are no metrics after an error, and none of the best epoch without validation data.
+        # After an error there are no metrics; without validation data, none of the best epoch.
         if metrics is None or metrics["best_epoch"] is None or not best_metrics(metrics):
             return
         metrics.update((BEST_PREFIX + name, number) for name, number in self._confusions.items())
@@ -139,24 +139,24 @@ class ShowMetricsCallback(TrainerCallback):
 class TuneThresholdsCallback(TrainerCallback):
     """Tunes every `LabelThresholds` of a model at the end of each pass over the development data.
 
-    The metrics of a pass are those of its tuned thresholds, and they decide which epoch is best. The
-    thresholds of that epoch are saved with its weights. Tuning ends with training, so neither
-    `allennlp evaluate` nor the evaluation of test data right after training changes a threshold. A model
-    could not tell these data apart. `allennlp tune-decoding` does the same for a saved model.
+    Each pass reports its metrics at the tuned thresholds, and these determine the best epoch. Its
+    thresholds are saved with its weights. Tuning stops when training ends, so neither `allennlp
+    evaluate` nor the evaluation on test data after training changes a threshold. (A model could not tell
+    these apart; a callback can.) `allennlp tune-decoding` tunes a saved model in the same way.
 
     Args:
         serialization_dir: The folder of the run; supplied by the trainer.
         target: The goal: `"micro"` or `"macro"` F1, or `{"precision": 0.9}` or `{"recall": 0.9}` for
             each label; see `tagger.training.thresholds.tune_thresholds`.
-        least_positives: How many items of the development data must have a label for its threshold to be
-            tuned. A threshold that is best for one or two items may predict the label everywhere in
-            other data.
-        common: Whether all labels get one threshold, for `"micro"` or `"macro"` F1, whatever
-            `least_positives`. It fits less to chance than a threshold by label, and it serves labels
-            that the development data do not show.
+        least_positives: A label's threshold is tuned only if at least this many items of the development
+            data have the label. A threshold tuned on one or two items may predict the label everywhere
+            in other data.
+        common: Whether all labels share one threshold, for `"micro"` or `"macro"` F1, regardless of
+            `least_positives`. It overfits less than a threshold per label, and also works for labels
+            that do not occur in the development data.
 
     Raises:
-        ConfigurationError: If the target is unknown, or none for a common threshold, or
+        ConfigurationError: If the target is unknown or does not suit a common threshold, or if
             `least_positives` is below 1. When training starts: if the model has no thresholds.
     """
 
@@ -176,8 +176,8 @@ class TuneThresholdsCallback(TrainerCallback):
         self._thresholds = list(thresholds_of(trainer.model).values())
         if not self._thresholds:
             raise ConfigurationError(
-                "`tune_thresholds` needs a model with thresholds, such as a `sequence_tagger` whose "
-                "head is `sigmoid`; leave the callback out"
+                "`tune_thresholds` needs a model with thresholds, such as a `sequence_tagger` with the "
+                "head `sigmoid`; leave the callback out"
             )
         for each in self._thresholds:
             each.start_tuning(self._tuner)

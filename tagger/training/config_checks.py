@@ -1,12 +1,12 @@
-"""Checks of what a config gives to AllenNLP's own parts, which take any number."""
+"""Checks the numbers that a config passes to AllenNLP's own parts, which would accept any."""
 
 from typing import Any, Dict, Mapping, Optional, Tuple
 
 from allennlp.common.checks import ConfigurationError
 
-#: Where a config has whole numbers, or whole numbers by namespace, with the least and the most.
+#: The keys of integers, or of integers by namespace, with their ranges.
 _WHOLE_NUMBERS: Dict[str, Tuple[int, Optional[int]]] = {
-    # The seeds of numpy's generator have 32 bits.
+    # Seeds of numpy's generator have 32 bits.
     **dict.fromkeys(("random_seed", "numpy_seed", "pytorch_seed"), (0, 2**32 - 1)),
     "dataset_reader.max_instances": (1, None),
     "validation_dataset_reader.max_instances": (1, None),
@@ -19,7 +19,7 @@ _WHOLE_NUMBERS: Dict[str, Tuple[int, Optional[int]]] = {
 
 
 def check_config(config: Mapping[str, Any]) -> None:
-    """Raises a `ConfigurationError` unless seeds, counts and the trainer's numbers are possible."""
+    """Raises a `ConfigurationError` unless seeds, counts and the trainer's numbers are valid."""
     for path, (least, most) in _WHOLE_NUMBERS.items():
         expected = f"of at least {least}" if most is None else f"from {least} to {most}"
         for name, value in _values_at(config, path).items():
@@ -31,7 +31,7 @@ def check_config(config: Mapping[str, Any]) -> None:
 
 
 def _values_at(config: Mapping[str, Any], path: str) -> Dict[str, Any]:
-    """The values at a path, by their own paths; there are several where namespaces have theirs."""
+    """Returns the values at a path by their full paths; there may be one per namespace."""
     value: Any = config
     for key in path.split("."):
         value = value.get(key) if isinstance(value, Mapping) else None
@@ -41,8 +41,8 @@ def _values_at(config: Mapping[str, Any], path: str) -> Dict[str, Any]:
 
 
 def check_trainer(arguments: Mapping[str, Any], prefix: str = "") -> None:
-    """Checks the numbers among a trainer's arguments, whose names have a prefix in errors."""
-    # AllenNLP accumulates the gradients of a whole epoch if the steps are null.
+    """Checks the numbers among a trainer's arguments; errors add the prefix to their names."""
+    # With null steps, AllenNLP accumulates the gradients of a whole epoch.
     for name in ("num_epochs", "num_gradient_accumulation_steps", "patience"):
         value, may_be_null = arguments.get(name, 1), name != "num_epochs"
         is_valid = (value is None and may_be_null) or (_is_whole(value) and value >= 1)
@@ -51,7 +51,7 @@ def check_trainer(arguments: Mapping[str, Any], prefix: str = "") -> None:
     for name in ("grad_norm", "grad_clipping"):
         value = arguments.get(name)
         is_valid = value is None or value is False or (_is_number(value) and value > 0)
-        # By `True` AllenNLP computes norms for callbacks, and scales nothing.
+        # With `True`, AllenNLP computes norms for callbacks without scaling gradients.
         is_valid = is_valid or (name == "grad_norm" and value is True)
         _check(prefix + name, value, is_valid, "a number above 0, or null")
     scheduler = arguments.get("learning_rate_scheduler")

@@ -1,4 +1,4 @@
-"""What evaluates a saved model on a file."""
+"""Loads a file to evaluate a saved model on it."""
 
 from typing import Iterable, List
 
@@ -9,7 +9,7 @@ from tagger.training.frozen_features import keep_features
 
 
 def evaluation_loader(archive: Archive, data_path: str) -> DataLoader:
-    """Returns batches of a file as the archive's config wants them for validation."""
+    """Returns a file's batches, made with the validation settings of the archive's config."""
     config = archive.config.duplicate()
     loader = DataLoader.from_params(
         config.get("validation_data_loader") or config["data_loader"],
@@ -22,7 +22,7 @@ def evaluation_loader(archive: Archive, data_path: str) -> DataLoader:
 
 
 def evaluation_instances(archive: Archive, data_path: str) -> List[Instance]:
-    """Reads a file as the archive's config wants it for validation; keeps features as above."""
+    """Reads a file with the validation settings of the archive's config; keeps features, too."""
     instances = list(archive.validation_dataset_reader.read(data_path))
     _keep_features(archive, instances)
     return instances

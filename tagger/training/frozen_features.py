@@ -30,7 +30,7 @@ class FrozenFeaturesCallback(TrainerCallback):
 
 
 def keep_features(model: Model, instances: Iterable[Instance]) -> None:
-    """Computes and keeps on disk what the model's `frozen_transformer` embedders need, if any."""
+    """Computes the features for the model's `frozen_transformer` embedders, if any, and caches them."""
     embedders = _embedders(model)
     if not embedders:
         return
@@ -43,7 +43,7 @@ def keep_features(model: Model, instances: Iterable[Instance]) -> None:
 
 
 def _embedders(model: Model) -> Dict[str, FrozenTransformerEmbedder]:
-    """Returns the embedders of frozen transformers, by the names of their indexers."""
+    """Returns the embedders of frozen transformers by indexer name."""
     return {
         name.removeprefix("token_embedder_"): embedder
         for module in model.modules()
@@ -54,7 +54,7 @@ def _embedders(model: Model) -> Dict[str, FrozenTransformerEmbedder]:
 
 
 def _passages(instances: Iterable[Instance], vocab: Vocabulary) -> Iterator[Tuple[str, Passage]]:
-    """Yields the passages of the texts of instances, each with the name of its indexer."""
+    """Yields the passages in the instances' texts, each with its indexer's name."""
     for instance in instances:
         for field in instance.fields.values():
             if not isinstance(field, TextField):

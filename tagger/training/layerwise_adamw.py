@@ -1,4 +1,4 @@
-"""An optimizer for a pretrained transformer under new layers."""
+"""An optimizer for a pretrained transformer with new layers on top."""
 
 import re
 from typing import Any, Dict, List, Tuple
@@ -9,29 +9,29 @@ from allennlp.training.optimizers import Optimizer
 
 from tagger.training.optimizers import FUSED, check_adam, check_rates
 
-# The number of a layer is the first in the name of its parameters: `encoder.layer.3.output.dense.bias`.
+# A layer's number is the first one in its parameters' names: `encoder.layer.3.output.dense.bias`.
 _LAYER = re.compile(r"\.(\d+)\.")
 
 
 @Optimizer.register("layerwise_adamw")
 class LayerwiseAdamW(Optimizer, torch.optim.AdamW):
-    """AdamW with lower learning rates in a transformer: the lower the layer, the lower its rate.
+    """AdamW with layer-wise learning rates: the lower a transformer layer, the lower its rate.
 
-    The rate of layer l of n is `transformer_lr * layer_decay ** (n - l)`, and that of the embeddings
-    below layer 1 is the next smaller one (Howard & Ruder 2018, section 3.2; Clark et al. 2020, appendix
-    A). Vectors, which are the biases and the weights of norms, have no weight decay. A scheduler changes
-    all rates by the same factor.
+    The rate of layer l of n is `transformer_lr * layer_decay ** (n - l)`; the embeddings count as layer
+    0 (Howard & Ruder 2018, section 3.2; Clark et al. 2020, appendix A). Vectors, that is, biases and the
+    weights of norms, have no weight decay. Schedulers scale all rates by the same factor.
 
     Args:
         model_parameters: The trained parameters by name; supplied by the trainer in a config.
-        lr: The learning rate of all that is not in the transformer.
+        lr: The learning rate of everything outside the transformer.
         transformer_lr: The learning rate of the transformer's last layer.
-        layer_decay: The ratio of the rates of a layer and of the next higher one, above 0, at most 1.
-        weight_decay: The share of each matrix, times its learning rate, that a step takes away.
-        transformer: A regular expression that is found in the names of the transformer's parameters,
-            and ends where their names within the transformer begin.
-        betas: The decay of the running means of the gradient and of its square.
-        eps: A small number that is added to the denominator.
+        layer_decay: The ratio between the rate of a layer and that of the layer above it, above 0, at
+            most 1.
+        weight_decay: Each step shrinks matrices by this share, times their learning rate.
+        transformer: A regular expression that finds the prefix of the transformer's parameter names;
+            their names within the transformer follow it.
+        betas: The decay rates of the running means of the gradient and of its square.
+        eps: A small number added to the denominator.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class LayerwiseAdamW(Optimizer, torch.optim.AdamW):
         check_rates(lr=lr, transformer_lr=transformer_lr, layer_decay=layer_decay)
         check_adam(betas, eps, weight_decay)
         heights = layer_heights([name for name, _ in model_parameters], transformer)
-        # By learning rate and weight decay.
+        # Keys are the learning rate and the weight decay.
         groups: Dict[Tuple[float, float], List[torch.nn.Parameter]] = {}
         for name, parameter in model_parameters:
             rate = transformer_lr * layer_decay ** -heights[name] if name in heights else lr
@@ -62,17 +62,17 @@ class LayerwiseAdamW(Optimizer, torch.optim.AdamW):
 
 
 def layer_heights(names: List[str], transformer: str) -> Dict[str, int]:
-    """Returns the height of each parameter's layer: 0 for the last and what follows, -1 below.
+    """Returns each parameter's layer, counted down from the last: 0 for that and above, then -1, -2...
 
-    What comes before the first layer is a layer below it. `names` are in the order of definition.
+    Parameters before the first layer form a layer below it. `names` are in order of definition.
     """
-    # By name, where the name within the transformer begins.
+    # For each parameter, the start of its name within the transformer.
     begins = {name: found.end() for name in names if (found := re.search(transformer, name))}
     if not begins:
         parts = sorted({".".join(name.split(".")[:3]) for name in names})
         raise ConfigurationError(
-            f"`transformer` is {transformer!r}, which is in the name of no trained parameter; they are "
-            f"in {', '.join(parts)}; correct the expression, or take `fused_adamw` where no transformer "
+            f"`transformer` is {transformer!r}, which matches no trained parameter; they are in "
+            f"{', '.join(parts)}; correct the expression, or use `fused_adamw` where no transformer "
             f"is trained"
         )
     numbers = {name: _LAYER.search(name, begin - 1) for name, begin in begins.items()}

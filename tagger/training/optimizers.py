@@ -1,4 +1,4 @@
-"""Optimizers, and an average of the weights over training steps."""
+"""Optimizers, and a moving average of the weights."""
 
 import re
 from typing import Any, Dict, Iterable, List, Optional, Tuple
@@ -10,14 +10,14 @@ from allennlp.training.optimizers import Optimizer, make_parameter_groups
 
 from tagger.common.ranges import check_number
 
-#: Makes an optimizer update in one pass. Since torch 2.5 there is one for CPUs.
+#: Options for a fused update in one pass over memory, on CPUs since torch 2.5.
 FUSED: Dict[str, Any] = (
     {"fused": True} if tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 5) else {}
 )
 
 
 class _Fused(Optimizer):
-    """Makes an optimizer of PyTorch that updates each parameter in one pass over its memory."""
+    """A mixin for PyTorch optimizers that updates each parameter in one pass over its memory."""
 
     def __init__(
         self,
@@ -38,13 +38,13 @@ class _Fused(Optimizer):
 
 
 def check_rates(**rates: float) -> None:
-    """Raises a `ConfigurationError` unless each learning rate is in (0, 1]; larger ones diverge."""
+    """Raises a `ConfigurationError` unless each learning rate is in (0, 1]; larger rates diverge."""
     for name, rate in rates.items():
         check_number(name, rate, 0 < rate <= 1, "above 0 and at most 1")
 
 
 def check_adam(betas: Tuple[float, float], eps: float, weight_decay: float) -> None:
-    """Raises a `ConfigurationError` unless the other numbers of Adam are in their ranges."""
+    """Raises a `ConfigurationError` unless Adam's other arguments are in their ranges."""
     for place, beta in enumerate(betas):
         check_number(f"betas[{place}]", beta, 0 <= beta < 1, "at least 0 and below 1")
     check_number("eps", eps, eps >= 0, "at least 0")
@@ -54,7 +54,7 @@ def check_adam(betas: Tuple[float, float], eps: float, weight_decay: float) -> N
 def _check_expressions(
     parameters: List[Tuple[str, torch.nn.Parameter]], groups: List[Tuple[List[str], Dict[str, Any]]]
 ) -> None:
-    """Refuses an expression that matches nothing, of which AllenNLP only warns."""
+    """Rejects an expression that matches nothing, where AllenNLP would only warn."""
     for expression in (each for expressions, _ in groups for each in expressions):
         if not any(re.search(expression, name) for name, _ in parameters):
             parts = sorted({".".join(name.split(".")[:2]) for name, _ in parameters})
@@ -66,9 +66,9 @@ def _check_expressions(
 
 @Optimizer.register("fused_adam")
 class FusedAdam(_Fused, torch.optim.Adam):
-    """AllenNLP's `adam`, which updates each parameter in one pass over its memory.
+    """Like AllenNLP's `adam`, but updates each parameter in a single pass over its memory.
 
-    On a CPU, `adam` takes about ten passes. With a large vocabulary they take a third of a training
+    On a CPU, `adam` makes about ten passes. With a large vocabulary, these take a third of a training
     step. Before torch 2.5, which has no fused pass for CPUs, the two optimizers are the same.
 
     Args:
@@ -76,8 +76,8 @@ class FusedAdam(_Fused, torch.optim.Adam):
         parameter_groups: Lists of regular expressions, each with options for the matching parameters.
             An expression that matches nothing is an error.
         lr: The learning rate.
-        betas: The decay of the running means of the gradient and of its square.
-        eps: A small number that is added to the denominator.
+        betas: The decay rates of the running means of the gradient and of its square.
+        eps: A small number added to the denominator.
         weight_decay: The factor of an L2 penalty.
         amsgrad: Whether to divide by the largest mean square so far.
     """
@@ -85,12 +85,12 @@ class FusedAdam(_Fused, torch.optim.Adam):
 
 @Optimizer.register("fused_adamw")
 class FusedAdamW(_Fused, torch.optim.AdamW):
-    """AllenNLP's `adamw`, which updates each parameter in one pass over its memory.
+    """Like AllenNLP's `adamw`, but updates each parameter in a single pass over its memory.
 
     Args:
         model_parameters: The parameters by name; supplied by the trainer in a config.
-        parameter_groups: Those of `FusedAdam`.
-        weight_decay: The share of each parameter, times the learning rate, that a step takes away.
+        parameter_groups: As in `FusedAdam`.
+        weight_decay: Each step shrinks the parameters by this share, times the learning rate.
         **kwargs: The other arguments of `FusedAdam`.
     """
 
@@ -105,15 +105,15 @@ class FusedAdamW(_Fused, torch.optim.AdamW):
 
 @MovingAverage.register("fused_exponential")
 class FusedExponentialMovingAverage(ExponentialMovingAverage):
-    """AllenNLP's `exponential` in one operation for all parameters, which a recovered run continues.
+    """Like AllenNLP's `exponential`, but updates all parameters at once and can be recovered.
 
-    AllenNLP's goes on from the parameters that were saved, which are no longer those of the model.
+    After `--recover`, AllenNLP's would average the saved parameters, which the model no longer uses.
 
     Args:
         parameters: The parameters by name; supplied by the trainer in a config.
-        decay: The weight of the average before a step; the rest is the weight of the parameters.
-        numerator: With `denominator`, how slowly the decay rises in the first steps.
-        denominator: With `numerator`; larger ones let the first steps count more.
+        decay: The weight of the old average in each step; the parameters get the rest.
+        numerator: Together with `denominator`, how slowly the decay rises in the first steps.
+        denominator: See `numerator`; larger values give the first steps more weight.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The states of all random generators, and the callback that brings them into checkpoints and back."""
+"""The states of all random generators, and a callback that saves them in checkpoints."""
 
 import random
 from typing import Any, Callable, Dict, Optional
@@ -9,7 +9,7 @@ from allennlp.training.callbacks import TrainerCallback
 
 
 def random_states() -> Dict[str, Any]:
-    """The states of all generators, in types that `torch.load` takes without running code."""
+    """Returns the states of all generators, as types that `torch.load` reads without running code."""
     state: Any = numpy.random.get_state()
     name, keys, *rest = state
     return {
@@ -21,7 +21,7 @@ def random_states() -> Dict[str, Any]:
 
 
 def set_random_states(states: Dict[str, Any]) -> None:
-    """Sets the states of all generators to what `random_states` gave."""
+    """Restores the states of all generators from `random_states`."""
     version, numbers, gauss = states["python"]
     random.setstate((version, tuple(numbers), gauss))
     name, keys, *rest = states["numpy"]
@@ -32,7 +32,7 @@ def set_random_states(states: Dict[str, Any]) -> None:
 
 
 class RandomStatesCallback(TrainerCallback):
-    """Saves random states with a trainer's checkpoint, and keeps in `loaded` those to go on from."""
+    """Saves random states in a trainer's checkpoints; `loaded` holds those to resume from."""
 
     def __init__(self, serialization_dir: str, get_states: Callable[[], Dict[str, Any]]) -> None:
         super().__init__(serialization_dir)

@@ -1,4 +1,4 @@
-"""The trainer of this package: AllenNLP's, which recovers exactly and says what is wrong."""
+"""AllenNLP's trainer with exact recovery and helpful errors."""
 
 import functools
 import inspect
@@ -24,34 +24,34 @@ from tagger.training.random_states import RandomStatesCallback, random_states, s
 from tagger.training.run_folder import remove_unfinished
 from tagger.training.whole_checkpointer import WholeCheckpointer, save_whole
 
-#: How many metrics an error lists.
+#: The most metrics that an error lists.
 _MOST_LISTED = 12
 
 
 @Trainer.register("recoverable", constructor="from_partial_objects")
 @Trainer.register("gradient_descent", constructor="from_partial_objects", exist_ok=True)
 class RecoverableTrainer(GradientDescentTrainer):
-    """AllenNLP's trainer, with which a run that is killed and recovered ends like an unbroken one.
+    """AllenNLP's trainer, except that a killed and recovered run ends like an unbroken one.
 
-    AllenNLP saves no random states, so that dropout differs after `--recover`; writes weights in place,
-    so that a kill can leave half a file; and trusts `best.th` to be that of the checkpoint. Here
+    AllenNLP saves no random states, so dropout differs after `--recover`; it writes weights in place, so
+    a kill can leave half a file; and it assumes that `best.th` matches the checkpoint. Here,
 
-    - a checkpoint holds the random states, and training goes on with them;
-    - files appear whole or not at all;
-    - `best.th` is written again from a checkpoint that was the best;
-    - a run that was killed after its last epoch, be it for lack of patience, trains no more, and its
-      `metrics.json` has the metrics of that epoch.
+    - checkpoints include the random states, and training resumes with them;
+    - files are written atomically;
+    - `best.th` is restored from the checkpoint if that was the best;
+    - a run that was killed after its last epoch, including by early stopping, does not train further,
+      and its `metrics.json` has the metrics of that epoch.
 
-    Under `distributed` only the primary's random states are saved. Where a run goes on in the middle of
-    an epoch, that epoch's `training_loss` counts the batches from there on.
+    In distributed training, only the primary's random states are saved. If a run resumes in the middle
+    of an epoch, that epoch's `training_loss` covers only the remaining batches.
 
-    It also counts the training labels for class weights by rule, refuses unknown keys and an unknown
-    `validation_metric`, logs one line for each epoch, and names the likely cause of a loss that is not
-    a number. The arguments are AllenNLP's.
+    The trainer also counts the training labels for weight rules, rejects unknown keys and an unknown
+    `validation_metric`, logs one line per epoch, and reports the likely cause of a NaN loss. The
+    arguments are AllenNLP's.
 
     Args:
-        no_grad: Regular expressions; parameters whose names match one are not trained.
-        ddp_accelerator: How the processes of `distributed` work together.
+        no_grad: Regular expressions; parameters with matching names are not trained.
+        ddp_accelerator: How the processes of distributed training cooperate.
     """
 
     _serialization_dir: str
@@ -67,10 +67,10 @@ class RecoverableTrainer(GradientDescentTrainer):
         self._random_states = RandomStatesCallback(self._serialization_dir, self._states_to_save)
         self._callbacks.append(self._random_states)
         self._states_at_start: Dict[str, Any] = {}
-        #: Of the last validation, by the names of `TagMetrics.get_confusions`.
+        #: The confusions of the last validation, named as in `TagMetrics.get_confusions`.
         self.validation_confusions: Dict[str, int] = {}
 
-    # FromParams reads the arguments of what this wraps.
+    # FromParams reads the arguments of the wrapped method.
     @classmethod
     @functools.wraps(GradientDescentTrainer.from_partial_objects.__func__)  # type: ignore[attr-defined]
     def from_partial_objects(  # type: ignore[override]
@@ -84,7 +84,7 @@ class RecoverableTrainer(GradientDescentTrainer):
 
     def _states_to_save(self) -> Dict[str, Any]:
         now = random_states()
-        # In the middle of an epoch the order of the data is that of its start.
+        # In the middle of an epoch, the data keep the order from its start.
         is_within = self._batches_in_epoch_completed > 0
         return {"at_start": self._states_at_start or now if is_within else now, "now": now}
 
@@ -97,7 +97,7 @@ class RecoverableTrainer(GradientDescentTrainer):
         except (AttributeError, KeyError, RuntimeError, TypeError) as error:
             raise ConfigurationError(
                 f"the newest checkpoint in {self._serialization_dir} does not fit this run "
-                f"({error!r}); remove the files of this checkpoint to go on from an earlier state"
+                f"({error!r}); remove the files of this checkpoint to resume from an earlier state"
             ) from error
         is_at_end = (
             self._start_after_epochs_completed > 0
@@ -108,7 +108,7 @@ class RecoverableTrainer(GradientDescentTrainer):
             self._save_average(self._best_model_filename)
 
     def _save_average(self, path: str) -> None:
-        """Saves the weights, or their moving average where there is one, as training does."""
+        """Saves the weights or, if there is one, their moving average, as training does."""
         if self._moving_average is None:
             self._save_model_state(path)
             return
@@ -123,7 +123,7 @@ class RecoverableTrainer(GradientDescentTrainer):
         save_whole(model.state_dict(), path)
 
     def get_best_weights_path(self) -> Optional[str]:
-        # AllenNLP names the file before it is written, which an interrupt may come between.
+        # AllenNLP sets the name before it writes the file, and may be interrupted in between.
         path = super().get_best_weights_path()
         return path if path is not None and Path(path).exists() else None
 
@@ -140,7 +140,7 @@ class RecoverableTrainer(GradientDescentTrainer):
     def _try_train(self) -> Tuple[Dict[str, Any], int]:
         num_epochs = self._num_epochs
         if self._metric_tracker.should_stop_early():
-            # The checkpoint is of the epoch that ran out of patience, which AllenNLP forgets.
+            # The checkpoint's epoch ran out of patience, which AllenNLP does not remember.
             self._num_epochs = self._start_after_epochs_completed
         try:
             metrics, epoch = super()._try_train()
@@ -164,7 +164,7 @@ class RecoverableTrainer(GradientDescentTrainer):
                 if str(error) != "nan loss encountered":
                     raise
                 raise ValueError(self._reason_of_nan(epoch)) from error
-        self._use_loaded_states()  # where all batches of the epoch were done already
+        self._use_loaded_states()  # if the checkpoint was at the end of the epoch
         return metrics
 
     def _validation_loss(self, epoch: int) -> Tuple[float, Optional[float], int]:
@@ -180,14 +180,14 @@ class RecoverableTrainer(GradientDescentTrainer):
         return super().batch_outputs(batch, for_training)
 
     def _use_loaded_states(self) -> None:
-        """Goes on with a checkpoint's random states, if training has come to where it was saved."""
+        """Restores a checkpoint's random states once training reaches the point where it was saved."""
         saved = self._random_states.loaded
         if saved and self._epochs_completed == self._start_after_epochs_completed:
             self._random_states.loaded = None
             set_random_states(saved["now"])
 
     def _reason_of_nan(self, epoch: int) -> str:
-        """Says in one sentence why the loss of a batch is probably NaN."""
+        """Says in one sentence why a batch's loss is probably NaN."""
         what = f"the loss of a batch of epoch {epoch + 1} is not a number (NaN)"
         broken = {
             name: parameter.requires_grad
@@ -195,7 +195,7 @@ class RecoverableTrainer(GradientDescentTrainer):
             if not bool(torch.isfinite(parameter).all())
         }
         for name in (name for name, is_trained in broken.items() if not is_trained):
-            return f"{what}: `{name}`, which is not trained, holds NaN; correct its file"
+            return f"{what}: `{name}`, which is not trained, contains NaN; correct its file"
         for name in broken:
             return (
                 f"{what}: the steps were too large for `{name}`, which is no longer finite; lower the "
@@ -208,12 +208,12 @@ class RecoverableTrainer(GradientDescentTrainer):
 
 
 class NamingMetricTracker(MetricTracker):
-    """AllenNLP's tracker, whose error about an unknown metric names the known ones."""
+    """AllenNLP's tracker, with an error for unknown metrics that lists the known ones."""
 
     def combined_score(self, metrics: Dict[str, float]) -> float:
         unknown = [name for _, name in self.tracked_metrics if name not in metrics]
         if unknown:
-            # Those of single labels come last.
+            # Metrics of single labels come last.
             known = sorted(metrics, key=lambda each: ("overall" not in each, each.count("-"), each))
             more = ", ..." if len(known) > _MOST_LISTED else ""
             raise ConfigurationError(
@@ -224,16 +224,16 @@ class NamingMetricTracker(MetricTracker):
 
 
 def _bound(function: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Dict[str, Any]:
-    """The arguments of a call by their names; those that the function does not name too."""
+    """Returns a call's arguments by name, including those that the function does not declare."""
     bound = inspect.signature(function).bind_partial(*args, **kwargs).arguments
     unknown = bound.pop("kwargs", {})
     return {**bound, **unknown}
 
 
 def _check_arguments(arguments: Mapping[str, Any], construct: Any) -> None:
-    """Refuses keys of a config's `trainer` that AllenNLP would ignore, and numbers out of range."""
+    """Rejects keys of a config's `trainer` that AllenNLP would ignore, and numbers out of range."""
     known = [name for name in inspect.signature(construct).parameters if name != "kwargs"]
-    # AllenNLP takes its old name of `run_confidence_checks`, with a warning of its own.
+    # AllenNLP still accepts the old name of `run_confidence_checks`, and warns about it itself.
     for name in arguments:
         if name not in known and name != "run_sanity_checks":
             raise ConfigurationError(f"`trainer` has no key `{name}`{did_you_mean(name, known)}")
@@ -241,7 +241,7 @@ def _check_arguments(arguments: Mapping[str, Any], construct: Any) -> None:
 
 
 def _saved_metrics(folder: str, epoch: int) -> Dict[str, Any]:
-    """What an epoch has written; nothing if it was killed before, or its file is gone."""
+    """Returns the metrics that an epoch wrote; empty if it was killed before or the file is gone."""
     try:
         text = Path(folder, f"metrics_epoch_{epoch}.json").read_text(encoding="utf-8")
         return dict(json.loads(text))

@@ -1,4 +1,4 @@
-"""Folders of training runs: what may be removed, what may be continued, and what is finished."""
+"""Folders of training runs: which may be deleted, which can be resumed, and which are finished."""
 
 import json
 import logging
@@ -17,12 +17,12 @@ Folder = Union[str, "os.PathLike[str]"]
 
 #: The metrics on the text of the development data, which `train` writes last.
 TEXT_METRICS_FILE = "metrics_on_text.json"
-#: What a folder of a run holds, at least one of them.
+#: A run's folder has at least one of these files.
 _FILES_OF_RUNS = ("config.json", "meta.json", "out.log", "model.tar.gz")
 
 
 def check_is_run(folder: Folder) -> None:
-    """Refuses to have a folder removed that holds anything but a run, or the current folder."""
+    """Raises unless a folder may be deleted: it must hold a run and not be the current folder."""
     folder = Path(folder)
     if not folder.is_dir() or not os.listdir(folder):
         return
@@ -38,7 +38,7 @@ def check_is_run(folder: Folder) -> None:
 
 
 def check_is_same_run(params: Params, folder: Folder) -> None:
-    """Refuses to go on with a run under another config; one without `config.json` is AllenNLP's."""
+    """Rejects resuming a run with another config; leaves runs without `config.json` to AllenNLP."""
     path = Path(folder, "config.json")
     if not path.is_file():
         return
@@ -59,7 +59,7 @@ def check_is_same_run(params: Params, folder: Folder) -> None:
 
 
 def check_can_be_made(folder: Folder, option: str = "--serialization-dir") -> None:
-    """Makes a folder, which may exist, or says why it cannot be made."""
+    """Creates a folder, which may exist; if that fails, the error says why."""
     if Path(folder).exists() and not Path(folder).is_dir():
         raise ConfigurationError(f"`{option}` {os.fspath(folder)} is a file; name a folder")
     try:
@@ -71,7 +71,7 @@ def check_can_be_made(folder: Folder, option: str = "--serialization-dir") -> No
 
 
 def is_finished(folder: Folder) -> bool:
-    """Whether training in a folder has come to its end, and written its metrics."""
+    """Whether training in a folder has ended and written its metrics."""
     try:
         json.loads(Path(folder, "metrics.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -80,7 +80,7 @@ def is_finished(folder: Folder) -> bool:
 
 
 def keep_finished(params: Params, folder: Folder, force: bool = False) -> None:
-    """Makes the archive of a finished run if there is none; refuses another config and `--force`."""
+    """Creates a finished run's archive if it is missing; rejects another config and `--force`."""
     create_serialization_dir(params, folder, recover=True, force=force)
     logger.info("%s is finished: there is nothing to recover", folder)
     remove_unfinished(folder)
@@ -89,15 +89,15 @@ def keep_finished(params: Params, folder: Folder, force: bool = False) -> None:
 
 
 def remove_unfinished(folder: Folder) -> None:
-    """Removes what a killed run has left of files that it was writing."""
+    """Removes the unfinished files of a killed run."""
     for path in Path(folder).glob(".*.unfinished"):
         path.unlink()
 
 
 def _is_archive_missing_or_old(folder: Folder) -> bool:
-    """Whether a finished run has no archive, or that of an interrupt before its end."""
+    """Whether a finished run's archive is missing, or dates from an earlier interrupt."""
     archive, metrics = Path(folder, "model.tar.gz"), Path(folder, "metrics.json")
-    # Without the best weights there is no other to make.
+    # Without the best weights, no new archive can be created.
     return not archive.exists() or (
         Path(folder, "best.th").exists() and archive.stat().st_mtime_ns < metrics.stat().st_mtime_ns
     )

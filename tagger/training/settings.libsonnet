@@ -1,5 +1,5 @@
-// Settings are fields with two colons, which AllenNLP does not see. A template declares each with its default, its
-// range and its meaning, which `allennlp describe` prints, and what a config gives is checked when the config is evaluated:
+// Settings are fields with two colons, which AllenNLP does not see. A template declares each setting with its default,
+// range and meaning, which `allennlp describe` prints. Evaluating a config checks the values that it sets:
 //
 //   local settings = import 'settings.libsonnet';
 //
@@ -11,7 +11,7 @@
 //     trainer: { grad_norm: $.grad_norm },
 //   })
 
-// A declaration: the kind of value, the default, the range in words, and whether a value is in the range.
+// A declaration: the kind of value, the default, the range in words, and a test of whether a value is in the range.
 local declaration(kind, default, range, allows) = { kind: kind, default: default, range: range, allows:: allows };
 
 // The limits of a range of numbers, in words: "from 1 to 9", "of at least 0 and below 1".
@@ -29,12 +29,12 @@ local is_within(value, least, above, most, below) =
 
 local is_whole(value) = std.isNumber(value) && std.floor(value) == value;
 
-// A value in an error, in at most 60 letters.
+// A value for an error message, in at most 60 characters.
 local shown(value) =
   local text = std.manifestJsonMinified(value);
   if std.length(text) > 60 then text[0:57] + '...' else text;
 
-// How similar two names are, from 0 to 1: the share of pairs of letters that they have in common.
+// The similarity of two names, from 0 to 1: the share of letter pairs that they have in common.
 local likeness(a, b) =
   local pairs(name) = std.set([name[i:i + 2] for i in std.range(0, std.length(name) - 2)]);
   2 * std.length(std.setInter(pairs(a), pairs(b))) / (std.length(pairs(a)) + std.length(pairs(b)));
@@ -46,18 +46,18 @@ local closest(name, known) =
 // The names of the hidden fields of a config, sorted.
 local hidden_fields(config) = std.setDiff(std.objectFieldsAll(config), std.objectFields(config));
 
-// Refuses a setting that the template does not have, because it would have no effect.
+// Rejects a setting that the template does not have, because it would have no effect.
 local check_names(config, known) =
   local unknown = std.setDiff(hidden_fields(config), std.set(known + ['settings']));
   unknown == [] ||
-  error '`%s::` is no field of the template; did you mean `%s::`? The fields are: %s. For a name of your own, use `local`.'
+  error '`%s::` is no field of the template; did you mean `%s::`? The fields are: %s. For your own names, use `local`.'
         % [unknown[0], closest(unknown[0], known), std.join(', ', known)];
 
 local check_value(name, value, declared) =
   declared.allows(value) || error '`%s::` must be %s; got %s' % [name, declared.range, shown(value)];
 
 {
-  // Numbers within limits, of which each may be left out.
+  // Numbers within optional limits.
   number(default, least=null, above=null, most=null, below=null)::
     declaration(
       'number',
@@ -78,7 +78,7 @@ local check_value(name, value, declared) =
   // The size of a layer or of a vector.
   size(default):: self.whole(default, 1, 65536),
 
-  // A probability of dropping something.
+  // A dropout probability.
   dropout(default):: self.number(default, least=0, below=1),
 
   boolean(default):: declaration('boolean', default, 'true or false', std.isBoolean),
@@ -97,7 +97,7 @@ local check_value(name, value, declared) =
   // How files or instances spell spans.
   encoding(default):: self.or_null(self.one_of(default, ['BIO', 'IOB1', 'BIOUL', 'BMES', 'IOBES', 'IO'])),
 
-  // Lists whose items another declaration allows.
+  // Lists; `item` declares their items.
   list(default, item, may_be_empty=true)::
     declaration(
       'list',
@@ -107,7 +107,7 @@ local check_value(name, value, declared) =
         std.isArray(value) && (may_be_empty || value != []) && std.all([item.allows(each) for each in value])
     ) + { items: item, may_be_empty: may_be_empty },
 
-  // A registered part: its type, or an object with its type and arguments, which AllenNLP checks when it builds the part.
+  // A registered part: its type, or an object with type and arguments, which AllenNLP checks when it builds the part.
   part(default, example)::
     declaration(
       'part',
@@ -116,7 +116,7 @@ local check_value(name, value, declared) =
       function(value) (std.isString(value) && value != '') || std.isObject(value)
     ),
 
-  // A setting that every config must give. The message says so if it does not.
+  // A setting that every config must give, with the error message for when it does not.
   required(declared, message):: declared { default:: error message, required: true },
 
   or_null(declared)::
@@ -126,7 +126,7 @@ local check_value(name, value, declared) =
       nullable: true,
     },
 
-  // A template: settings with their declarations, and the config that is made of them.
+  // A template: the declarations of its settings, and the config that uses them.
   template(declarations, config)::
     local names = std.objectFields(declarations);
     std.foldl(function(fields, name) fields { [name]:: declarations[name].default }, names, {}) + config + {

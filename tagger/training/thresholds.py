@@ -1,4 +1,4 @@
-"""Thresholds of probabilities, fitted to labelled data: C labels, N items."""
+"""Fits probability thresholds to labelled data of C labels and N items."""
 
 import functools
 from typing import Callable, Dict, NamedTuple, Union
@@ -8,22 +8,22 @@ from allennlp.common.checks import ConfigurationError
 
 #: The goal of tuning: see `tune_thresholds`.
 TuningTarget = Union[str, Dict[str, float]]
-#: How many items of the development data must have a label for its threshold to be tuned.
+#: A label's threshold is tuned only if at least this many development items have the label.
 LEAST_POSITIVES = 5
 
 
 class _Cuts(NamedTuple):
-    """All ways to predict each label for its k most probable items, k = 0 ... N."""
+    """All ways to predict each label for its k most probable items, k = 0, ..., N."""
 
-    #: (N + 1, C) float64, how many of the k items have the label
+    #: (N + 1, C) float64, the number of these k items that have the label
     true_positives: torch.Tensor
     #: (N + 1, 1) float64, k
     num_predicted: torch.Tensor
-    #: (C,) float64, how many items have the label
+    #: (C,) float64, the number of items with the label
     num_gold: torch.Tensor
     #: (N + 1, C) bool, whether a threshold separates these k items from the others
     is_possible: torch.Tensor
-    #: (N + 1, C), such a threshold, half way between the probabilities on both sides
+    #: (N + 1, C), such a threshold, halfway between the probabilities on both sides
     thresholds: torch.Tensor
 
     def f1(self) -> torch.Tensor:
@@ -31,14 +31,14 @@ class _Cuts(NamedTuple):
         return 2 * self.true_positives / (self.num_predicted + self.num_gold).clamp(min=1)
 
     def best(self, gains: torch.Tensor) -> torch.Tensor:
-        """Returns the possible cut of the highest gain; of equals, that with the fewest predictions."""
+        """Returns the possible cut with the highest gain; ties go to the fewest predictions."""
         return gains.masked_fill(~self.is_possible, -torch.inf).argmax(0, keepdim=True)
 
 
 def threshold_tuner(
     target: TuningTarget = "micro", least_positives: int = LEAST_POSITIVES, common: bool = False
 ) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
-    """Returns `tune_thresholds`, or `tune_common_threshold`, with these arguments, which it checks."""
+    """Checks the arguments and binds them to `tune_thresholds` or `tune_common_threshold`."""
     check_tuning_target(target, common)
     if least_positives < 1:
         raise ConfigurationError(f"`least_positives` must be at least 1; got {least_positives}")
@@ -48,7 +48,7 @@ def threshold_tuner(
 
 
 def check_tuning_target(target: TuningTarget, common: bool = False) -> None:
-    """Raises a `ConfigurationError` unless thresholds, or a common one, can be tuned to a target."""
+    """Raises a `ConfigurationError` unless thresholds, or a common one, can be tuned for a target."""
     if common and target not in ("micro", "macro"):
         raise ConfigurationError(
             f"`common` needs the `target` 'micro' or 'macro', because one threshold cannot give each "
@@ -61,8 +61,8 @@ def check_tuning_target(target: TuningTarget, common: bool = False) -> None:
         if name in ("precision", "recall") and 0 < value <= 1:
             return
     raise ConfigurationError(
-        f"`target` must be 'micro', 'macro', {{'precision': p}} or {{'recall': r}}, its number above 0 "
-        f"and at most 1; got {target!r}"
+        f"`target` must be 'micro', 'macro', {{'precision': p}} or {{'recall': r}} with a number above "
+        f"0 and at most 1; got {target!r}"
     )
 
 
@@ -73,22 +73,22 @@ def tune_thresholds(
     default: float = 0.5,
     least_positives: int = 1,
 ) -> torch.Tensor:
-    """Finds the best thresholds, (C,), for these items; no other thresholds are better.
+    """Finds the optimal thresholds, (C,), for these items.
 
-    A label is predicted if its probability is at least its threshold. Thresholds lie half way between
-    two probabilities that occur, or between one of them and 0 or 1. Among equally good thresholds, the
-    one with the fewest predictions is returned.
+    A label is predicted if its probability is at least its threshold. Thresholds are halfway between two
+    neighbouring probabilities, or between the outermost and 0 or 1. Ties go to the threshold with the
+    fewest predictions.
 
     Args:
         probabilities: (N, C), from 0 to 1.
-        gold_labels: (N, C), 1 if the item has the label, 0 if it does not, -1 if that is unknown and
-            does not count.
-        target: The goal. `"micro"`: the highest F1 of all labels together. `"macro"`: the highest mean
-            of their F1. `{"precision": p}`: for each label the highest recall at a precision of at least
-            p, or the highest precision if p is out of reach. `{"recall": r}`: for each label the fewest
+        gold_labels: (N, C), 1 if the item has the label, 0 if not, -1 if unknown, which is ignored.
+        target: The goal. `"micro"`: the highest F1 over all labels. `"macro"`: the highest mean of the
+            labels' F1. `{"precision": p}`: for each label, the highest recall at a precision of at least
+            p, or the highest precision if p is out of reach. `{"recall": r}`: for each label, the fewest
             predictions at a recall of at least r.
         default: The threshold of a label with fewer than `least_positives` items.
-        least_positives: How many items must have a label for its threshold to be tuned, at least 1.
+        least_positives: The least number of items with a label for its threshold to be tuned, at least
+            1.
     """
     check_tuning_target(target)
     _check_shapes(probabilities, gold_labels)
@@ -114,22 +114,22 @@ def tune_common_threshold(
     target: TuningTarget = "micro",
     default: float = 0.5,
 ) -> torch.Tensor:
-    """As `tune_thresholds`, if all labels, even rare ones, have one threshold; not for a dict."""
+    """Like `tune_thresholds`, but all labels, even rare ones, share a threshold; takes no dict."""
     check_tuning_target(target, common=True)
     _check_shapes(probabilities, gold_labels)
     num_labels = gold_labels.size(1)
     if not bool((gold_labels > 0).any()):
         return torch.full_like(probabilities.sum(0), default)
-    # Micro F1 is that of a single label, which holds the items of all.
+    # For micro F1, pool the items of all labels into a single label.
     shape = (-1, num_labels) if target == "macro" else (-1, 1)
     cuts = _all_cuts(probabilities.reshape(shape), gold_labels.reshape(shape))
-    # (N, C) or (N C, 1), what F1 gains when an item is predicted too
+    # (N, C) or (N C, 1), the gain in F1 from also predicting an item
     gains = cuts.f1().diff(dim=0)
     known = probabilities.masked_fill(gold_labels < 0, -1.0).reshape(shape)
-    # As `gains`, in the order of all probabilities.
+    # The probabilities of `gains`, and the order that sorts all of them.
     values, order = known.sort(dim=0, descending=True)[0].flatten().sort(descending=True)
     total = torch.cat([gains.new_zeros(1), gains.flatten()[order].cumsum(0)]).unsqueeze(1)
-    # Unknown ones come last, and no gain is in them.
+    # Unknown items come last and gain nothing.
     cuts = _all_cuts(values.unsqueeze(1), torch.zeros_like(values).unsqueeze(1))
     return cuts.thresholds.gather(0, cuts.best(total))[0].expand(num_labels).clone()
 
@@ -144,7 +144,7 @@ def _check_shapes(probabilities: torch.Tensor, gold_labels: torch.Tensor) -> Non
 
 def _all_cuts(probabilities: torch.Tensor, gold_labels: torch.Tensor) -> _Cuts:
     num_items, num_labels = gold_labels.shape
-    # Unknown ones come last, where no cut is possible.
+    # Unknown items come last, where no cut is possible.
     known = probabilities.masked_fill(gold_labels < 0, -1.0)
     values, order = known.sort(dim=0, descending=True)
     positives = (gold_labels > 0).gather(0, order).double()
@@ -158,7 +158,7 @@ def _all_cuts(probabilities: torch.Tensor, gold_labels: torch.Tensor) -> _Cuts:
         num_predicted=torch.arange(num_items + 1, device=gold_labels.device).double().unsqueeze(1),
         num_gold=positives.sum(0),
         is_possible=last > first,
-        # The middle of two neighbouring floats is one of them.
+        # The midpoint of two adjacent floats is one of them.
         thresholds=torch.where(middle > first, middle, last),
     )
 
@@ -183,7 +183,8 @@ def _best_micro_f1(cuts: _Cuts, is_tuned: torch.Tensor, others: torch.Tensor) ->
 
 def _least_precision(cuts: _Cuts, least: float) -> torch.Tensor:
     precision = cuts.true_positives / cuts.num_predicted.clamp(min=1)
-    # A precision below `least` is below 1; a precision of at least `least` has a true positive or more.
+    # True positives are at least 1 wherever the precision reaches `least`, and so exceed any precision
+    # below it.
     return cuts.best(torch.where(precision >= least, cuts.true_positives, precision))
 
 

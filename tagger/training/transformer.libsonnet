@@ -1,5 +1,5 @@
-// Taggers over a pretrained transformer that is fine-tuned. A config, in any folder, names its files and overrides the
-// numbers it wants:
+// Taggers that fine-tune a pretrained transformer. A config, in any folder, names its files and overrides the settings
+// it wants:
 //
 //   (import 'tagger/training/transformer.libsonnet') + {
 //     train_data_path: 'train.txt',
@@ -17,10 +17,10 @@ settings.template({
     about: 'How the files spell spans.',
   },
   tag_encoding: settings.encoding('BIOUL') {
-    about: 'How the tags of the model spell them; null for plain labels. BIOUL distinguishes most.',
+    about: "How the model's tags spell spans; null for plain labels. BIOUL makes the most distinctions.",
   },
   tokenizer: settings.or_null(settings.part(null, "{ type: 'blanks' }")) {
-    about: 'How texts become tokens like those of the files; null for the rules of `language`.',
+    about: 'How texts are split into tokens like those of the files; null for the rules of `language`.',
   },
   language: settings.text('en') { about: "The spaCy code of the texts' language." },
   pieces_per_batch: settings.whole(1024, 1, 10000000) {
@@ -32,42 +32,42 @@ settings.template({
     about: 'The pretrained transformer: a folder, or a name of the Hugging Face hub.',
   },
   max_pieces: settings.whole(250, 1, 1000000) {
-    about: 'The most word pieces that it reads together; a longer text is read in windows that overlap.',
+    about: 'The most word pieces that it reads at once; longer texts are read in overlapping windows.',
   },
   num_frozen_layers: settings.whole(0, 0, 1000) {
-    about: 'The lower layers that are not trained, whose output is computed once.',
+    about: 'How many of the lowest layers are not trained; their output is computed only once.',
   },
   gradient_checkpointing: settings.boolean(false) {
-    about: 'Whether training takes less memory and more time.',
+    about: 'Whether to trade training time for memory.',
   },
   precision: settings.one_of('auto', ['auto', 'bfloat16', 'float32']) {
     about: "'auto' trains in bfloat16 where that is faster, and otherwise in float32.",
   },
 
   // The tagger.
-  dropout: settings.dropout(0.1) { about: "The dropout of the transformer's features." },
+  dropout: settings.dropout(0.1) { about: "The dropout probability of the transformer's features." },
   weighting: settings.or_null(settings.part(null, "{ type: 'chain', label_weights: { PER: 2 } }")) {
     about: 'How the CRF weights the classes; null for the plain likelihood.',
   },
 
-  // Training. Learning rates rise in the first steps, and then fall until the last epoch.
+  // Training. Learning rates rise in the first steps, then fall until the last epoch.
   transformer_learning_rate: settings.number(1e-4, above=0, most=1) {
-    about: 'The highest learning rate of the last layer of the transformer. Rates rise in the first steps, and then fall until the last epoch.',
+    about: "The highest learning rate of the transformer's last layer. Rates rise in the first steps, then fall until the last epoch.",
   },
   learning_rate: settings.number(2e-3, above=0, most=1) {
     about: 'The highest learning rate of the projection to tags and of the CRF.',
   },
   layer_decay: settings.number(0.9, above=0, most=1) {
-    about: 'The ratio of the learning rates of a layer and of the next higher one.',
+    about: 'The ratio between the learning rate of a layer and that of the layer above it.',
   },
   share_of_warmup: settings.number(0.1, least=0, below=1) {
     about: 'The share of the steps in which the learning rate rises.',
   },
   weight_decay: settings.number(0.01, least=0, most=1) {
-    about: 'Each step shrinks every weight by this share of it, times the learning rate.',
+    about: 'Each step shrinks every weight by this share, times the learning rate.',
   },
   grad_norm: settings.or_null(settings.number(1, above=0)) {
-    about: 'The norm to which longer gradients are cut; null to leave them as they are.',
+    about: 'Gradients with a larger norm are clipped to this norm; null for no clipping.',
   },
   num_epochs: settings.whole(4, 1, 1000000) { about: 'The most passes over the training data.' },
 }, {
@@ -105,7 +105,7 @@ settings.template({
       type: 'crf',
       [if $.weighting != null then 'weighting']: $.weighting,
     },
-    // A batch has a number of pieces, so a mean over sentences would count those of short ones more.
+    // Batches are limited by word pieces, so a mean over sentences would give those in small batches more weight.
     loss_reduction: 'token',
   },
 
@@ -128,6 +128,6 @@ settings.template({
     callbacks: ['log_clipping', 'show_metrics'],
   },
 
-  // With its config and its tokenizer an archive needs no other file of the transformer.
+  // With the transformer's config and tokenizer, an archive needs none of its other files.
   include_in_archive: ['fine_tuned'],
 })

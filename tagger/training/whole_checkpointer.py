@@ -1,4 +1,4 @@
-"""Checkpoints of which a kill never leaves half a file."""
+"""Checkpoints that are written atomically, so that a kill never leaves half a file."""
 
 from pathlib import Path
 from typing import Any, Optional, Set, Tuple
@@ -15,13 +15,13 @@ from tagger.common.files import write_atomically
 @Checkpointer.register("whole")
 @Checkpointer.register("default", exist_ok=True)
 class WholeCheckpointer(Checkpointer):
-    """AllenNLP's checkpointer, whose files appear whole or not at all.
+    """AllenNLP's checkpointer, but files are written atomically.
 
-    A checkpoint counts when both of its files are there. The arguments are AllenNLP's.
+    A checkpoint counts only if both of its files exist. The arguments are AllenNLP's.
     """
 
     def save_checkpoint(self, trainer: Trainer) -> None:
-        """Saves the state of training, and removes checkpoints that are too many or too old."""
+        """Saves the state of training and removes surplus or old checkpoints."""
         state = trainer.get_checkpoint_state()
         if state is not None:
             point = (
@@ -30,18 +30,18 @@ class WholeCheckpointer(Checkpointer):
             )
             save_whole(state.model_state, self._model_state_path(*point), overwrite=False)
             save_whole(state.trainer_state, self._training_state_path(*point), overwrite=False)
-        # It leaves files that are there as they are.
+        # AllenNLP leaves existing files unchanged.
         super().save_checkpoint(trainer)
 
     def load_checkpoint(self) -> Optional[TrainerCheckpoint]:
-        """Returns the newest checkpoint, `None` if there is none; refuses a damaged one."""
+        """Returns the newest checkpoint, or None if there is none; rejects a damaged one."""
         try:
             return super().load_checkpoint()
-        # Zip files and pickles raise errors of many kinds.
+        # Zip files and pickles can raise many kinds of errors.
         except Exception as error:
             paths = " or ".join(self.find_latest_checkpoint() or ())
             raise ConfigurationError(
-                f"{paths} is damaged ({type(error).__name__}); remove both to go on from an earlier "
+                f"{paths} is damaged ({type(error).__name__}); remove both to resume from an earlier "
                 f"checkpoint, or from the start if there is none"
             ) from error
 
@@ -51,17 +51,17 @@ class WholeCheckpointer(Checkpointer):
 
 
 def save_whole(value: Any, path: str, overwrite: bool = True) -> None:
-    """As `torch.save`, but a reader sees all or nothing, and equal values give equal bytes."""
+    """Like `torch.save`, but atomic, and equal values give equal bytes."""
     if overwrite or not Path(path).is_file():
         with (
             write_atomically(Path(path), overwrite=True) as unfinished,
             unfinished.open("wb") as file,
         ):
             try:
-                # Given a path, PyTorch writes its name into the file, and this one is random.
+                # Given a path, PyTorch would write its name, here a random one, into the file.
                 torch.save(value, file)
             except RuntimeError as error:
-                # Its writer fails again while it is closed, and hides an interrupt or a full disk.
+                # PyTorch's writer fails again on closing, which hides an interrupt or a full disk.
                 if error.__context__ is None:
                     raise
                 first = error.__context__

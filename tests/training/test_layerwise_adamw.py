@@ -79,5 +79,5 @@ def test_a_step_is_that_of_adamw_at_the_rate_of_each_layer():
 
 
 def test_an_expression_that_matches_nothing_is_refused():
-    with pytest.raises(ConfigurationError, match="'roberta', which is in the name of no trained"):
+    with pytest.raises(ConfigurationError, match="'roberta', which matches no trained"):
         made(Tagger(), transformer="roberta")

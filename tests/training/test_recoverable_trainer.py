@@ -292,7 +292,7 @@ def test_the_trainer_of_configs_is_ours_and_tracks_metrics_so(archive, tmp_path)
     ("broken", "reason"),
     [
         ("crf.transitions", "the steps were too large for `head.crf.transitions`"),
-        ("embedder", "which is not trained, holds NaN; correct its file"),
+        ("embedder", "which is not trained, contains NaN; correct its file"),
         ("features", "all weights are finite: look for NaN in the features of the data"),
     ],
 )

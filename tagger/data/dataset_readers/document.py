@@ -20,7 +20,7 @@ _PIECE = re.compile(r"\d+|[^\d_]+|_")
 
 
 class _LettersAndDigitsTokenizer(WordsTokenizer):
-    """As AllenNLP's `letters_digits`, but a word keeps its combining marks."""
+    """Like AllenNLP's `letters_digits`, but words keep their combining marks."""
 
     def tokenize(self, text: str) -> List[Token]:
         return [
@@ -41,7 +41,7 @@ class DocumentDatasetReader(ShardedReader):
         text_keys: The keys of the texts that make up a document, by default `text`. Texts are joined by
             line breaks. Some may be missing, but not all.
         labels_key: The key of the list of labels, which may be empty.
-        max_tokens: The most tokens of a document that are kept.
+        max_tokens: How many tokens of a document to keep.
         tokenizer: The tokenizer; None splits into words and other signs, and letters from digits.
         token_indexers: How tokens are indexed; None for a single id of namespace `tokens`.
         label_namespace: The namespace of the labels in the vocabulary.

@@ -1,4 +1,4 @@
-"""What our dataset readers share: workers divide their instances."""
+"""The base class of our dataset readers: workers divide their instances."""
 
 from typing import Optional
 

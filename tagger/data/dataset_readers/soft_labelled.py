@@ -1,4 +1,4 @@
-"""A reader that puts a teacher's soft labels beside the gold tags."""
+"""A reader that adds a teacher's soft labels to the gold tags."""
 
 import itertools
 from os import PathLike
@@ -20,21 +20,21 @@ _UNKNOWN = "?"
 
 @DatasetReader.register("soft_labelled")
 class SoftLabelledDatasetReader(ShardedReader):
-    """Reads training data whose sentences `allennlp soft-labels` has given to a teacher.
+    """Reads training data together with a teacher's soft labels from `allennlp soft-labels`.
 
-    Use it to train, and the reader that it wraps as `validation_dataset_reader`: validation and saved
+    Use it for training, and the wrapped reader as `validation_dataset_reader`: validation and saved
     models need no teacher. The files of soft labels are opened when training data are read.
 
     Args:
         reader: The reader `column` of the training data, without `documents`.
-        soft_labels: The file of soft labels of all sentences that `reader` reads.
-        unlabelled: Files of soft labels of other text. All of their sentences are read too, with unknown
+        soft_labels: The file with soft labels for all sentences that `reader` reads.
+        unlabelled: Files of soft labels for other text. All their sentences are read too, with unknown
             gold tags.
         label_namespace: The namespace of the tags in the vocabulary.
         **kwargs: The arguments of AllenNLP's `DatasetReader`, such as `max_instances`.
 
     Raises:
-        ConfigurationError: If `reader` is another one.
+        ConfigurationError: If `reader` is of another type.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class SoftLabelledDatasetReader(ShardedReader):
         self._label_namespace = label_namespace
 
     def text_to_instance(self, *inputs: Any, **kwargs: Any) -> Instance:
-        """Makes an instance without soft labels, as the wrapped reader does."""
+        """Makes an instance without soft labels, with the wrapped reader."""
         return self._reader.text_to_instance(*inputs, **kwargs)
 
     def apply_token_indexers(self, instance: Instance) -> None:

@@ -22,9 +22,9 @@ def read_brat(
     labelled: bool = True,
     text_encoding: Optional[str] = None,
 ) -> Iterator[AnnotatedText]:
-    """Reads the texts of a folder in the order of their names, or one text.
+    """Reads a folder's texts, sorted by name, or a single text.
 
-    Relations, events, attributes and notes are left out and counted. If `labelled`, each text needs an
+    Relations, events, attributes and notes are skipped and counted. If `labelled`, each text needs an
     `.ann` file.
     """
     path = Path(path)
@@ -63,14 +63,14 @@ def _read(path: Path, text_encoding: Optional[str]) -> str:
     check_is_file(path)
     content = path.read_bytes()
     try:
-        # With its line ends and a byte order mark, which offsets count.
+        # Keep line ends and a byte order mark, because offsets count them.
         return content.decode(text_encoding or "utf-8")
     except (UnicodeDecodeError, LookupError):
         return decode(content, path, text_encoding)[0]
 
 
 def _entity(line: str, place: str) -> RawEntity:
-    """Reads a line, which has a tab before and behind `PER 0 3`."""
+    """Reads a line, in which tabs surround `PER 0 3`."""
     parts = line.split("\t", 2)
     words = parts[1].split(" ") if len(parts) > 1 else []
     if ";" in "".join(words[1:]):
@@ -83,7 +83,7 @@ def _entity(line: str, place: str) -> RawEntity:
 
 
 def write_brat(texts: Iterable[AnnotatedText], path: Path) -> None:
-    """Writes a new folder of numbered texts, which appears once it is whole."""
+    """Writes a new folder of numbered texts, atomically."""
     if path.exists():
         raise FileExistsError(f"{path} is there already; name a new folder")
     new = path.with_name(f".{path.name}.{secrets.token_hex(8)}.unfinished")

@@ -52,11 +52,11 @@ class _Sentence(NamedTuple):
 def read_conllu(
     path: PathOrAddress, text_encoding: Optional[str] = None, tag_column: Optional[str] = None
 ) -> Iterator[AnnotatedText]:
-    """Reads the documents of a file that marks them by `# newdoc`, else its sentences.
+    """Reads a file's documents if it marks them by `# newdoc`, else its sentences.
 
-    Entities are those that MISC spells, such as `ner=B-PER`, under the key `tag_column` or else the one
-    with the most of them; without any, each token has its UPOS as a plain label. A token of several
-    words, such as `1-2`, has theirs, joined by `+`. Empty nodes are no tokens.
+    Entities come from MISC, for example `ner=B-PER`, under the key `tag_column` or else the key with the
+    most entities; if there are none, each token gets its UPOS as a plain label. A token of several
+    words, such as `1-2`, gets theirs, joined by `+`. Empty nodes are not tokens.
     """
     sentences = list(_sentences(path, text_encoding))
     key = tag_column or _key_of_entities(sentences, path)
@@ -77,7 +77,7 @@ def _key_of_entities(sentences: List[_Sentence], path: PathOrAddress) -> Optiona
     found = key_of_spans(tags, f"{path}: several keys in MISC")
     if found is not None:
         return found
-    # A key that spells labels alone, or no entity at all, beside an `O`.
+    # Otherwise a key with labels only, or only `O`.
     for key in keys:
         has_outside = any(token.misc.get(key) == "O" for each in sentences for token in each.tokens)
         numbers = Counter(tag for of_sentence in tags[key] for tag in of_sentence)
@@ -128,7 +128,7 @@ def _misc(cell: str) -> Dict[str, str]:
 
 
 def _text(document: List[_Sentence], key: Optional[str], scheme: Scheme) -> AnnotatedText:
-    """Joins sentences, each as its `# text` says, or else as its tokens say."""
+    """Joins sentences, using their `# text` if given and else their tokens."""
     first, text = document[0], ""
     for sentence in document:
         given, built = sentence.comments.get("text"), _joined(sentence.tokens)

@@ -1,4 +1,4 @@
-"""Data sets of Hugging Face: `tokens` and `ner_tags`, as JSON lines or as Parquet."""
+"""Hugging Face data sets: `tokens` and `ner_tags`, as JSON lines or Parquet."""
 
 from contextlib import ExitStack
 from itertools import islice
@@ -18,10 +18,10 @@ from tagger.data.formats.json_files import parsed_json, read_records, write_line
 from tagger.data.survey.columns import key_of_spans
 from tagger.data.survey.schemes import Scheme, find_scheme
 
-#: Keys under which data sets have tokens and tags, in the order in which we look.
+#: Keys of tokens and tags in data sets, in the order in which they are tried.
 TOKEN_KEYS = ("tokens", "words")
 TAG_KEYS = ("ner_tags", "tags", "labels", "ner", "pos_tags")
-#: How many records tell which key has the tags, and what these mean.
+#: The number of records to examine for the key and the scheme of the tags.
 _MOST_RECORDS = 50_000
 
 
@@ -34,9 +34,9 @@ def read_huggingface(
 ) -> Iterator[AnnotatedText]:
     """Reads a data set of tokens and tags: JSON lines, a list of records, or a Parquet file.
 
-    The text is the record's `text` if it has one, else the tokens joined. The tags are those of the key
-    `tag_column`, or else of the one that spells the most spans. Integers take their names from
-    `label_names`, from the metadata of a Parquet file, or from a `dataset_info.json` beside the file.
+    The text is the record's `text` if it has one, else the joined tokens. The tags are under the key
+    `tag_column`, or else under the key with the most spans. The names of integer tags come from
+    `label_names`, the metadata of a Parquet file, or a `dataset_info.json` beside the file.
     """
     records, names = _records(path, text_encoding)
     if not labelled:
@@ -69,7 +69,7 @@ def read_huggingface(
 def _records(
     path: PathOrAddress, text_encoding: Optional[str]
 ) -> Tuple[Iterator[Tuple[str, Any]], Mapping[str, Any]]:
-    """Returns the records of a file with their places, and the descriptions of their keys."""
+    """Returns a file's records with their places, and the descriptions of their keys."""
     features = _features_beside(path)
     if not is_parquet(path):
         return read_records(path, text_encoding=text_encoding), features
@@ -78,7 +78,7 @@ def _records(
 
 
 def keys_of_tags(record: Any) -> List[str]:
-    """Returns the keys of a record under which each token may have a tag."""
+    """Returns the keys of a record that may have a tag for each token."""
     items = record.items() if isinstance(record, dict) else ()
     lists = {key: value for key, value in items if isinstance(value, list)}
     tokens = next((lists[key] for key in TOKEN_KEYS if key in lists), [None])
@@ -94,7 +94,7 @@ def keys_of_tags(record: Any) -> List[str]:
 
 
 def is_parquet(path: PathOrAddress) -> bool:
-    """Whether a file is Parquet by its first bytes."""
+    """Whether a file's first bytes are those of Parquet."""
     with open_input(path) as file:
         return file.read(4) == b"PAR1"
 
@@ -137,7 +137,7 @@ def _tag(tag: Any, names: Optional[Sequence[str]], place: str) -> str:
 
 
 def _names(feature: Any) -> Optional[List[str]]:
-    """Finds the names of classes in the description of a feature, whose nesting differs by release."""
+    """Finds class names in a feature's description, which is nested differently in each release."""
     if isinstance(feature, list):
         feature = feature[0] if feature else None
     if not isinstance(feature, dict):
@@ -162,7 +162,7 @@ def _features_beside(path: PathOrAddress) -> Dict[str, Any]:
 
 
 def _dict_in(value: Any, key: str) -> Dict[str, Any]:
-    """Returns what an object of JSON has under a key; {} if that is no object, or there is none."""
+    """Returns the JSON object under a key; {} if there is none."""
     found = value.get(key) if isinstance(value, dict) else None
     return found if isinstance(found, dict) else {}
 
@@ -196,7 +196,7 @@ def _read_parquet(path: PathOrAddress) -> Tuple[Iterator[Tuple[str, Any]], Dict[
 def write_huggingface(texts: Iterable[AnnotatedText], path: Path) -> None:
     """Writes `text`, `tokens` and `ner_tags` in BIO as strings; Parquet if the path ends in `.parquet`.
 
-    Parquet has no room for properties, which differ between records.
+    Parquet cannot store properties, because they differ between records.
     """
     records = map(_record, texts)
     if path.suffix.lower() != ".parquet":

@@ -1,4 +1,4 @@
-"""Files of JSON: one object on each line, or a list of objects, by itself or in an object."""
+"""JSON files: one object per line, or a list of objects, by itself or inside an object."""
 
 import itertools
 import json
@@ -9,16 +9,16 @@ from tagger.common.files import write_atomically
 from tagger.common.inputs import PathOrAddress
 from tagger.data.survey.text_encodings import decoded_lines, open_text
 
-#: Keys under which an object may have the list of all records.
+#: Keys of an object that may contain the list of all records.
 _LISTS = ("annotations", "data", "examples", "records")
 
 
 def read_records(
     path: PathOrAddress, noun: str = "record", text_encoding: Optional[str] = None
 ) -> Iterator[Tuple[str, Any]]:
-    """Yields the place and the value of each record of a file, from JSON lines or from a list.
+    """Yields the place and value of each record in JSON lines or a list.
 
-    Messages call a record of a list by a `noun`.
+    `noun` is the word for a list's records in messages.
     """
     with open_text(path, text_encoding) as (file, _):
         lines = ((f"{path}:{n}", line) for n, line in decoded_lines(file, path) if line.strip())
@@ -28,7 +28,7 @@ def read_records(
         place, line = head[0]
         try:
             value = parsed_json(line, place)
-        except ValueError:  # it goes on, or is none
+        except ValueError:  # JSON over several lines, or not JSON
             text = "\n".join(line for _, line in itertools.chain(head, lines))
             value = parsed_json(text, str(path) if line.startswith("[") else place)
             head = head[:1]
@@ -44,7 +44,7 @@ def read_records(
 
 
 def _listed(value: Any) -> Optional[List[Any]]:
-    """Returns the records of a list, or of an object that has nothing else; None for one record."""
+    """Returns the records of a list, or of an object with nothing else; None for a single record."""
     if isinstance(value, list):
         return value
     if not isinstance(value, dict) or "text" in value or isinstance(value.get("data"), dict):
@@ -53,7 +53,7 @@ def _listed(value: Any) -> Optional[List[Any]]:
 
 
 def parsed_json(text: str, place: str) -> Any:
-    """Reads a value of JSON that can be written as UTF-8."""
+    """Reads a JSON value that can be encoded as UTF-8."""
     try:
         value = json.loads(text)
         if "\\ud" in text.lower():
@@ -70,5 +70,5 @@ def write_lines(path: Path, records: Iterable[Any]) -> None:
     """Writes one JSON object on each line of a new file."""
     with write_atomically(path) as new, new.open("w", encoding="utf-8", newline="\n") as file:
         for record in records:
-            # Parquet has times and bytes too.
+            # Records from Parquet may have times and bytes.
             file.write(json.dumps(record, ensure_ascii=False, default=str) + "\n")

@@ -26,9 +26,9 @@ def read_label_studio(
     labelled: bool = True,
     text_encoding: Optional[str] = None,
 ) -> Iterator[AnnotatedText]:
-    """Reads an export, `JSON` or `JSON-MIN`; predictions where there are no annotations.
+    """Reads an export, `JSON` or `JSON-MIN`, with predictions where there are no annotations.
 
-    What is left out is counted, and logged at the end: tasks that nobody has annotated only if
+    Everything that is skipped is counted and logged at the end, but tasks without an annotation only if
     `labelled`.
     """
     counts: Counter[str] = Counter()
@@ -50,7 +50,7 @@ def read_label_studio(
 
 
 def _check_type(value: Any, kind: type, name: str, place: str) -> Any:
-    """Returns a value of JSON if it is an object or a list, as it should be."""
+    """Returns a JSON value if it is of the expected kind, an object or a list."""
     if not isinstance(value, kind):
         expected = "an object" if kind is dict else "a list"
         raise ValueError(f"{place}: expected {name} to be {expected}, got {value!r:.80}")
@@ -58,7 +58,7 @@ def _check_type(value: Any, kind: type, name: str, place: str) -> Any:
 
 
 def _text_of(task: Dict[str, Any], place: str) -> Tuple[str, str]:
-    """Returns the text of a task and its key: `text`, or else the only string."""
+    """Returns a task's text and its key: `text`, or else the only string."""
     data = _check_type(task.get("data", task), dict, "`data`", place)
     strings = {key: value for key, value in data.items() if isinstance(value, str)}
     key = "text" if "text" in strings else next(iter(strings), "")
@@ -88,7 +88,7 @@ def _entities_of(
 def _values_of(
     task: Dict[str, Any], place: str, counts: Counter[str]
 ) -> Optional[List[Dict[str, Any]]]:
-    """Returns the values of the results that are spans; None without an annotation."""
+    """Returns the values of span results; None without an annotation."""
     annotations = task.get("annotations", task.get("completions")) or task.get("predictions") or []
     for each in _check_type(annotations, list, "`annotations`", place):
         _check_type(each, dict, "an annotation", place)

@@ -1,4 +1,4 @@
-"""Offsets of entities: their units, and entities that cannot be."""
+"""Entity offsets: converts their units, and rejects impossible ones."""
 
 from itertools import accumulate
 from typing import Any, Iterable, List, NamedTuple, Optional, Sequence
@@ -6,7 +6,7 @@ from typing import Any, Iterable, List, NamedTuple, Optional, Sequence
 from tagger.data.formats.annotated_text import Annotation
 from tagger_onnx.segments import cuts_word
 
-#: What offsets may count. JavaScript counts UTF-16 units, in which an emoji is two.
+#: The units of offsets. JavaScript counts UTF-16 units, of which an emoji has two.
 UNITS = {
     "characters": "characters",
     "bytes": "bytes of UTF-8",
@@ -15,7 +15,7 @@ UNITS = {
 
 
 class RawEntity(NamedTuple):
-    """An entity as a file spells it: its offsets in the file's unit, and its characters if given."""
+    """An entity as given in a file: its offsets in the file's unit, and its text, if given."""
 
     label: Any
     start: Any
@@ -26,10 +26,10 @@ class RawEntity(NamedTuple):
 def checked_entities(
     text: str, entities: Iterable[RawEntity], place: str, offsets: Optional[str] = None
 ) -> List[Annotation]:
-    """Returns the entities of a text in order, with offsets in characters.
+    """Returns a text's entities in order, with offsets in characters.
 
-    They may count any of `UNITS`. Without `offsets` they count characters, and it is an error if the
-    text shows that they count something else.
+    `offsets` is one of `UNITS`. Without it, offsets count characters, and it is an error if the text
+    shows that they count something else.
     """
     if offsets not in (None, *UNITS):
         raise ValueError(f"`offsets` is {offsets!r}, expected one of {', '.join(UNITS)}")
@@ -79,14 +79,14 @@ def _checked(text: str, entity: RawEntity, found: Optional[Annotation], place: s
 
 
 def _is_quote(quote: str, characters: str) -> bool:
-    """Whether two strings differ in white space at most, since tools trim it and replace line breaks."""
+    """Whether two strings are equal but for white space; tools trim it and replace line breaks."""
     return quote.split() == characters.split()
 
 
 def _in_characters(
     text: str, entities: Sequence[RawEntity], unit: str
 ) -> List[Optional[Annotation]]:
-    """Converts offsets of a unit; None for an entity that is empty or ends outside or in a character."""
+    """Converts offsets; None for an entity that is empty, out of range, or splits a character."""
     width = {
         "characters": lambda _: 1,
         "bytes": lambda character: len(character.encode("utf-8", "surrogatepass")),
@@ -105,7 +105,7 @@ def _in_characters(
 def _is_plausible(
     text: str, entities: Sequence[RawEntity], found: Sequence[Optional[Annotation]]
 ) -> bool:
-    """Whether entities lie in the text, are what the file repeats, and begin and end where words do."""
+    """Whether entities are within the text, match their quotes, and begin and end at word borders."""
     for entity, annotation in zip(entities, found):
         if annotation is None:
             return False

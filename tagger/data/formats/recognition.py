@@ -1,4 +1,4 @@
-"""Which format a file has, by what is in it."""
+"""Recognises a file's format by its contents."""
 
 import csv
 from itertools import islice
@@ -14,16 +14,16 @@ from tagger.data.survey.columns import names_tokens
 from tagger.data.survey.other_files import looks_like_json
 from tagger.data.survey.text_encodings import open_text
 
-#: How many records are looked at.
+#: The number of records to examine.
 _MOST_RECORDS = 1_000
 _TASK_KEYS = ("annotations", "predictions", "completions")
 
 
 def recognise(path: PathOrAddress, labelled: bool = True) -> Optional[str]:
-    """Returns the name of the format of a file, or of brat's folder; None if nothing in it names one.
+    """Returns the name of the format of a file, or of brat's folder; None if it cannot be recognised.
 
-    That is so for most column files, which look like lines of text, and for pipes, whose lines a look
-    would take away. Texts alone have a format too, unless they are `labelled`.
+    That applies to most column files, which look like lines of text, and to pipes, because looking would
+    consume their lines. Texts without annotations have a format only if not `labelled`.
     """
     if not is_address(path):
         path = Path(path)
@@ -55,11 +55,11 @@ def _recognise_json(path: PathOrAddress, labelled: bool) -> Optional[str]:
     try:
         return next(filter(None, (_format_of_record(each, labelled) for each in records)), None)
     except ValueError:
-        return None  # its readers say where
+        return None  # readers report the place of the error
 
 
 def _recognise_table(lines: List[str], labelled: bool) -> Optional[str]:
-    """Recognises CoNLL-U by its first line of a token, and CSV by its header."""
+    """Recognises CoNLL-U by its first token line, and CSV by its header."""
     row = next((line for line in lines if line and not line.startswith("#")), "").split("\t")
     if len(row) == 10 and row[0] in ("1", "1-2", "0.1"):
         return "conllu"
@@ -94,7 +94,7 @@ def _format_of_record(record: Any, labelled: bool) -> Optional[str]:
 
 
 def _format_of_spans(record: dict[str, Any]) -> Optional[str]:
-    """Recognises the format of a record that has a text by its lists."""
+    """Recognises the format of a record with a text by its lists."""
     lists = {key: value for key, value in record.items() if isinstance(value, list)}
     spans, entities = lists.pop("spans", None), lists.pop("entities", None)
     others = [each for values in lists.values() for each in values if isinstance(each, dict)]
@@ -111,7 +111,7 @@ def _format_of_spans(record: dict[str, Any]) -> Optional[str]:
 
 
 def format_of(path: PathOrAddress, labelled: bool = True) -> str:
-    """Returns the name of a file's format: that of `recognise`, or else `columns` if that may be."""
+    """Returns the name of a file's format, from `recognise` or else `columns` if that is possible."""
     found = recognise(path, labelled)
     if found is not None:
         return found
@@ -125,6 +125,6 @@ def format_of(path: PathOrAddress, labelled: bool = True) -> str:
         raise ValueError(f"{path}: expected records of JSON, got none")
     keys = f"the keys {', '.join(record)}" if isinstance(record, dict) else f"{str(record)[:60]!r}"
     raise ValueError(
-        f"{path}: JSON of an unknown layout, whose first record has {keys}; expected `text` and "
+        f"{path}: JSON of an unknown layout; the first record has {keys}; expected `text` and "
         '`entities` such as [[0, 3, "PER"]], or `tokens` and `ner_tags`; rename the keys'
     )

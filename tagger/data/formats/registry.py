@@ -36,10 +36,10 @@ class Format(NamedTuple):
     """A format of annotated texts.
 
     Attributes:
-        suffixes: How its files usually end.
+        suffixes: The usual suffixes of its files.
         read: Reads a file.
         write: Writes texts to a new file.
-        keeps: What it has room for besides texts and entities: `tokens`, `overlaps`, `properties`.
+        keeps: What it can store besides texts and entities: `tokens`, `overlaps`, `properties`.
     """
 
     suffixes: Tuple[str, ...]
@@ -49,7 +49,7 @@ class Format(NamedTuple):
 
     @property
     def options(self) -> Tuple[str, ...]:
-        """Those of the options of `read_texts` that `read` takes."""
+        """The options of `read_texts` that `read` takes."""
         _, *options = inspect.signature(self.read).parameters
         return tuple(options)
 
@@ -74,7 +74,7 @@ FORMATS: Dict[str, Format] = {
 
 
 def format_named(name: str) -> Format:
-    """Returns the format of this name."""
+    """Returns the format with this name."""
     if name not in FORMATS:
         raise ValueError(
             f"there is no format {name!r}, expected one of {', '.join(FORMATS)}"
@@ -84,9 +84,9 @@ def format_named(name: str) -> Format:
 
 
 def describe_file(path: PathOrAddress, format: str, options: Mapping[str, Any]) -> List[str]:
-    """Returns what a file looks like, in lines; none for formats that tell it themselves.
+    """Returns lines that describe a file; none for self-describing formats.
 
-    The `options` are those with which `read_texts` reads it.
+    `options` are those for `read_texts`.
     """
     if format == "columns":
         known = Known(**{key: value for key, value in options.items() if key in Known._fields})
@@ -110,20 +110,20 @@ def read_texts(
 
     Args:
         path: A file, or a folder for brat.
-        format: The name of its format; None to look into the file.
+        format: The name of its format; None to recognise it.
         label_names: The names of integer tags, for `huggingface`.
-        offsets: What offsets count: `characters`, `bytes` of UTF-8, or `utf16` units.
-        labelled: Whether texts that nobody has annotated are errors, or are left out, as the format has
-            it; otherwise they have no entities.
-        **columns: `text_encoding`, how bytes spell text; `token_column` and `tag_column`, the columns of
-            a column file, or the key of the tags in other formats.
+        offsets: The unit of offsets: `characters`, `bytes` of UTF-8, or `utf16` units.
+        labelled: Whether texts without annotations are errors, or in some formats skipped; otherwise
+            they have no entities.
+        **columns: `text_encoding`, the encoding of the text; `token_column` and `tag_column`, the
+            columns of a column file, or the key of the tags in other formats.
 
     Yields:
-        The texts, as they are read.
+        The texts, read lazily.
 
     Raises:
-        ValueError: If the format is unknown or has no such option, or if a text is not as expected; the
-            message says where.
+        ValueError: If the format is unknown or lacks an option, or if a text is malformed; the message
+            says where.
     """
     name = format or format_of(path, labelled)
     found = format_named(name)
@@ -138,5 +138,5 @@ def read_texts(
 
 
 def write_texts(texts: Iterable[AnnotatedText], path: Path, format: str) -> None:
-    """Writes texts to a new file, which appears once it is whole."""
+    """Writes texts to a new file, atomically."""
     format_named(format).write(texts, path)

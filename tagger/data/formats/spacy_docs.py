@@ -1,4 +1,4 @@
-"""spaCy's binary files of documents, `.spacy`, read and written by spaCy."""
+"""spaCy's binary files, `.spacy`, read and written with spaCy."""
 
 from itertools import accumulate
 from pathlib import Path
@@ -12,7 +12,7 @@ from tagger.data.formats.overlaps import check_overlaps
 
 
 def read_spacy(path: PathOrAddress) -> Iterator[AnnotatedText]:
-    """Reads the documents of a `DocBin`: `ents`, or the span group `sc` where there are none."""
+    """Reads the documents of a `DocBin` with their `ents` or, if there are none, the span group `sc`."""
     spacy = import_spacy()
     vocab = spacy.blank("xx").vocab
     with open_input(path) as file:
@@ -21,7 +21,7 @@ def read_spacy(path: PathOrAddress) -> Iterator[AnnotatedText]:
         docs = spacy.tokens.DocBin().from_bytes(content).get_docs(vocab)
         for number, doc in enumerate(docs, start=1):
             yield _text(doc, f"{path}, document {number}")
-    except Exception as error:  # zlib's, msgpack's, and what follows from them
+    except Exception as error:  # from zlib, msgpack, or a consequence
         reason = " ".join(str(error).split())
         raise ValueError(f"{path}: expected a DocBin of spaCy ({reason})") from None
 
@@ -39,7 +39,7 @@ def _text(doc: Any, place: str) -> AnnotatedText:
 
 
 def write_spacy(texts: Iterable[AnnotatedText], path: Path) -> None:
-    """Writes a `DocBin`, with tokens, entities and, where they are known, sentences."""
+    """Writes a `DocBin` with tokens, entities and, if known, sentences."""
     spacy = import_spacy()
     vocab = spacy.blank("xx").vocab
     docs = spacy.tokens.DocBin(docs=(_doc(text, vocab) for text in texts))

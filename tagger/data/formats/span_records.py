@@ -1,4 +1,4 @@
-"""JSON lines of a text and its spans: doccano, Prodigy, and what spaCy's guides show."""
+"""JSON lines of texts with spans: doccano, Prodigy, and the records in spaCy's guides."""
 
 import itertools
 import logging
@@ -13,7 +13,7 @@ from tagger.data.formats.offsets import RawEntity, checked_entities
 
 logger = logging.getLogger(__name__)
 
-#: Keys under which records of these formats have their entities, in the order in which we look.
+#: Keys of entities in these formats, in the order in which they are tried.
 ENTITY_KEYS = ("spans", "entities", "labels", "label", "annotations")
 
 
@@ -23,9 +23,9 @@ def read_span_records(
     labelled: bool = True,
     text_encoding: Optional[str] = None,
 ) -> Iterator[AnnotatedText]:
-    """Reads doccano's, Prodigy's and spaCy's records, which differ in their keys.
+    """Reads records from doccano, Prodigy and spaCy, which differ in their keys.
 
-    Prodigy's records and spans that were rejected or ignored are left out and counted. If `labelled`,
+    Records and spans that were rejected or ignored in Prodigy are skipped and counted. If `labelled`,
     each record needs a list of entities.
     """
     refused = Counter[str]()
@@ -47,7 +47,7 @@ def read_span_records(
 
 
 def _is_accepted(annotated: Any) -> bool:
-    """Whether Prodigy's annotator accepted a record or a span."""
+    """Whether an annotator accepted a record or span in Prodigy."""
     return not isinstance(annotated, dict) or annotated.get("answer", "accept") == "accept"
 
 
@@ -83,8 +83,8 @@ def _raw_entities(entity: Any, place: str) -> List[RawEntity]:
         if isinstance(labels, list) and labels:
             if isinstance(labels[0], int):
                 raise ValueError(
-                    f"{place}: label {labels[0]} is a number, whose name is not in the file; export the "
-                    "texts with the names of their labels"
+                    f"{place}: label {labels[0]} is a number, and its name is not in the file; export "
+                    "the texts with label names"
                 )
             return [RawEntity(label, start, end, entity.get("text")) for label in labels]
     raise ValueError(
@@ -120,12 +120,12 @@ def write_lists(texts: Iterable[AnnotatedText], path: Path, key: str) -> None:
 
 
 def write_prodigy(texts: Iterable[AnnotatedText], path: Path) -> None:
-    """Writes `{"text": ..., "spans": [...], "tokens": [...]}` on each line, as accepted answers."""
+    """Writes accepted answers, `{"text": ..., "spans": [...], "tokens": [...]}`, one per line."""
     write_lines(path, map(prodigy_record, texts))
 
 
 def prodigy_record(text: AnnotatedText) -> Dict[str, Any]:
-    """Returns a text as an accepted answer of Prodigy."""
+    """Returns a text as an accepted Prodigy answer."""
     spans = [
         {"start": start, "end": end, "label": label, **score}
         for (label, start, end), score in zip(text.entities, scores_of(text))
@@ -151,6 +151,6 @@ def lists_of(text: AnnotatedText) -> List[List[Any]]:
 
 
 def _rest(text: AnnotatedText) -> Dict[str, Any]:
-    """Returns the properties that do not stand for something else in these formats."""
+    """Returns the properties without keys that have a meaning in these formats."""
     taken = {"text", "tokens", "ner_tags", *ENTITY_KEYS}
     return {key: value for key, value in text.properties.items() if key not in taken}

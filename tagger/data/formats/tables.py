@@ -1,4 +1,4 @@
-"""Tables: column files and CSV files of tokens, and CSV files with a text in each row."""
+"""Tables: column files and CSV files of tokens, and CSV files with a text per row."""
 
 import csv
 import io
@@ -23,7 +23,7 @@ from tagger.data.survey.schemes import Scheme, check_scheme
 from tagger.data.survey.spellings import STANDARD
 from tagger.data.survey.text_encodings import decoded_lines, open_text
 
-#: The names that columns of a CSV file of texts may have, in small letters, best first.
+#: Possible column names in a CSV file of texts, in lowercase, best first.
 _COLUMNS = {
     "text": ("text", "content"),
     "entities": ("entities", "spans", "label", "labels", "annotations"),
@@ -31,9 +31,9 @@ _COLUMNS = {
 
 
 def columns_of(header: Sequence[str], labelled: bool = True) -> Optional[Dict[str, int]]:
-    """Returns the numbers of the columns `text` and `entities` of a CSV file with a text in each row.
+    """Returns the numbers of the columns `text` and `entities` in a CSV file with a text per row.
 
-    It is None if the header lacks one of them; but texts need no entities unless they are `labelled`.
+    Returns None if the header lacks one of them; entities are optional unless `labelled`.
     """
     names = [name.strip().lower() for name in header]
     found = {
@@ -55,10 +55,10 @@ def read_csv(
     labelled: bool = True,
     text_encoding: Optional[str] = None,
 ) -> Iterator[AnnotatedText]:
-    """Reads a CSV file with a header, with a text in each row; with a token in each, as `read_columns`.
+    """Reads a CSV file with a header and a text per row, or like `read_columns`, with a token per row.
 
-    Commas, semicolons or tabs separate its columns. A text has its entities in JSON, as doccano or
-    Prodigy write them.
+    Commas, semicolons or tabs separate its columns. Entities are in JSON, as written by doccano or
+    Prodigy.
     """
     csv.field_size_limit(1 << 30)  # a cell may hold a whole document
     with open_text(path, text_encoding) as (file, _):
@@ -89,7 +89,7 @@ def read_csv(
 
 
 def _rows(reader: Any, path: PathOrAddress) -> Iterator[Tuple[str, List[str]]]:
-    """Yields each row with its place, which is the line on which it ends."""
+    """Yields each row with its place, the row's last line."""
     try:
         for row in reader:
             if row:
@@ -108,7 +108,7 @@ def _text(row: Dict[str, str], place: str, offsets: Optional[str]) -> AnnotatedT
 
 
 def write_csv(texts: Iterable[AnnotatedText], path: Path) -> None:
-    """Writes a text in each row, with its entities in JSON."""
+    """Writes a text per row, with its entities in JSON."""
     with write_atomically(path) as new, new.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(("text", "entities"))
@@ -123,11 +123,11 @@ def read_columns(
     tag_column: Optional[Column] = None,
     labelled: bool = True,
 ) -> Iterator[AnnotatedText]:
-    """Reads a column file, or a CSV file with a token in each row; a sentence becomes a text."""
+    """Reads a column file, or a CSV file with a token per row; each sentence becomes a text."""
     known = Known(text_encoding, None, token_column, tag_column, labelled=labelled)
     found = survey_columns(path, known)
     token, tag, scheme = found.layout.token, found.layout.tag, found.scheme
-    # The tags of the rows are spelled in our way already; those of no column are all `O`.
+    # The rows' tags already have our usual spelling; without a tag column, they are all `O`.
     spelled = Scheme("BIO") if tag is None else scheme._replace(spelling=STANDARD)
     for rows in found.sentences():
         if tag is not None:
@@ -138,7 +138,7 @@ def read_columns(
 
 
 def write_columns(texts: Iterable[AnnotatedText], path: Path) -> None:
-    """Writes a token, a tab and a tag in BIO on each line, and a blank line after each sentence."""
+    """Writes a token, a tab and a BIO tag per line, and a blank line after each sentence."""
     with write_atomically(path) as new, new.open("w", encoding="utf-8", newline="\n") as file:
         for text in texts:
             for tokens, tags in sentences(text):
@@ -148,7 +148,7 @@ def write_columns(texts: Iterable[AnnotatedText], path: Path) -> None:
                             f"{text.place}: a column file cannot hold {token!r} with tag {tag!r}; "
                             "labels have no blanks there, and no token is -DOCSTART-"
                         )
-                    # A reader takes one byte order mark away.
+                    # Readers strip one byte order mark, so add another.
                     mark = "\ufeff" if token.startswith("\ufeff") else ""
                     file.write(f"{mark}{token}\t{tag}\n")
                 file.write("\n" if tokens else "")

@@ -1,1 +1,1 @@
-"""Splits of labelled data that divide no document, and what they show of new texts."""
+"""Splits labelled data without dividing documents, and measures the overlap between parts."""

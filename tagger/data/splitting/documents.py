@@ -1,6 +1,6 @@
-"""Which sentences or texts of a file belong to the same document, by what the file says.
+"""Finds the documents that a file's sentences or texts belong to.
 
-This is the one rule for all that must not divide a document: splits, folds, and resampling.
+Splits, folds and resampling all use this, so that none of them divides a document.
 """
 
 import re
@@ -13,17 +13,18 @@ from tagger.data.column_file import Row, is_docstart
 from tagger.data.formats import AnnotatedText
 from tagger.data.formats.annotated_text import DOCUMENT_KEYS
 
-#: What tells documents, and values of `--documents`.
+#: Values of `--documents`, by what marks documents.
 DOCSTART, COMMENTS, BLANK_LINES = "docstart", "comments", "blank_lines"
 COLUMN, TEXTS, NONE = "column", "texts", "none"
-#: Keys of records under which there may be one of `DOCUMENT_KEYS`.
+#: Keys of records that may contain one of `DOCUMENT_KEYS`.
 _OUTER_KEYS = ("meta", "metadata", "_meta")
-#: A comment at which a document begins, and one that names the document of the sentences after it.
+#: A comment that begins a document, and one that names the document of the following sentences.
 _NEW_DOCUMENT = re.compile(r"#\s*(newdoc\b|begin document\b|new document\b)", re.IGNORECASE)
 _NAMED_DOCUMENT = re.compile(r"#\s*(document|doc)([ _-]?id)?\s*[:=]", re.IGNORECASE)
-#: Texts with this many characters on average are documents: a sentence has some 120.
+#: Texts with this many characters on average are documents: a sentence has about 120.
 _LONG = 500
-#: What is only probably a document: so many sentences on average, so many documents, none larger.
+#: Uncertain borders count if documents have this many sentences on average, if there are this many
+#: documents, and if none has a larger share of the file.
 _LEAST_MEAN_SIZE, _LEAST_DOCUMENTS, _LARGEST_SHARE = 1.5, 5, 0.5
 
 
@@ -31,9 +32,9 @@ class Documents(NamedTuple):
     """The documents of a file.
 
     Attributes:
-        told_by: What tells them, for messages: "`-DOCSTART-` lines".
+        told_by: What marks documents, for messages: "`-DOCSTART-` lines".
         how: `docstart`, `comments`, `blank_lines`, `column`, `texts`, or the key of a property.
-        of_item: The number of the document of each sentence or text, from 0 on.
+        of_item: The document number of each sentence or text, from 0.
     """
 
     told_by: str
@@ -53,11 +54,11 @@ def documents_of_rows(
     others: Sequence[int] = (),
     how: Optional[str] = None,
 ) -> Optional[Documents]:
-    """Finds the documents of a column file; None if nothing tells at least two of them.
+    """Finds the documents of a column file; None if nothing marks at least two of them.
 
-    `gaps` are the lines before each sentence that belong to none, and `others` the columns of tokens and
-    tags. `how` says what tells them: `docstart`, `comments`, `blank_lines`, the number of a column, or
-    `none`; by default the first of these that does: `-DOCSTART-` lines; comments such as `# newdoc` or
+    `gaps` are the lines between the sentences, and `others` the columns of tokens and tags. `how` says
+    what marks documents: `docstart`, `comments`, `blank_lines`, the number of a column, or `none`; by
+    default the first that the file has of `-DOCSTART-` lines; comments such as `# newdoc` or
     `# doc_id = 5`; a column with a name that several sentences in a row share; a column of offsets that
     start again; two or more blank lines in a row.
     """
@@ -95,11 +96,11 @@ def documents_of_texts(
     format: Optional[str] = None,
     how: Optional[str] = None,
 ) -> Optional[Documents]:
-    """Finds the documents of a file of texts; None if nothing tells at least two of them.
+    """Finds the documents of a file of texts; None if nothing marks at least two of them.
 
-    `how` says what tells them: a key of the texts' properties, such as `doc_id` or `meta.doc`; `texts`
-    if each text is a document; or `none`; by default the first of these that does: `DOCUMENT_KEYS`; the
-    files of brat; texts of several sentences; texts of 500 characters or more on average.
+    `how` says what marks documents: a key of the texts' properties, such as `doc_id` or `meta.doc`;
+    `texts` if each text is a document; or `none`; by default the first that applies of `DOCUMENT_KEYS`;
+    brat's files; texts of several sentences; texts of 500 characters or more on average.
     """
     if how == NONE or (how is None and len(texts) < 2):
         return None
@@ -145,7 +146,7 @@ def _named(values: Sequence[Hashable], told_by: str, how: str) -> Documents:
 
 
 def _bordered(starts: Sequence[bool], told_by: str, how: str) -> Optional[Documents]:
-    """Makes documents that begin where `starts` is true; the first sentence always begins one."""
+    """Makes documents that start where `starts` is true; the first sentence always starts one."""
     of_item = list(accumulate(starts[1:], initial=0))
     return Documents(told_by, how, of_item) if of_item[-1] else None
 
@@ -159,7 +160,7 @@ def _have_blank_lines(gaps: Sequence[Sequence[str]]) -> List[bool]:
 
 
 def _have_new_comment(gaps: Sequence[Sequence[str]]) -> List[bool]:
-    """Whether a comment before each sentence begins a document, or names another than before."""
+    """Whether a comment before each sentence begins a document or names a new one."""
     starts, name = [], ""
     for gap in gaps:
         names = [line.strip() for line in gap if _NAMED_DOCUMENT.match(line)]
@@ -169,7 +170,7 @@ def _have_new_comment(gaps: Sequence[Sequence[str]]) -> List[bool]:
     return starts
 
 
-#: What tells that a document begins by the lines before a sentence: its name, and how it does.
+#: Kinds of borders in the lines before a sentence, with their names for messages, and their detectors.
 _BORDERS = {
     DOCSTART: ("`-DOCSTART-` lines", _have_docstart),
     COMMENTS: ("comments", _have_new_comment),
@@ -183,7 +184,7 @@ def _by_gaps(gaps: Sequence[Sequence[str]], how: str) -> Optional[Documents]:
 
 
 def _by_names(sentences: Sequence[Sequence[Row]], column: int) -> Optional[Documents]:
-    """Takes a column for names of documents that is equal in each sentence and in runs of sentences."""
+    """Finds documents by a column of names, constant within sentences and over runs of sentences."""
     if any(len({row.columns[column] for row in rows}) > 1 for rows in sentences):
         return None
     names = [rows[0].columns[column] for rows in sentences]
@@ -194,7 +195,7 @@ def _by_names(sentences: Sequence[Sequence[Row]], column: int) -> Optional[Docum
 
 
 def _by_offsets(sentences: Sequence[Sequence[Row]], column: int) -> Optional[Documents]:
-    """Takes a column for places in a document that grow in each sentence, and start again at times."""
+    """Finds documents by a column of offsets that grow within sentences and start again at times."""
     places = [[row.columns[column] for row in rows] for rows in sentences]
     if not all(place.isdecimal() for each in places for place in each):
         return None
@@ -202,18 +203,18 @@ def _by_offsets(sentences: Sequence[Sequence[Row]], column: int) -> Optional[Doc
     if any(one >= other for each in numbers for one, other in pairwise(each)):
         return None
     starts = [each[0] <= last[-1] for last, each in zip([[-1], *numbers], numbers)]
-    return _if_of_several(_bordered(starts, f"column {column}, whose numbers start again", COLUMN))
+    return _if_of_several(_bordered(starts, f"restarts of the numbers in column {column}", COLUMN))
 
 
 def _if_of_several(found: Optional[Documents]) -> Optional[Documents]:
-    """Returns documents that have several sentences on average."""
+    """Returns the documents if they have several sentences on average."""
     if found is None or len(found.of_item) < _LEAST_MEAN_SIZE * found.number:
         return None
     return found
 
 
 def _if_probable(found: Optional[Documents]) -> Optional[Documents]:
-    """Returns documents unless a few stray borders would explain them."""
+    """Returns the documents unless they may come from a few stray borders."""
     if found is None or found.number < _LEAST_DOCUMENTS:
         return None
     largest = max(Counter(found.of_item).values())
@@ -221,7 +222,7 @@ def _if_probable(found: Optional[Documents]) -> Optional[Documents]:
 
 
 def _property(properties: Dict[str, Any], key: str) -> Optional[Hashable]:
-    """Returns a string or an integer of properties, whose keys may be nested: `meta.doc_id`."""
+    """Returns a property if it is a string or an integer; keys may be nested: `meta.doc_id`."""
     value: Any = properties
     for part in key.split("."):
         value = value.get(part) if isinstance(value, dict) else None

@@ -1,4 +1,4 @@
-"""How much of a development set a training set shows already: how optimistic its figures are."""
+"""Measures how much of a development set occurs in the training set, which flatters its figures."""
 
 import re
 from collections import Counter, defaultdict
@@ -8,21 +8,21 @@ from tagger.data.splitting.split import Item
 
 Words = Tuple[str, ...]
 
-#: A sentence is a near duplicate if one sentence of the other part has this share of its trigrams.
+#: A sentence is a near duplicate if a sentence of the other part has this share of its trigrams.
 _NEAR = 0.8
-#: Trigrams of more sentences than this tell nothing.
+#: Trigrams in more sentences than this are ignored.
 _MOST_SENTENCES = 200
-#: At these shares figures on the part are called optimistic.
+#: From these shares on, figures are called optimistic.
 SEEN_LIMIT, NEAR_LIMIT = 0.7, 0.1
 
 
 class Overlap(NamedTuple):
-    """What of a development set is in the training set.
+    """The overlap between a development set and the training set.
 
     Attributes:
-        num_seen: How many entities have the words of a training entity, in any case and of any label.
-        num_near: How many sentences, or texts, are near duplicates of one for training: equal but for
-            case and digits, or with 80 % of their trigrams of words in a single training sentence.
+        num_seen: How many entities have the same words as a training entity, ignoring case and label.
+        num_near: How many sentences, or texts, nearly duplicate a training sentence: they are equal
+            except for case and digits, or have 80 % of their word trigrams in a single one.
     """
 
     num_entities: int
@@ -41,7 +41,7 @@ class Overlap(NamedTuple):
         return self.num_near / max(self.num_sentences, 1)
 
     def describe(self, noun: str = "sentences") -> str:
-        """Says both shares in one line."""
+        """Describes both shares in one line."""
         seen = ""
         if self.num_entities:
             entities = f"{self.num_entities:,} entities"
@@ -49,7 +49,7 @@ class Overlap(NamedTuple):
         return f"{seen}{self.near:.1%} of {self.num_sentences:,} {noun} nearly equal a training one"
 
     def warning(self) -> str:
-        """Says that figures are optimistic, if a share is above its limit; empty otherwise."""
+        """Warns of optimistic figures if a share is above its limit; empty otherwise."""
         reasons = []
         if self.seen > SEEN_LIMIT:
             reasons.append("most entities are known by their words")
@@ -90,7 +90,7 @@ def _num_near(train: Sequence[Item], dev: Sequence[Item]) -> int:
 
 
 def _plain(item: Item) -> Words:
-    """Returns the words in small letters, with 0 for each digit."""
+    """Returns the words in lowercase, with 0 for each digit."""
     return tuple(re.sub(r"\d", "0", " ".join(item.words).lower()).split(" "))
 
 

@@ -7,16 +7,16 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 from tagger.data.splitting.documents import Documents
 from tagger.data.splitting.stratified_split import check_shares, stratified_split
 
-#: A block has a hundredth of all sentences, but no fewer and no more than this,
+#: A block has 1/100 of all sentences, within these limits,
 _SHORTEST_BLOCK, _LONGEST_BLOCK, _NUM_BLOCKS = 10, 50, 100
 #: unless there would be fewer blocks than this.
 _FEWEST_BLOCKS = 20
 
 
 class Item(NamedTuple):
-    """A sentence or a text: its words, and the label and the words of each entity, or labelled token.
+    """A sentence or text: its words, and the label and words of each entity or labelled token.
 
-    A label of the whole text has no words.
+    Labels of the whole text have no words.
     """
 
     words: Sequence[str]
@@ -24,14 +24,14 @@ class Item(NamedTuple):
 
     @property
     def labels(self) -> List[str]:
-        """The labels of its entities."""
+        """The labels of the entities."""
         return [label for label, _ in self.entities]
 
 
 class Groups(NamedTuple):
-    """What a split does not divide: documents, or blocks of neighbours; the last may be short."""
+    """Groups that a split keeps whole: documents, or blocks of neighbours; the last may be short."""
 
-    #: The number of the group of each item, from 0 on.
+    #: The group number of each item, from 0.
     of_item: List[int]
     documents: Optional[Documents]
     block_length: int = 1
@@ -46,7 +46,7 @@ class Groups(NamedTuple):
         return self._replace(of_item=[self.of_item[item] for item in items])
 
     def describe(self, noun: str = "sentences") -> str:
-        """Says what was kept together, and why; `noun` is what items are."""
+        """Says what was kept together and why; `noun` is the word for items."""
         if self.documents is not None:
             return f"{self.number:,} documents, told by {self.documents.told_by}, none divided"
         kept = f"{self.number:,} blocks of {self.block_length} {noun} in a row"
@@ -64,11 +64,11 @@ def groups_of(num_items: int, documents: Optional[Documents]) -> Groups:
 
 
 def block_length(num_items: int) -> int:
-    """Returns how many neighbours a split keeps together where a file tells no documents.
+    """Returns how many neighbours a split keeps together if a file does not mark documents.
 
-    Blocks should be longer than documents, of some 10 to 15 sentences, but for rare labels to be in each
-    part, there must be many. So there are about 100 blocks of 10 to 50 sentences; in files of less than
-    200 sentences there are 20 shorter ones.
+    Blocks should be longer than documents, which have about 10 to 15 sentences, but there must be many
+    for rare labels to reach each part. So there are about 100 blocks of 10 to 50 sentences; files of
+    less than 200 sentences have 20 shorter ones.
 
     Example:
         >>> [block_length(num) for num in (10, 100, 500, 3_000, 100_000)]
@@ -85,9 +85,9 @@ def split_groups(
     seed: int,
     name: Union[str, PathLike],
 ) -> List[int]:
-    """Returns the part of each item, where whole groups are assigned to parts by `stratified_split`.
+    """Returns each item's part; `stratified_split` assigns whole groups to parts.
 
-    `labels` are those of each item, `shares` those of each part; messages have the `name` of the file.
+    `labels` belong to items and `shares` to parts; `name` is the file's, for messages.
     """
     check_shares(shares)
     if groups.number < len(shares):

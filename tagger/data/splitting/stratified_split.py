@@ -1,4 +1,4 @@
-"""Splits documents whose sentences have labels into parts with the same distribution of labels."""
+"""Splits documents with labelled sentences into parts with the same distribution of labels."""
 
 import heapq
 from collections import Counter
@@ -6,10 +6,10 @@ from typing import Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-#: The labels of a group, with repetitions, or the number of each.
+#: The labels of a group, with repetitions, or a count for each.
 Labels = Union[Iterable[str], Mapping[str, int]]
 
-#: How often few groups are assigned, to take the best split.
+#: The number of attempts, of which the best is kept, when there are at most so many groups.
 _ATTEMPTS, _FEW_GROUPS = 10, 2_000
 
 
@@ -21,22 +21,21 @@ def stratified_split(
 ) -> List[int]:
     """Assigns groups, such as documents, to parts so that each part has its share of each label.
 
-    Iterative stratification (Sechidis, Tsoumakas & Vlahavas 2011, algorithm 1): it takes the rarest
-    label that is left, by the number of groups, and assigns each of its groups to the part that lacks
-    this label most. Ties go to the part that lacks most sentences, then to a random one. Groups without
-    labels come last and go to the part that lacks most sentences. It differs from the paper in this:
+    This is iterative stratification (Sechidis, Tsoumakas & Vlahavas 2011, algorithm 1). It repeatedly
+    takes the label with the fewest remaining groups, and assigns each of them to the part that needs
+    the label most. Ties go to the part that needs most sentences, then to a random one. Groups without
+    labels come last and go to the part that needs most sentences. It differs from the paper:
 
-    - Labels and sentences are counted, not groups, because documents differ in size.
-    - First each part gets a group of each label that is in at least as many groups as there are parts,
-      as long as the part has room.
+    - It counts labels and sentences instead of groups, because documents differ in size.
+    - First, while it has room, each part gets a group of each label that is in at least as many groups
+      as there are parts.
     - A group goes to a part with room for half of it, if there is one.
-    - The groups of a label come in random order, so that the whole split depends on the seed. Of some
-      attempts, the best is taken: the one in which parts lack fewest labels, and then the one that is
-      closest to the shares.
+    - A label's groups come in random order, so the whole split depends on the seed. The best of several
+      attempts is kept: the one with the fewest missing labels, then the one closest to the shares.
 
-    The `labels` of a group may be numbers of each, `shares` are scaled to sum to 1, and `sizes` are
-    numbers of sentences, by default 1. No part is empty. If each group is of size 1 and has at most one
-    label, each part has its share of each frequent label to within one group.
+    A group's `labels` may be counts, `shares` are scaled to sum to 1, and `sizes` are numbers of
+    sentences, by default 1. No part is empty. If each group has size 1 and at most one label, each part
+    has its share of each frequent label to within one group.
 
     Example:
         >>> sorted(stratified_split([["A"], ["A"], ["A"], ["A", "B"]], shares=[3, 1]))
@@ -51,7 +50,7 @@ def stratified_split(
 
 
 class _Assignment:
-    """The groups, the parts, and what each part still lacks. G groups, L labels, P parts."""
+    """The groups, the parts, and what each part still needs. G groups, L labels, P parts."""
 
     def __init__(
         self,
@@ -72,7 +71,7 @@ class _Assignment:
         self.lacking_labels = np.outer(self.totals, shares_of_one)
         self.has_label = np.zeros(self.lacking_labels.shape, dtype=bool)
         self.parts = np.full(len(labels), -1)
-        # By how many groups are left, then at random; entries grow old as groups are assigned.
+        # Sorted by the number of groups left, then randomly; entries become stale with assignments.
         self.num_left = [len(groups) for groups in self.groups_of]
         self.order = self.random.permutation(len(self.groups_of)).tolist()
         self.rarest = sorted(zip(self.num_left, self.order, range(len(self.groups_of))))
@@ -91,20 +90,20 @@ class _Assignment:
         self._fill_empty_parts()
 
     def cost(self) -> Tuple[int, float]:
-        """Returns how many labels parts lack that they could have, and how far off the shares are."""
+        """Returns the number of labels that parts could have but lack, and the deviation from shares."""
         num_missing = int((~self.has_label[self.is_frequent]).sum())
         off = np.abs(self.lacking_labels / self.totals.reshape(-1, 1).clip(1)).sum()
         return num_missing, float(off + np.abs(self.lacking / self.sizes.sum()).sum())
 
     def _shuffled(self, groups: Iterable[int]) -> List[int]:
-        """Returns the groups that are not assigned, in random order."""
+        """Returns the unassigned groups in random order."""
         pending = [each for each in groups if self.parts[each] < 0]
         return self.random.permutation(np.array(pending, dtype=int)).tolist()
 
     def _spread(self) -> None:
         """Gives each part, while it has room, a group of each frequent label, the rarest first.
 
-        It is the group that brings most of the labels that the part lacks.
+        Chooses the group with most of the labels that the part needs.
         """
         for label in [label for _, _, label in self.rarest if self.is_frequent[label]]:
             for part in np.argsort(-self.lacking, kind="stable").tolist():
@@ -120,10 +119,10 @@ class _Assignment:
                     self._assign(best, part)
 
     def _neediest(self, group: int, lacking: np.ndarray) -> int:
-        """Returns the part with room that lacks most of what a group brings."""
+        """Returns the part with room that most needs what a group has."""
         half = self.sizes[group] / 2
         has_room = (self.lacking >= half) | (half <= 0.5) | (self.lacking.max() < half)
-        # The last key counts first. Rounded, because equal shares may differ in the last digit.
+        # The last key counts first. Round, because equal shares may differ in the last digit.
         by = np.where(has_room, lacking, -np.inf).round(6)
         keys = self.random.random(len(lacking)), self.lacking.round(6), by
         return int(np.lexsort(keys)[-1])
@@ -139,7 +138,7 @@ class _Assignment:
             heapq.heappush(self.rarest, (self.num_left[label], self.order[label], label))
 
     def _fill_empty_parts(self) -> None:
-        """Gives each empty part the smallest group of the part that has most groups."""
+        """Gives each empty part the smallest group of the part with most groups."""
         num_parts = len(self.lacking)
         for part in range(num_parts):
             if not (self.parts == part).any():
@@ -157,9 +156,9 @@ def check_shares(shares: Sequence[float]) -> None:
 def _by_number(
     labels: Sequence[Labels],
 ) -> Tuple[List[Tuple[List[int], List[int]]], List[List[int]]]:
-    """Returns the labels and counts of each group, and the groups of each label, all by number.
+    """Returns each group's labels with counts, and each label's groups, all as numbers.
 
-    Labels are in alphabetical order.
+    Labels are numbered alphabetically.
     """
     counted = [Counter(each) for each in labels]
     names = sorted(set().union(*counted))

@@ -1,1 +1,1 @@
-"""How a file of tokens and tags is understood, whoever reads it."""
+"""Detects the layout of files of tokens and tags, for all readers."""

@@ -1,4 +1,4 @@
-"""What separates the columns of a file."""
+"""Finds the delimiter of a file's columns."""
 
 from collections import Counter
 from typing import List, NamedTuple, Optional, Sequence, Tuple
@@ -6,16 +6,16 @@ from typing import List, NamedTuple, Optional, Sequence, Tuple
 from tagger.data.column_file import split_rows
 from tagger.data.survey.spellings import find_spelling
 
-#: What may stand between columns, in the order in which it is tried; None means blanks and tabs.
+#: Possible delimiters, in the order in which they are tried; None means blanks and tabs.
 DELIMITERS = (None, "\t", ",", ";", "|")
-#: How many lines tell what separates them.
+#: The number of lines to examine.
 _MOST_LINES = 20_000
 
 
 class Table(NamedTuple):
-    """What separates the columns of rows (None for blanks and tabs), and whether cells may be quoted.
+    """The delimiter of rows (None for blanks and tabs), and whether cells may be quoted.
 
-    Most rows, a `share` of them, have `num_columns`.
+    A `share` of the rows, the majority, have `num_columns`.
     """
 
     delimiter: Optional[str]
@@ -25,11 +25,11 @@ class Table(NamedTuple):
 
 
 def find_table(lines: Sequence[str], delimiter: Optional[str] = None) -> Table:
-    r"""Finds out what separates the columns of lines, none of which is a comment.
+    r"""Finds the delimiter of lines without comments.
 
-    It is the `delimiter`, or else the first of `DELIMITERS` that gives all lines the same number of
-    columns, two or more. If none does, it is the one that comes closest. Tabs come before blanks where
-    both do, and differ.
+    It is the `delimiter` if given; otherwise the first of `DELIMITERS` that gives all lines the same
+    number of columns, at least two, or else the one that comes closest. If both tabs and blanks would
+    do, but differ, tabs win.
 
     Example:
         >>> find_table(["New York\tB-LOC", "is\tO"]).delimiter, find_table(["a  O", "b  O"]).delimiter
@@ -54,7 +54,7 @@ def _table(lines: Sequence[str], delimiter: Optional[str], is_quoted: bool) -> T
         rows = [row.columns for row in split_rows(enumerate(lines), delimiter, is_quoted)]
     except ValueError:
         return Table(delimiter, is_quoted, 1, 0.0)
-    # How many cells each row has, without empty ones at its end, and with these.
+    # Counts of cells per row, without and with empty cells at its end.
     widths = Counter((_trimmed(row), len(row)) for row in rows if row)
     fitting = {
         num: sum(number for (least, most), number in widths.items() if least <= num <= most)
@@ -73,7 +73,7 @@ def _is_better(table: Table, best: Table, lines: Sequence[str]) -> bool:
     if table.share != best.share:
         return table.share > best.share
     if table.is_quoted and not best.is_quoted and table.delimiter == best.delimiter:
-        # A mark by itself is a token.
+        # A quotation mark by itself is a token.
         return not any('"' in row.columns for row in split_rows(enumerate(lines), table.delimiter))
     if table.delimiter == "\t" and best.delimiter is None and table.share == 1:
         is_other = table.num_columns != best.num_columns
@@ -90,9 +90,9 @@ def _spell_spans(lines: Sequence[str], delimiter: Optional[str]) -> bool:
 
 
 def comments_apart(lines: Sequence[str]) -> Tuple[List[str], List[int]]:
-    """Returns the lines, and the indices of others that may be comments.
+    """Returns the lines without possible comments, and the indices of these.
 
-    These have `#` where a sentence may begin.
+    Possible comments start with `#` where a sentence may begin.
 
     Example:
         >>> comments_apart(["# id = 1", "#NLProc O", "rocks O", "# O"])

@@ -1,4 +1,4 @@
-"""Files that are no column files: what they look like, and what to do."""
+"""Recognises files that are not column files, and suggests what to do."""
 
 import re
 from itertools import islice, pairwise
@@ -7,22 +7,22 @@ from typing import Iterable, List, Optional, Sequence, Tuple
 
 from tagger.data.survey.spellings import OUTSIDE
 
-#: How many lines are looked at.
+#: The number of lines to examine.
 _MOST_LINES = 1_000
-#: The share of lines, or of words, that have a form if the file has it.
+#: The share of lines, or of words, that must have a form for the file to have it.
 _SHARE, _LEAST_SHARE = 0.9, 0.5
 _ONE_TOKEN = "write one token and its tag on each line, and a blank line after each sentence"
 _SPANS = 'write `{"text": "Ada left", "label": [[0, 3, "PER"]]}` on each line of a .jsonl file'
 _JSON = re.compile(r'\s*(\{\s*("|\}|$)|\[\s*(\{|\[|"|\]|\d+\s*,|$))')
 _INLINE = re.compile(r"<(\w+)(\s[^<>]*)?>[^<>]+</\1>")
-#: The end of a line of a column file whose tags spell spans.
+#: The end of a line in a column file with span tags.
 _LAST_TAG = re.compile(r"[\s,;](O|[BIOESLUM]-\S+)\s*$")
 _SENTENCE_END = re.compile(r"[\w'\"”)][.!?…][\"'”’)]*\s*")
 _TAGGED_WORD = re.compile(r"\S+[/_|][A-Z0-9$.,:#'`()?!;-]+")
 
 
 def looks_like_json(text: str) -> bool:
-    """Whether a text starts as JSON does, unlike a column file whose first token is a bracket.
+    """Whether a text starts like JSON, and not like a column file with a bracket as its first token.
 
     Example:
         >>> looks_like_json('{"text": 1}'), looks_like_json("[ O"), looks_like_json("[")
@@ -32,9 +32,9 @@ def looks_like_json(text: str) -> bool:
 
 
 def what_else(lines: Iterable[str], opening: str = "") -> Optional[str]:
-    """Returns what a file looks like that is no column file, and what to do; None if it may be one.
+    """Says what a file looks like and what to do; returns None if it may be a column file.
 
-    The `lines` are without comments; the `opening` is the first line, whatever it is.
+    `lines` are without comments; `opening` is the first line, comment or not.
 
     Example:
         >>> print(what_else(["Ada/NNP left/VBD", "Why/WRB not/RB ?/."]))
@@ -75,7 +75,7 @@ def _sentences(lines: Sequence[str]) -> Optional[str]:
         lengths = [len(one) for one, _ in pairs]
         if len(pairs) < _SHARE * len(lines) or mean(lengths) < 2:
             continue
-        # If all lines have as many words, these may be columns that blanks separate.
+        # If all lines have the same number of words, these may be blank-separated columns.
         tags = [tag for _, other in pairs for tag in other]
         num_spans = sum(tag in OUTSIDE or tag[1:2] == "-" for tag in tags)
         if len(set(lengths)) > 1 or num_spans > _LEAST_SHARE * len(tags):
@@ -84,7 +84,7 @@ def _sentences(lines: Sequence[str]) -> Optional[str]:
 
 
 def _parallel(cells: List[List[str]]) -> Optional[Tuple[List[str], List[str]]]:
-    """Returns two neighbouring cells with as many words, or with one more: a tag of the sentence."""
+    """Returns two neighbouring cells with equally many words; one more may be the sentence's tag."""
     for one, other in pairwise(cells):
         if len(other) == len(one) > 0 or len(other) == len(one) + 1 > 2:
             return one, other
@@ -92,7 +92,7 @@ def _parallel(cells: List[List[str]]) -> Optional[Tuple[List[str], List[str]]]:
 
 
 def holds_sentences(rows: Sequence[Tuple[str, str]]) -> Optional[str]:
-    """Says that one of two columns holds whole sentences, and the other their tags."""
+    """Recognises two columns of whole sentences and their tags."""
     lengths = [(len(tokens.split()), len(tags.split())) for tokens, tags in rows]
     parallel = [words for words, others in lengths if words == others]
     if len(parallel) < _SHARE * len(lengths) or mean(parallel) < 2:

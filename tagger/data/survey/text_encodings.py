@@ -1,4 +1,4 @@
-"""How the bytes of a file spell its text, and its lines, with errors that say where."""
+"""Decodes files, whatever their encoding, with errors that name the line."""
 
 import codecs
 import io
@@ -8,7 +8,7 @@ from typing import BinaryIO, Iterable, Iterator, Optional, Tuple, Union
 
 from tagger.common.inputs import PathOrAddress, open_input
 
-#: What files may begin with; that of UTF-32 begins as that of UTF-16 does.
+#: Byte order marks; UTF-32 comes first because its mark begins like that of UTF-16.
 _MARKS = {
     codecs.BOM_UTF8: "utf-8",
     codecs.BOM_UTF32_LE: "utf-32",
@@ -17,15 +17,15 @@ _MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 _GZIP = b"\x1f\x8b"
-#: What to do with files that begin like this.
+#: Remedies by the first bytes of a file.
 _REMEDIES = {
     codecs.BOM_UTF16_LE: "it looks like UTF-16: convert it with `iconv -f utf-16 -t utf-8`",
     codecs.BOM_UTF16_BE: "it looks like UTF-16: convert it with `iconv -f utf-16 -t utf-8`",
     _GZIP: "it is compressed: unpack it with `gunzip`",
 }
-#: In UTF-16, every second byte of Latin letters is 0; other text holds no such byte.
+#: In UTF-16, every second byte of Latin letters is 0; other text has no zero bytes.
 _LEAST_SHARE_OF_ZEROS = 0.2
-#: How many bytes of a file tell its encoding.
+#: The number of bytes to examine.
 _HEAD = 1 << 25
 
 
@@ -33,9 +33,9 @@ _HEAD = 1 << 25
 def open_text(
     path: PathOrAddress, text_encoding: Optional[str] = None
 ) -> Iterator[Tuple[BinaryIO, str]]:
-    """Opens an input as UTF-8, however its bytes spell text, and says which encoding its file has.
+    """Opens an input as UTF-8, whatever its encoding, and returns the name of that encoding.
 
-    Only what is in UTF-8 is not read at once. The arguments are those of `open_input` and `decode`.
+    Files in other encodings than UTF-8 are read at once. See `open_input` and `decode` for arguments.
     """
     with open_input(path) as stored:
         file = stored if stored.seekable() else io.BytesIO(stored.read())
@@ -51,9 +51,9 @@ def decode(
 ) -> Tuple[str, str]:
     r"""Returns the text of a file, without a byte order mark, and the name of its encoding.
 
-    An encoding with a mark, UTF-16 and UTF-8 are recognised. What is neither is taken for Windows-1252,
-    which holds all that Latin-1 can print. No program can tell it from other encodings of one byte a
-    character, but `text_encoding` can name any that Python knows.
+    UTF-8, UTF-16 and encodings with a byte order mark are recognised. Anything else is assumed to be
+    Windows-1252, which has all printable characters of Latin-1. No program can tell it from other
+    single-byte encodings, but `text_encoding` can name any that Python knows.
 
     Example:
         >>> decode("Zoë B-PER".encode("utf-16"), "demo.txt")
@@ -63,7 +63,7 @@ def decode(
     """
     text_encoding = _guess(content) if text_encoding is None else _known(text_encoding)
     if text_encoding == "utf-8":
-        # Its errors name the line and the remedy.
+        # The errors of `decoded_lines` name the line and the remedy.
         for _ in decoded_lines([content], name):
             pass
     try:
@@ -78,10 +78,10 @@ def decode(
 
 
 def decoded_lines(lines: Iterable[bytes], name: Union[str, PathLike]) -> Iterator[Tuple[int, str]]:
-    r"""Yields the number of each line of a text, from 1, and the line without its end.
+    r"""Yields each line's number, from 1, and the line without its end.
 
-    Byte order marks are skipped, also those that remain inside a text if files are joined. Lines may end
-    by a line feed, a carriage return, or both. An error starts with `name:line`.
+    Byte order marks are skipped, even inside a text, where joining files leaves them. Lines may end with
+    a line feed, a carriage return, or both. Errors start with `name:line`.
 
     Example:
         >>> list(decoded_lines([b"\xef\xbb\xbfAda\r\n", b"left"], "demo.txt"))
@@ -102,7 +102,7 @@ def decoded_lines(lines: Iterable[bytes], name: Union[str, PathLike]) -> Iterato
 
 
 def _known(text_encoding: str) -> str:
-    """Returns the name by which Python knows an encoding; UTF-8 for what is read as UTF-8."""
+    """Returns Python's name for an encoding; UTF-8 for everything that is read as UTF-8."""
     try:
         "a".encode(text_encoding)  # some codecs of Python spell no text
     except LookupError:
@@ -119,14 +119,14 @@ def _guess(content: bytes) -> str:
         if content.startswith(mark):
             return text_encoding
     is_ascii = content.isascii() and b"\0" not in content
-    if is_ascii or content.startswith(_GZIP):  # whose errors say what to do
+    if is_ascii or content.startswith(_GZIP):  # decoding gzip as UTF-8 fails with the remedy
         return "utf-8"
     for start, text_encoding in enumerate(("utf-16-be", "utf-16-le")):
         zeros = content[start::2]
         if zeros and zeros.count(0) / len(zeros) > _LEAST_SHARE_OF_ZEROS:
             return text_encoding
     lines = [line for line in content.split(b"\n") if not line.isascii()]
-    # A text in UTF-8 may have a broken line; one in Latin-1 hardly ever has a line that is UTF-8.
+    # UTF-8 text may have a broken line, but Latin-1 text hardly ever has a line that is valid UTF-8.
     if 2 * sum(_is_spelled(line, "utf-8") for line in lines) >= len(lines):
         return "utf-8"
     return "cp1252" if _is_spelled(content, "cp1252") else "latin-1"

@@ -47,7 +47,7 @@ REJECTED = {**ADA, "start": 4, "end": 7, "answer": "reject"}
 ANNOTATOR = {"classes": ["PER"], "annotations": [["Ada\r", {"entities": [[0, 3, "PER"]]}], None]}
 PLACES = {"start": "/p[1]/text()[1]", "end": "/p[1]", "hypertextlabels": ["PER"]}
 HTML = {"data": {"text": "<p>Ada</p>"}, "annotations": [{"result": [{"value": PLACES}]}]}
-UNKNOWN = "JSON of an unknown layout, whose first record has "
+UNKNOWN = "JSON of an unknown layout; the first record has "
 BY_WORD = "one sentence a line, with a tag behind each word"
 
 OF_BOTH = {
@@ -174,7 +174,7 @@ OTHERS = {
     "list.json": ("[1, 2]", UNKNOWN + "'1';"),
     "old.jsonl": (
         '{"text": "Ada", "annotations": [{"label": 2, "start_offset": 0, "end_offset": 3}]}',
-        "label 2 is a number, whose name is not in the file",
+        "label 2 is a number, and its name is not in the file",
     ),
     "html.json": (json.dumps([HTML]), "the offsets are places in HTML"),
     "page.xml": ('<?xml version="1.0"?>\n<text>Ada</text>\n', "XML, which is not read"),

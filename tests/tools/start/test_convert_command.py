@@ -57,7 +57,7 @@ def test_what_is_lost_moved_and_cut_is_said(convert, path, tmp_path, capsys):
         ('{"text": "a", "label": [[0', "a.conll", "in.jsonl:1: expected JSON, got"),
         ("[]", "a.conll", "in.jsonl: expected records of JSON, got none"),
         ('{"words": 5}', "a.conll",
-         "in.jsonl: JSON of an unknown layout, whose first record has the keys words;"),
+         "in.jsonl: JSON of an unknown layout; the first record has the keys words;"),
         (json.dumps(RECORD), "a.jsonl",
          "a.jsonl: its name does not tell the format; name one by `--to`: docc"),
     ],
