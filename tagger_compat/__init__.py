@@ -1,32 +1,33 @@
 """Makes AllenNLP 2.10.1, unmodified, run on today's libraries, start fast, and find this package.
 
-`tagger_compat.patches` is the table of what has to be put right, `tagger_compat.deferral` that of the
-libraries which AllenNLP imports before it needs them. Here is the import hook that puts both in force
-while a module of AllenNLP is executed. A process that never imports AllenNLP is left alone.
+`tagger_compat.patches` lists the patches, and `tagger_compat.deferral` the libraries that AllenNLP
+imports before it needs them. The import hook in this file applies both while AllenNLP modules are
+executed. Processes that never import AllenNLP are unaffected.
 
-Installing the package puts `tagger_compat.pth` into site-packages, by which every interpreter of the
-environment installs the hook when it starts. That is why the bare `allennlp` command works, and why this
-file imports only what is loaded by then. The environment variable `TAGGER_NO_HOOK=1` turns the hook off.
+Installing the package puts `tagger_compat.pth` into site-packages, so every interpreter of the
+environment installs the hook at startup. That is why the plain `allennlp` command works, and why this
+file imports only modules that are already loaded then. The environment variable `TAGGER_NO_HOOK=1`
+turns the hook off.
 """
 
 import os
 import sys
 
-TYPE_CHECKING = False  # importing `typing` for it would cost more than all the rest
+TYPE_CHECKING = False  # importing `typing` would take longer than everything else here
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from importlib.machinery import ModuleSpec
     from types import ModuleType
     from typing import Any, Optional
 
-#: What is to be done after the import of a module, by its name.
+#: Actions to run after the import of a module, by its name.
 _actions: "dict[str, list[Callable[[], object]]]" = {}
 
 
 class PatchingFinder:
-    """A `sys.meta_path` finder that has modules of AllenNLP patched while they are executed.
+    """A `sys.meta_path` finder that patches AllenNLP modules while they are executed.
 
-    It also does what is to be done `after_import`.
+    It also runs the actions registered by `after_import`.
     """
 
     def find_spec(
@@ -35,9 +36,9 @@ class PatchingFinder:
         path: "Optional[Sequence[str]]" = None,
         target: "Optional[ModuleType]" = None,
     ) -> "Optional[ModuleSpec]":
-        """Lets the other finders find a module, and wraps its execution if it concerns us.
+        """Finds a module with the other finders, and wraps its execution if it concerns us.
 
-        Returns what the first other finder returns, or `None` for a module that does not concern us.
+        Returns the first other finder's result, or None for a module that does not concern us.
         """
         if name != "allennlp" and not name.startswith("allennlp.") and name not in _actions:
             return None
@@ -70,20 +71,20 @@ def _wrap_execution(loader: "Any", name: str) -> None:
 
 
 def set_variables_of_pytorch() -> None:
-    """Sets what PyTorch's libraries read when it is imported, unless the user has decided.
+    """Sets variables that PyTorch's libraries read at import, unless the user has set them.
 
-    Threads that wait for each other sleep. They spin otherwise, and a step may take a hundred times as
-    long where another process runs.
+    Waiting threads sleep. By default they spin, and a step may take a hundred times as long if another
+    process is running.
 
-    MKL multiplies matrices so that a row of a product does not depend on the number of rows, nor on the
-    number of threads. Otherwise a sentence gets other scores, in the last digits, in another batch.
+    MKL multiplies matrices so that a row of a product depends neither on the number of rows nor on the
+    number of threads. Otherwise, a sentence's scores differ between batches in the last digits.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
 
 
 def after_import(name: str, action: "Callable[[], object]") -> None:
-    """Calls `action` when a module has been executed; at once if it is there, or without the hook.
+    """Calls `action` after a module is imported, or immediately if it already is, or without the hook.
 
     The action may import the module.
     """
@@ -99,13 +100,13 @@ def is_installed() -> bool:
 
 
 def install() -> None:
-    """Installs the import hook, once; does nothing where `TAGGER_NO_HOOK` is set to anything but 0."""
+    """Installs the import hook once; does nothing if `TAGGER_NO_HOOK` is set to anything but 0."""
     if os.environ.get("TAGGER_NO_HOOK", "0") not in ("", "0"):
         return
     if is_installed():
         return
     sys.meta_path.insert(0, PatchingFinder())
-    if "allennlp" in sys.modules:  # imported before us, without what follows its execution
+    if "allennlp" in sys.modules:  # imported before us, so its actions have not run
         from tagger_compat.patches import patched_modules, patches_in_force
 
         for name in patched_modules() & sys.modules.keys():

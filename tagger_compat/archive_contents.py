@@ -1,6 +1,6 @@
-"""Limits on what an archive's files and its config say, so that a small archive takes little memory.
+"""Limits on an archive's files and config, so that a small archive cannot take much memory.
 
-For weights see `tagger_compat.archive_pickles`, for the tensors that a config asks for
+For weights see `tagger_compat.archive_pickles`, for the tensors that a config requests
 `tagger_compat.archive_tensors`, and for transformers `tagger.transformers.carried`.
 """
 
@@ -11,11 +11,11 @@ from typing import Any, Iterable, Iterator, Tuple
 from tagger_compat.archive_guard import REMEDY, refuse
 from tagger_compat.archive_pickles import check_weights
 
-#: The most bytes of `config.json` and of `meta.json`, the most values in them, and how deep they nest.
+#: The most bytes in `config.json` and in `meta.json`, the most values, and the deepest nesting.
 MAX_JSON, MAX_VALUES, MAX_DEPTH = 2**20, 50_000, 50
-#: The most bytes of all files of the vocabulary together, and the most lines.
+#: The most bytes and lines in all files of the vocabulary together.
 MAX_VOCABULARY, MAX_WORDS = 2**26, 2_500_000
-#: The largest whole number in what a config says of the model, and of the least length of a word.
+#: The largest number in a config's model, and the largest minimum length of words.
 MAX_NUMBER, MAX_PADDING = 10_000_000, 1000
 
 
@@ -27,17 +27,17 @@ def read_json(
     check_depth: bool = True,
     remedy: str = REMEDY,
 ) -> Any:
-    """Reads a JSON file of an archive, which messages call `name`; refuses what is no JSON, or larger.
+    """Reads a JSON file of an archive, called `name` in messages; rejects invalid or oversized files.
 
-    The number of values is an estimate, in which those in texts count, too. `check_depth` refuses more
-    than `MAX_DEPTH` lists or objects in each other.
+    The number of values is an estimate that counts separators, even inside strings. `check_depth`
+    rejects lists or objects nested more than `MAX_DEPTH` deep.
     """
     size = os.path.getsize(path)
     if size > max_bytes:
         refuse(f"{name} has {size} bytes, more than {max_bytes}", remedy)
     with open(path, "rb") as file:
         content = file.read()
-    # Each value but the first of a list follows a comma; each list or object has a bracket.
+    # Each value except the first in a list follows a comma; each list or object has a bracket.
     num_values = sum(map(content.count, (b",", b"[", b"{")))
     if num_values > max_values:
         refuse(f"{name} has about {num_values} values, more than {max_values}", remedy)
@@ -51,10 +51,10 @@ def read_json(
 
 
 def leaves(value: Any, key: str = "", depth: int = 0) -> Iterator[Tuple[str, Any]]:
-    """Yields what a JSON value is made of, with its place, such as `model.layers.0`.
+    """Yields the leaves of a JSON value with their places, such as `model.layers.0`.
 
     Raises:
-        RecursionError: If it nests too deep.
+        RecursionError: If the value is nested too deep.
     """
     if depth > MAX_DEPTH:
         raise RecursionError(f"it nests deeper than {MAX_DEPTH}")
@@ -66,11 +66,11 @@ def leaves(value: Any, key: str = "", depth: int = 0) -> Iterator[Tuple[str, Any
 
 
 def check_contents(folder: str, files: Iterable[str], name: Any) -> None:
-    """Refuses weights or a vocabulary that grow when they are read, among `files` of an archive."""
+    """Rejects weights or a vocabulary among an archive's `files` that would grow when read."""
     num_words = num_bytes = 0
     for file in sorted(files):
         path = os.path.join(folder, file)
-        if not os.path.isfile(path):  # It is a link to nothing.
+        if not os.path.isfile(path):  # A broken link.
             continue
         if file.endswith(".th"):
             check_weights(path, f"{name}: the member `{file}`")
@@ -89,7 +89,7 @@ def _num_lines(path: str) -> int:
 
 
 def check_numbers(config: Any) -> None:
-    """Refuses the config of an archive in which the model, or tokens, have a number beyond all need."""
+    """Rejects an archive's config if it sets an absurdly large number for the model or for tokens."""
     for part in ("model", "dataset_reader", "validation_dataset_reader"):
         for key, value in leaves(config.get(part), part):
             is_padding = key.endswith("min_padding_length")

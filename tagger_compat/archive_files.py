@@ -1,7 +1,7 @@
-"""The files of an archive: unpacked into its own folder only, and compared with their checksums.
+"""Unpacks the files of an archive, only into its own folder, and compares them with their checksums.
 
-`meta.json` has the SHA-256 of all other members; `check_files` refuses a member that differs. The digest
-of all that may decide a prediction is noted, and `load_archive` gives it to the model.
+`meta.json` has the SHA-256 of all other members; `check_files` rejects a member that differs. A digest
+of everything that may affect predictions is recorded, and `load_archive` passes it to the model.
 """
 
 import functools
@@ -16,19 +16,19 @@ from tagger_compat.archive_contents import check_contents, read_json
 from tagger_compat.archive_guard import REMEDY, refuse
 from tagger_compat.tar_files import FILES, META, Member, members_of
 
-#: The most letters and parts of a member's name.
+#: The most characters and parts in a member's name.
 MAX_NAME, MAX_DEPTH = 500, 20
 
-#: What is read of an archive, or of the folder of a run.
+#: The files that are read in an archive or in a run's folder.
 _IS_READ = re.compile(r"(config\.json|weights\.th|best\.th)$|vocabulary/")
-#: What decides the predictions of the folder of a run.
+#: The files in a run's folder that affect predictions.
 _DECIDES = re.compile(_IS_READ.pattern + "|(fine_tuned|transformers)/")
-#: Digests of the archives that this process has unpacked, by their real paths.
+#: Digests of the archives that this process has unpacked, by real path.
 _digests: Dict[str, str] = {}
 
 
 def unpack(archive_file: str, folder: str) -> None:
-    """Unpacks an archive into an empty folder, member by member, and refuses one that is not whole."""
+    """Unpacks an archive into an empty folder, member by member, and rejects incomplete archives."""
     names: Set[str] = set()
     with members_of(archive_file) as members:
         for member in members:
@@ -37,22 +37,22 @@ def unpack(archive_file: str, folder: str) -> None:
             if reason:
                 refuse(f"{archive_file}: the member `{member.name[:80]}` {reason}")
             names.add(name)
-    # An initializer reads an archive of weights alone.
+    # Initializers may read archives that have only weights.
     if not any(
         os.path.isfile(os.path.join(folder, each)) for each in ("config.json", "weights.th")
     ):
         refuse(
             f"{archive_file} is not the archive of a model: it has no `config.json`",
-            "name a `model.tar.gz` that training has made",
+            "name a `model.tar.gz` from training",
         )
     check_files(folder, archive_file, is_archive=True)
-    # They have just been checked.
+    # The checksums have just been verified, so they can stand for the files.
     checksums = _checksums(os.path.join(folder, META), META) or _sha256_below(folder)
     _digests[os.path.realpath(archive_file)] = _joined(checksums)
 
 
 def identifying(load_archive: Callable[..., Any]) -> Callable[..., Any]:
-    """Gives the model the digest of its archive, or of a run's folder, as `archive_digest`."""
+    """Sets the model's `archive_digest` to the digest of its archive or run folder."""
 
     @functools.wraps(load_archive)
     def load(path: Any, *arguments: Any) -> Any:
@@ -60,7 +60,7 @@ def identifying(load_archive: Callable[..., Any]) -> Callable[..., Any]:
         if os.path.isdir(path):
             digest = _joined(_sha256_below(path, _DECIDES))
         else:
-            # A trusted archive is unpacked by AllenNLP.
+            # AllenNLP unpacks trusted archives, so there is no digest of the members.
             digest = _digests.get(os.path.realpath(path)) or _sha256(path)
         archive.model.archive_digest = digest
         return archive
@@ -81,9 +81,9 @@ def _joined(checksums: Dict[str, str]) -> str:
 
 
 def _reason_to_refuse(member: Member, names: Set[str]) -> str:
-    """Says why a member must not be unpacked; empty if it may.
+    """Says why a member must not be unpacked; empty if it may be.
 
-    Names alone decide, as no member is a symbolic link.
+    Checking names is enough, because no member is a symbolic link.
     """
     name, kind = member.name, member.kind
     parts = re.split(r"[/\\]", name)
@@ -104,7 +104,7 @@ def _reason_to_refuse(member: Member, names: Set[str]) -> str:
 
 
 def _write(member: Member, folder: str) -> str:
-    """Writes a member below a folder; says what is in the way."""
+    """Writes a member below a folder; if that fails, returns the reason."""
     path = os.path.join(folder, os.path.normpath(member.name))
     try:
         os.makedirs(
@@ -123,16 +123,16 @@ def _write(member: Member, folder: str) -> str:
 
 
 def check_files(folder: str, name: Any, is_archive: bool) -> None:
-    """Refuses the files of an archive, or of a run's folder, that are not as they were when it was made.
+    """Rejects files of an archive or run folder that have changed since it was created.
 
-    A file may not be missing, differ, or be a folder; in an archive, which a run goes beyond, it may not
-    be new. Where there are no checksums, a file of the vocabulary may not have a line twice.
+    No file may be missing, differ, or be a folder. Archives, unlike the folder of a run, may not have
+    new files either. Without checksums, the files of the vocabulary may not repeat a line.
     """
     again = "make or copy the archive again"
     vocabulary = os.path.join(folder, "vocabulary")
     namespaces = os.listdir(vocabulary) if os.path.isdir(vocabulary) else []
     opened = sorted(f"vocabulary/{each}" for each in namespaces if not each.startswith("."))
-    for file in ["weights.th", META, *opened]:  # AllenNLP would open a folder as a file.
+    for file in ["weights.th", META, *opened]:  # AllenNLP would open a folder like a file.
         if os.path.isdir(os.path.join(folder, file)):
             refuse(f"{name}: the member `{file[:80]}` is a folder, not a file", again)
     found = set(_files_below(folder)) - {META}
@@ -180,7 +180,7 @@ def _sha256(path: str) -> str:
 
 
 def _check_lines(path: str, name: str) -> None:
-    # As AllenNLP reads it.
+    # Read it like AllenNLP.
     with open(path, encoding="utf-8", errors="replace", newline="") as file:
         lines = re.split(r"\n|\r\n", file.read())
     if len(lines) == len(set(lines)):

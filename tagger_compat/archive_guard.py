@@ -1,15 +1,15 @@
-"""What an archive may reach while it is loaded: itself, what is installed, and what its user names.
+"""Restricts what an archive can access while it is loaded: itself, installed packages, the user's paths.
 
-`loading` is in force while AllenNLP loads an archive. Until it is left, Python's audit hook refuses
+`loading` guards AllenNLP's loading of an archive. Inside of it, Python's audit hook rejects
 
-- every file and folder, whoever opens it, outside of the archive's folder, of Python's packages, and of
-  what the user names: strings of the overrides, the file of weights, the folder of TAGGER_TRANSFORMERS,
-  and the transformer's folder that `may_read` names;
-- any connection to the network;
-- other programs that the config names, and other Pythons.
+- every file and folder, whoever opens it, except in the archive's folder, in Python's packages, and
+  under paths that the user names: strings of the overrides, the file of weights, the folder of
+  TAGGER_TRANSFORMERS, and the transformer's folder passed to `may_read`;
+- any network connection;
+- other Python interpreters, and other programs that the config names.
 
-Threads that are started meanwhile are guarded, too; others are not. Libraries in C open files without an
-audit: `check_path` is for them.
+Threads started meanwhile are guarded too, but earlier ones are not. Libraries in C open files without an
+audit; `check_path` is for them.
 """
 
 import functools
@@ -27,7 +27,7 @@ from contextvars import ContextVar
 from itertools import chain
 from typing import Any, Callable, Iterable, Iterator, List, NoReturn, Optional, Set, Tuple
 
-#: How to let one's own archive pass.
+#: How to load your own archive unchecked.
 REMEDY = "set TAGGER_TRUST_ARCHIVES=1 if the archive is your own"
 
 _PATH_EVENTS = {
@@ -41,21 +41,20 @@ _NETWORK_EVENTS = {
     "socket.getaddrinfo", "socket.gethostbyname", "socket.connect", "socket.sendto", "socket.sendmsg",
 }  # fmt: skip
 _PROGRAM_EVENTS = {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn"}
-# What separates paths in the names that AllenNLP takes: `(archive.zip)#file`, `model.tar.gz!file`.
+# The separators in AllenNLP's compound paths: `(archive.zip)#file`, `model.tar.gz!file`.
 _SEPARATORS = re.compile(r"[()!#]|\w+://")
-# Files of modules, and what is known of packages.
+# Files of modules, and metadata of packages.
 _SUFFIXES = "|".join(map(re.escape, importlib.machinery.all_suffixes()))
 _MODULE = re.compile(rf"({_SUFFIXES})$|\.(dist|egg)-info(/|$)")
 _URL = re.compile(r"\w+://")
-# What libraries read of the system.
+# System files that libraries read.
 _SYSTEM = re.compile(
     r"/dev/(null|u?random)|/etc/(localtime|mime\.types|os-release|nsswitch\.conf)|/sys/.*|/proc/(cpuinfo|"
     r"meminfo|stat|version|filesystems|sys/.*|\d+/(stat|statm|status|maps|smaps|cgroup|mounts|mountinfo))"
 )
-#: The longest that a message says is wrong; names in it may be long.
+#: The longest message, in characters; names in it may be long.
 MAX_MESSAGE = 600
-# Characters that a terminal obeys, ends of lines of Unicode, halves of characters, and what turns the
-# direction of writing.
+# Terminal control characters, Unicode line ends, surrogates, and marks that change text direction.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
@@ -65,7 +64,7 @@ def is_set(variable: str) -> bool:
 
 
 def printable(text: str) -> str:
-    r"""Spells out the characters of a text that a terminal would obey, but for tabs and new lines.
+    r"""Escapes a text's terminal control characters, except for tabs and line feeds.
 
     Example:
         >>> print(printable("PER" + chr(27) + "[2J"))
@@ -75,7 +74,7 @@ def printable(text: str) -> str:
 
 
 def refuse(what: str, remedy: str = REMEDY) -> NoReturn:
-    """Raises a `ConfigurationError` of one line, or a `ValueError` without AllenNLP."""
+    """Raises a `ConfigurationError` with one line, or a `ValueError` without AllenNLP."""
     message = f"{shortened(what)}; {remedy}"
     try:
         from allennlp.common.checks import ConfigurationError
@@ -85,23 +84,23 @@ def refuse(what: str, remedy: str = REMEDY) -> NoReturn:
 
 
 def shortened(text: str, length: int = MAX_MESSAGE) -> str:
-    """Returns a text in one line that a terminal can show, cut in the middle if it is too long."""
+    """Returns a printable text in one line, shortened in the middle if it is too long."""
     half = length // 2
-    if len(text) > 2 * length:  # Before it is spelt out, which makes it longer.
+    if len(text) > 2 * length:  # Shorten first, because escaping makes it longer.
         text = f"{text[:length]}{text[-length:]}"
     text = " ".join(printable(text).split())
     return text if len(text) <= length else f"{text[:half]} [...] {text[-half:]}"
 
 
 class Loading:
-    """The archive that is being loaded, and what its user names (`own`).
+    """The archive that is being loaded, and the paths that its user names (`own`).
 
     Attributes:
-        folder: The folder of the archive, or of the run; None until its config has been read.
+        folder: The folder of the archive or run; None until its config has been read.
         file: The archive's file, or the folder of the run.
-        names: All strings of its config, without those of the user.
-        refusals: What has been refused, and why.
-        trials: What is tried before the archive counts as loaded.
+        names: All strings in its config, except the user's.
+        refusals: Messages about what has been rejected.
+        trials: Functions that must succeed before the archive counts as loaded.
     """
 
     def __init__(self, own: Iterable[str]) -> None:
@@ -112,27 +111,27 @@ class Loading:
         self.refusals: List[Exception] = []
         self.trials: List[Callable[[], object]] = []
         self._may_read: List[str] = []
-        # Folders of packages in which files have been opened.
+        # Package folders in which files have been opened.
         self._known: Set[str] = set()
 
     def begin(self, folder: str, names: Set[str], own: Set[str]) -> None:
-        """Starts to guard: says where the archive is, what its config names, and what its user does."""
+        """Starts to guard, given the archive's folder, the names in its config, and the user's names."""
         self.own |= own
         self.names = names - self.own
         given = [os.environ.get("TAGGER_TRANSFORMERS", ""), *self.own]
         for part in (part for name in given for part in _SEPARATORS.split(name.replace("\0", ""))):
             path = os.path.abspath(os.path.expanduser(part))
-            # A string such as "." or "/" does not stand for all of a disk.
+            # A string such as "." or "/" must not open up the whole disk.
             if part and os.path.exists(path) and not _is_within(os.getcwd(), path):
                 self._may_read.append(path)
         self.folder = os.path.realpath(folder)
 
     def may_read(self, folder: str) -> None:
-        """Lets a folder outside of the archive through."""
+        """Allows access to a folder outside the archive."""
         self._may_read.append(os.path.abspath(folder))
 
     def num_file_bytes(self) -> int:
-        """How many bytes the files have that may be read: the archive's, and what its user gives."""
+        """The size in bytes of all files that may be read: the archive's and the user's."""
         with suspended():
             # A file with several names counts once.
             sizes = {
@@ -143,17 +142,17 @@ class Loading:
         return sum(sizes.values())
 
     def holds(self, path: Any) -> bool:
-        """Whether a path lies within the archive."""
+        """Whether a path is inside the archive."""
         return self.folder is not None and _is_within(os.path.realpath(path), self.folder)
 
     def check_path(self, path: Any, is_new: bool = False) -> None:
-        """Refuses a path or a URL outside of what may be reached, but for new temporary files."""
+        """Rejects a path or URL that is off limits, except for new temporary files."""
         name = os.fsdecode(path)
         if self.folder is None or name in self.own:
             return
         if _URL.search(name):
             self._refuse(f"the archive's config names `{name}`, which lies outside of the archive")
-        # What `..` means depends on links.
+        # The meaning of `..` depends on links.
         full = os.path.realpath(name) if ".." in name else os.path.abspath(name)
         if os.path.dirname(full) in self._known or self._may_reach(full):
             return
@@ -168,7 +167,7 @@ class Loading:
         if any(_is_within(full, each) for each in chain(_installed_folders(), _imported_folders())):
             self._known.add(os.path.dirname(full))
             return True
-        # Imports list the folders of `sys.path`, and read modules in them.
+        # Imports list the folders of `sys.path` and read their modules.
         paths = [os.path.abspath(each) for each in sys.path]
         is_module = bool(_MODULE.search(full)) and any(_is_within(full, each) for each in paths)
         is_own = any(_is_within(full, each) for each in (*self._may_read, *_caches()))
@@ -176,16 +175,16 @@ class Loading:
         return is_module or is_own or full in paths or _SYSTEM.fullmatch(real) is not None
 
     def check_connection(self, address: Any) -> None:
-        """Refuses the network."""
+        """Rejects network connections."""
         if not isinstance(address, (str, bytes)):
             self._refuse("loading the archive asks the network")
 
     def check_host(self, host: Any) -> None:
-        """Refuses to look for a host on the network."""
+        """Rejects host lookups."""
         self._refuse(f"loading the archive asks the network for {os.fsdecode(host or '')}")
 
     def check_program(self, command: Any) -> None:
-        """Refuses other Pythons, such as those that install packages, and what the config names."""
+        """Rejects other Python interpreters, for example pip, and programs that the config names."""
         words = command if isinstance(command, (list, tuple)) else [command]
         texts = {os.fsdecode(word) for word in words if isinstance(word, (str, bytes, os.PathLike))}
         if sys.executable in texts or texts & self.names:
@@ -218,7 +217,7 @@ def _imported_folders() -> Iterator[str]:
 
 
 def _caches() -> Iterator[str]:
-    """Yields the folders in which libraries keep the code that they compile."""
+    """Yields the folders in which libraries cache compiled code."""
     variables = (
         "NUMBA_CACHE_DIR",
         "TRITON_CACHE_DIR",
@@ -245,12 +244,12 @@ def _files_below(path: str) -> Iterator[os.stat_result]:
 
 
 _current: "ContextVar[Optional[Loading]]" = ContextVar("loading")
-# The threads that have been started while an archive was loaded.
+# The threads that were started while an archive was being loaded.
 _threads: "weakref.WeakKeyDictionary[Any, Loading]" = weakref.WeakKeyDictionary()
 
 
 def current() -> Optional[Loading]:
-    """The archive that is being loaded; None if none is, or it is trusted."""
+    """Returns the archive that is being loaded; None if there is none or it is trusted."""
     try:
         return _current.get()
     except LookupError:
@@ -259,10 +258,10 @@ def current() -> Optional[Loading]:
 
 @contextmanager
 def loading(own: Iterable[str]) -> Iterator[Loading]:
-    """Guards what is loaded inside, which the user names `own`; see the module.
+    """Guards the loading inside; `own` are the names that the user gives. See the module's docstring.
 
     Raises:
-        ConfigurationError: If an error follows from something that was refused; it says what.
+        ConfigurationError: If an access was rejected, with its message.
     """
     _install()
     state = Loading(own)
@@ -270,7 +269,7 @@ def loading(own: Iterable[str]) -> Iterator[Loading]:
     try:
         yield state
     except Exception:
-        # Libraries catch the refusal, and say something else.
+        # Libraries may catch our error and raise another one.
         if state.refusals:
             raise state.refusals[0] from None
         raise
@@ -282,7 +281,7 @@ def loading(own: Iterable[str]) -> Iterator[Loading]:
 
 @functools.cache
 def _install() -> None:
-    """Installs the audit hook, once; it does nothing while no archive is loaded."""
+    """Installs the audit hook once; it does nothing unless an archive is being loaded."""
     sys.addaudithook(_audit)
     start = threading.Thread.start
 
@@ -298,7 +297,7 @@ def _install() -> None:
 
 @contextmanager
 def suspended() -> Iterator[None]:
-    """Leaves the guard for what is not the archive's doing."""
+    """Suspends the guard for code that does not act on the archive's behalf."""
     token = _current.set(None)
     try:
         yield
@@ -310,7 +309,7 @@ def _audit(event: str, args: Any) -> None:
     state = current()
     if state is None or state.folder is None:
         return
-    with suspended():  # What a check does is no doing of the archive.
+    with suspended():  # The checks themselves are not the archive's accesses.
         if event in _PATH_EVENTS:
             for path in args[: 2 if event in _TWO_PATHS else 1]:
                 if isinstance(path, (str, bytes, os.PathLike)):
@@ -325,26 +324,26 @@ def _audit(event: str, args: Any) -> None:
 
 
 def may_read(folder: Any) -> None:
-    """Lets a transformer's folder outside of an archive be read while the archive is loaded."""
+    """Allows a transformer's folder outside the archive to be read while that is being loaded."""
     state = current()
     if state is not None:
         state.may_read(os.fspath(folder))
 
 
 def check_path(path: Any) -> None:
-    """Refuses a path or an address that an archive must not reach while it is loaded."""
+    """Rejects a path or address that an archive must not access while it is being loaded."""
     state = current()
     if state is not None:
         state.check_path(path)
 
 
 def before_use(attempt: Callable[[], object]) -> None:
-    """Has something tried when the archive that is being loaded has its weights; else does nothing."""
+    """Runs `attempt` once the archive that is being loaded has its weights; else does nothing."""
     state = current()
     if state is not None:
         state.trials.append(attempt)
 
 
 def archive_file() -> Optional[str]:
-    """The file of the archive that is being loaded, or the folder of the run; None if none is."""
+    """Returns the file of the archive, or run folder, that is being loaded; None if there is none."""
     return getattr(current(), "file", None)

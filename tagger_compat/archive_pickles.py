@@ -1,7 +1,7 @@
-"""Checks that a file of weights rebuilds tensors and nothing else, before PyTorch reads it.
+"""Checks, before PyTorch reads a file of weights, that it contains only tensors.
 
-`torch.load(weights_only=True)` runs no code, but may be asked for `bytearray(6000000000)`, and believes
-what a pickle says of the size of its tensors.
+`torch.load(weights_only=True)` runs no code, but a pickle can make it create `bytearray(6000000000)`,
+and it trusts the tensor sizes that the pickle states.
 """
 
 import io
@@ -15,9 +15,9 @@ from typing import IO, Any, Dict, NamedTuple, Optional, Set
 
 from tagger_compat.archive_guard import refuse
 
-#: The most bytes of the description of tensors, and the most tensors: BERT-large has 400, in 50 kB.
+#: The most bytes in the description of tensors, and the most tensors: BERT-large has 400 in 50 kB.
 MAX_DESCRIPTION, MAX_TENSORS = 2**21, 20_000
-#: The most bytes of the directory of a zip file, and the most dimensions of a tensor.
+#: The most bytes in a zip file's directory, and the most dimensions of a tensor.
 MAX_DIRECTORY, MAX_DIMENSIONS = 2**22, 64
 _OPCODES = {
     "PROTO", "GLOBAL", "BINPUT", "LONG_BINPUT", "BINGET", "LONG_BINGET", "MARK", "STOP",
@@ -32,11 +32,11 @@ _ITEM_SIZES = {
     **dict.fromkeys(("Byte", "Char", "Bool"), 1),
     "ComplexDouble": 16,
 }
-# The older format has five pickles, the fourth of them that of the tensors, and then the numbers.
+# The older format has five pickles, of which the fourth describes the tensors, and then the numbers.
 _NUM_PICKLES, _OF_TENSORS = 5, 3
 
 
-# The end of a zip file: its mark, the bytes of the directory, and where that begins.
+# The end of a zip file: its signature, and the size and start of its directory.
 _END = struct.Struct("<4s8sII2s")
 _IN_LARGE_FILE = 2**32 - 1
 
@@ -46,9 +46,9 @@ class _Storage(NamedTuple):
 
 
 def check_weights(path: str, name: str) -> None:
-    """Refuses a file of weights, which messages call `name`, unless it holds tensors alone.
+    """Rejects a file of weights, called `name` in messages, unless it contains only tensors.
 
-    It must not be compressed, and no tensor may claim more numbers than there are.
+    It must not be compressed, and no tensor may claim more numbers than the file has.
     """
     with open(path, "rb") as file:
         try:
@@ -63,14 +63,15 @@ def check_weights(path: str, name: str) -> None:
             )
 
 
-# What a damaged or hostile description can raise, in `pickletools` and in `pickle`.
+# The errors that a damaged or malicious description can cause in `pickletools` and `pickle`.
 _OF_PICKLES = (
     *(ValueError, TypeError, KeyError, IndexError, AttributeError, EOFError, NotImplementedError),
 )
 
 
 def _check_zip(file: IO[bytes], name: str) -> None:
-    # Python's reader and PyTorch's must see the same members: the directory lies where its end says.
+    # Python's and PyTorch's readers must see the same members, so the directory must be where the end of
+    # the file says.
     file.seek(max(0, file.seek(0, os.SEEK_END) - _END.size))
     end = _END.unpack(file.read().ljust(_END.size))
     if end[0] != b"PK\5\6" or end[2] > MAX_DIRECTORY:
@@ -112,12 +113,12 @@ def _check_old(file: IO[bytes]) -> None:
 
 
 def _check_opcodes(file: IO[bytes]) -> int:
-    """Refuses opcodes that tensors do not need; returns where the pickle ends."""
+    """Rejects opcodes that tensors do not need; returns the end of the pickle."""
     end = 0
     for opcode, argument, found in pickletools.genops(file):
         if opcode.name not in _OPCODES:
             raise ValueError(f"it has `{opcode.name}`")
-        # `pickle` makes room up to this place.
+        # `pickle` allocates memory up to this index.
         if opcode.name == "LONG_BINPUT" and int(argument or 0) > MAX_DESCRIPTION:
             raise ValueError("it has too many parts")
         end = found or 0
@@ -125,10 +126,10 @@ def _check_opcodes(file: IO[bytes]) -> int:
 
 
 class _Tensors(pickle.Unpickler):
-    """Reads a description of tensors, and makes nothing but their sizes.
+    """Reads a description of tensors, creating nothing but their sizes.
 
-    `records` say how many bytes each storage has. In the older format there are none, and all storages
-    together may have `num_bytes`.
+    `records` gives the number of bytes in each storage. In the older format there are none, and all
+    storages together may have `num_bytes`.
     """
 
     def __init__(
@@ -141,7 +142,7 @@ class _Tensors(pickle.Unpickler):
         self._num_tensors = 0
 
     def find_class(self, module: str, name: str) -> Any:
-        """Knows the functions that rebuild tensors, and the types of storages."""
+        """Allows only the functions that rebuild tensors, and the types of storages."""
         if (module, name) == ("collections", "OrderedDict"):
             return _Dict
         if module == "torch._utils" and name in ("_rebuild_tensor_v2", "_rebuild_tensor"):
@@ -154,7 +155,7 @@ class _Tensors(pickle.Unpickler):
         raise ValueError(f"it names `{module[:40]}.{name[:40]}`")
 
     def persistent_load(self, pid: Any) -> _Storage:
-        """Checks that a storage is as large as its description says."""
+        """Checks that a storage has the size in its description."""
         kind, item_size, key, _, num_items, *_ = pid
         if kind != "storage" or not isinstance(num_items, int) or num_items < 0:
             raise ValueError("it has a damaged storage")
@@ -180,7 +181,7 @@ class _Tensors(pickle.Unpickler):
 
 
 class _Dict(dict):
-    """Stands for an ordered dictionary, which may have attributes."""
+    """Replaces an ordered dictionary, which may have attributes."""
 
 
 def _first(tensor: Any, *_: Any) -> Any:

@@ -1,7 +1,7 @@
-"""How many tensors an archive's config may ask for: as many as its files can fill.
+"""Limits the tensors that an archive's config may request to what its files can fill.
 
-A config may name layers of any size, and PyTorch makes them before AllenNLP sees that the weights do not
-fit.
+A config may name layers of any size, and PyTorch creates them before AllenNLP notices that the weights
+do not fit.
 """
 
 from typing import Any, Callable
@@ -11,10 +11,10 @@ from torch.overrides import TorchFunctionMode
 
 from tagger_compat.archive_guard import REMEDY, refuse
 
-#: The bytes that a model may always ask for, how many more for each byte of its files, and its tensors.
+#: The bytes that a model may always request, how many more per byte of its files, and the most tensors.
 FREE_BYTES, BYTES_PER_BYTE, MAX_TENSORS = 2**28, 4, 12_000
 
-#: Functions of PyTorch that make a tensor of any size.
+#: PyTorch's functions that create a tensor of any size.
 _FACTORIES = {
     torch.arange, torch.empty, torch.empty_like, torch.empty_strided, torch.eye, torch.full,
     torch.full_like, torch.linspace, torch.normal, torch.ones, torch.ones_like, torch.rand,
@@ -25,7 +25,7 @@ _FACTORIES = {
 
 
 class TensorLimit(TorchFunctionMode):
-    """Refuses tensors beyond what an archive's files call for, before PyTorch makes them."""
+    """Rejects tensors that are too large for an archive's files, before PyTorch creates them."""
 
     def __init__(self, num_file_bytes: Callable[[], int], name: Any) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class TensorLimit(TorchFunctionMode):
             self._num_tensors += 1
             if self._num_tensors > MAX_TENSORS:
                 refuse(f"{self._name}: the config asks for more than {MAX_TENSORS} tensors")
-            # Transformers makes tensors without memory, and later fills them.
+            # Transformers creates tensors without memory and fills them later.
             if str(kwargs.get("device")) != "meta":
                 self._add(func, args, kwargs)
         return func(*args, **kwargs)
@@ -51,7 +51,7 @@ class TensorLimit(TorchFunctionMode):
         self._num_bytes += shape.numel() * shape.element_size()
         if self._num_bytes <= self._max_bytes:
             return
-        # Files that may be read become more while an archive is loaded.
+        # More files may become readable while an archive is loaded.
         num_bytes = self._num_file_bytes()
         self._max_bytes = FREE_BYTES + BYTES_PER_BYTE * num_bytes
         if self._num_bytes > self._max_bytes:

@@ -1,19 +1,19 @@
-"""An archive is data, not a program: what keeps a stranger's archive from running or writing anything.
+"""Loads archives as data, not programs: an untrusted archive can neither run code nor write files.
 
-AllenNLP unpacks an archive wherever its members say, evaluates its config as Jsonnet, which can read any
-file and the environment, imports and calls whatever a `type` with a dot in it names, opens whatever file
-and address a config names, and takes whatever has become of the files. With this patch
+AllenNLP unpacks members to any path they name, and evaluates the config as Jsonnet, which can read any
+file and the environment. It imports and calls whatever a `type` with a dot names, opens any file or
+address in the config, and does not notice changed files. With this patch,
 
-- members are unpacked into the archive's own folder only, up to a number and a size, and a member that
-  differs from its checksum is refused, see `tagger_compat.archive_files` and `tagger_compat.tar_files`;
+- members are unpacked only into the archive's own folder, up to a number and a size, and a member that
+  differs from its checksum is rejected, see `tagger_compat.archive_files` and `tagger_compat.tar_files`;
 - the config is read as JSON;
-- a `type` must be a registered name, or name a class that the user has imported;
-- an archive names nothing outside itself, see `tagger_compat.archive_guard`;
-- it takes no more memory than its files call for, see `tagger_compat.archive_contents` and
+- a `type` must be a registered name or a class that the user has imported;
+- an archive cannot access anything outside itself, see `tagger_compat.archive_guard`;
+- its memory is limited by the size of its files, see `tagger_compat.archive_contents` and
   `tagger_compat.archive_tensors`;
-- where features of transformers are kept on this machine, and how many, its user says.
+- only the user decides where transformer features are cached on this machine, and how many.
 
-`TAGGER_TRUST_ARCHIVES=1` leaves archives to AllenNLP as before; `TAGGER_ARCHIVE_BYTES` sets the size.
+`TAGGER_TRUST_ARCHIVES=1` leaves archives to AllenNLP; `TAGGER_ARCHIVE_BYTES` sets the size limit.
 """
 
 import functools
@@ -34,21 +34,21 @@ from tagger_compat.archive_files import check_files, identifying, unpack
 from tagger_compat.archive_guard import REMEDY, is_set, refuse, shortened
 from tagger_compat.tar_files import new_archive
 
-#: What a config may not say of data: the user says which data are read.
+#: Keys that an archive's config may not set, because the user decides which data are read.
 _DATA_KEYS = {"data_path", "reader"}
-#: What a config may not say of a transformer's features: the user says where they are kept.
+#: Keys that it may not set, because the user decides where a transformer's features are cached.
 _CACHE_KEYS = {"cache_folder", "max_cache_gb"}
-#: Strings that configs of archives have brought into this process.
+#: Strings from archives' configs in this process.
 _names_in_archives: Set[str] = set()
 
 
 def are_trusted() -> bool:
-    """Whether the user has asked to leave archives unchecked."""
+    """Whether the user has turned off the checks of archives."""
     return is_set("TAGGER_TRUST_ARCHIVES")
 
 
 def json_config(path: str) -> Dict[str, Any]:
-    """Reads the config of an archive; refuses one that names the data to read, or asks for too much."""
+    """Reads an archive's config; rejects one that names data to read or has excessive numbers."""
     config = read_json(path, "the archive's `config.json`")
     if not isinstance(config, dict):
         refuse(f"the archive's `config.json` must be a JSON object; got {str(config)[:40]!r}")
@@ -60,7 +60,7 @@ def json_config(path: str) -> Dict[str, Any]:
 
 
 def _strings(value: Any, is_own: bool = False) -> Iterator[str]:
-    """All strings of a config, keys among them; what is not the user's own must not run code."""
+    """Yields all strings of a config, including keys; rejects remote code unless the config is own."""
     if isinstance(value, dict):
         if value.get("trust_remote_code") and not is_own:
             refuse("the archive's config sets `trust_remote_code`, which runs a model's own code")
@@ -74,7 +74,7 @@ def _strings(value: Any, is_own: bool = False) -> Iterator[str]:
 
 
 def _without_cache_settings(config: Any) -> Any:
-    """A config without what its author says of the folder of features, which is the user's."""
+    """Removes the author's settings for the feature cache, which are up to the user."""
     if isinstance(config, dict):
         dropped = _CACHE_KEYS if "model_name" in config else set()
         return {k: _without_cache_settings(v) for k, v in config.items() if k not in dropped}
@@ -84,10 +84,10 @@ def _without_cache_settings(config: Any) -> Any:
 
 
 def check_type(base: type, name: Any) -> None:
-    """Refuses a name out of an archive that is not registered, unless it is a class that is imported.
+    """Rejects a name from an archive unless it is registered or an imported subclass of `base`.
 
-    The class must be a subclass of `base`, which is to be constructed. The name may be no text at all:
-    AllenNLP makes None of the text `None`.
+    AllenNLP is about to construct it. The name may not even be a string, because AllenNLP turns the text
+    `None` into None.
     """
     state = archive_guard.current()
     text = str(name)
@@ -107,7 +107,7 @@ def check_type(base: type, name: Any) -> None:
 
 @contextmanager
 def _errors_in_one_sentence(archive_file: Any, has_overrides: bool) -> Iterator[None]:
-    """Says in one sentence whatever is wrong with an archive that is loaded inside."""
+    """Reports any error in loading an archive in one sentence."""
     from allennlp.common.checks import ConfigurationError
     from allennlp.common.util import SigTermReceived
 
@@ -115,7 +115,7 @@ def _errors_in_one_sentence(archive_file: Any, has_overrides: bool) -> Iterator[
         yield
     except SigTermReceived:
         raise
-    except Exception as error:  # A damaged archive can fail in any library that reads a part of it.
+    except Exception as error:  # A damaged archive can fail in any library that reads it.
         text = shortened(str(error))
         if not isinstance(error, ConfigurationError):
             remedy = "correct the overrides, or " if has_overrides else ""
@@ -128,7 +128,7 @@ def _errors_in_one_sentence(archive_file: Any, has_overrides: bool) -> Iterator[
 
 @contextmanager
 def _with_guarded_archives(archival: Any) -> Iterator[None]:
-    """Patches `allennlp.models.archival`: archives are written, unpacked and loaded as above."""
+    """Patches `allennlp.models.archival` to write, unpack and load archives as described above."""
     yield
     extracted_archive = archival.extracted_archive
     load_archive = identifying(archival.load_archive)
@@ -158,7 +158,7 @@ def _with_guarded_archives(archival: Any) -> Iterator[None]:
         outer = archive_guard.current()
         if outer is not None and str(archive_file) not in outer.own:
             refuse(f"the archive's config names another archive, {str(archive_file)[:80]!r}")
-        # The user's own address may be on the network.
+        # An address from the user may be on the network.
         path = archival.cached_path(archive_file)
         with _errors_in_one_sentence(archive_file, bool(overrides)):
             if are_trusted():
@@ -186,7 +186,7 @@ def _with_guarded_archives(archival: Any) -> Iterator[None]:
 
 
 def _remove(folder: str, **options: Any) -> None:
-    # Names within the folder look like those of other files.
+    # Removal uses relative names, which look like files elsewhere.
     with archive_guard.suspended():
         shutil.rmtree(folder, **options)
 
@@ -196,11 +196,11 @@ def _open_tar(path: Any, mode: str = "r") -> tarfile.TarFile:
 
 
 def _archived_params(params_class: Any) -> type:
-    """The class that reads the config of an archive, in place of `Params`."""
+    """Returns the class that replaces `Params` to read an archive's config."""
     params_module = sys.modules[params_class.__module__]
 
     class ArchivedParams(params_class):
-        """Reads the config of an archive."""
+        """Reads an archive's config."""
 
         @classmethod
         def from_file(cls, params_file: str, params_overrides: Any = "") -> Any:
@@ -215,7 +215,7 @@ def _archived_params(params_class: Any) -> type:
             config = _without_cache_settings(json_config(params_file))
             if isinstance(params_overrides, dict):
                 params_overrides = json.dumps(params_overrides)
-            # The overrides are the user's own, and may be Jsonnet.
+            # The overrides come from the user, so they may be Jsonnet.
             try:
                 overrides = params_module.parse_overrides(params_overrides)
             except RuntimeError as error:
@@ -234,7 +234,7 @@ def _archived_params(params_class: Any) -> type:
 
 @contextmanager
 def _with_guarded_types(registrable: Any) -> Iterator[None]:
-    """Patches `allennlp.common.registrable`: names out of archives are checked first."""
+    """Patches `allennlp.common.registrable` to check names from archives first."""
     yield
     registry = registrable.Registrable._registry
     resolve = registrable.Registrable.resolve_class_name.__func__
@@ -249,13 +249,13 @@ def _with_guarded_types(registrable: Any) -> Iterator[None]:
 
 @contextmanager
 def _with_checksums(meta: Any) -> Iterator[None]:
-    """Patches `allennlp.common.meta`: what AllenNLP does not know in `meta.json` is left out."""
+    """Patches `allennlp.common.meta` to ignore the keys of `meta.json` that AllenNLP does not know."""
     yield
 
     def from_path(cls: Any, path: Any) -> Any:
         with open(path, encoding="utf-8") as file:
             version = json.load(file)["version"]
-        # AllenNLP compares it, and shows it where it differs.
+        # AllenNLP compares the version, and prints it if it differs.
         if not re.fullmatch(r"[\w.+-]{1,40}", str(version)):
             refuse(
                 "the archive's `meta.json` gives a version that is none", "make or copy it again"
@@ -267,7 +267,7 @@ def _with_checksums(meta: Any) -> Iterator[None]:
 
 @contextmanager
 def _with_guarded_paths(file_utils: Any) -> Iterator[None]:
-    """Patches `allennlp.common.file_utils`: libraries in C open files without an audit."""
+    """Patches `allennlp.common.file_utils` to check paths, because C libraries bypass audits."""
     yield
     cached_path = file_utils.cached_path
 
@@ -282,7 +282,7 @@ def _with_guarded_paths(file_utils: Any) -> Iterator[None]:
 
 @contextmanager
 def _with_guarded_vectors(embedding: Any) -> Iterator[None]:
-    """Patches `allennlp.modules.token_embedders.embedding`: HDF5 files are opened in C."""
+    """Patches `allennlp.modules.token_embedders.embedding` to check HDF5 files, which C code opens."""
     yield
     read = embedding._read_embeddings_from_hdf5
 
@@ -296,7 +296,7 @@ def _with_guarded_vectors(embedding: Any) -> Iterator[None]:
 
 @contextmanager
 def _with_guarded_transformers(cached_transformers: Any) -> Iterator[None]:
-    """Patches `allennlp.common.cached_transformers`: no code of a model's own, and no network."""
+    """Patches `allennlp.common.cached_transformers` to use no model's own code and no network."""
     yield
     outside_transformers.let_transformers_never_ask()
 
@@ -305,7 +305,7 @@ def _with_guarded_transformers(cached_transformers: Any) -> Iterator[None]:
         def load_guarded(model_name: str, *args: Any, **kwargs: Any) -> Any:
             if archive_guard.current() is not None:
                 model_name = outside_transformers.transformer_on_this_machine(model_name)
-            # Where the user's own config sets it, the user has decided.
+            # If the user's own config sets it, that decides.
             kwargs.setdefault("trust_remote_code", outside_transformers.may_run_code())
             with outside_transformers.transformer_loaded(model_name):
                 return load(model_name, *args, **kwargs)

@@ -1,15 +1,15 @@
-"""Libraries that AllenNLP imports though most commands never use them: `LIBRARIES`.
+"""Defers the import of `LIBRARIES` that AllenNLP imports although most commands never use them.
 
-An `import` statement of an AllenNLP module gives a stand-in for such a library, or for a name in it. The
-first use of a stand-in imports the library, and every use is passed on. All other code, in AllenNLP's
-functions too, imports as ever: a stand-in is never in `sys.modules`.
+For such a library, or a name in it, an `import` statement in an AllenNLP module returns a stand-in. Its
+first use imports the library, and all uses are forwarded. Other code, including AllenNLP's functions,
+imports as usual: stand-ins are never in `sys.modules`.
 
-The largest of the libraries are imported by modules of AllenNLP that every command needs, so that
-deferring modules of AllenNLP instead would not help. AllenNLP is frozen: a test reads its sources, and
-finds no use of a deferred name that a stand-in could answer wrongly.
+The largest of these libraries are imported by AllenNLP modules that every command needs, so deferring
+AllenNLP's modules instead would not help. AllenNLP no longer changes, and a test checks its sources for
+uses of deferred names that a stand-in would answer incorrectly.
 
-Python calls `builtins.__import__` with the globals of the importing module, by which we know AllenNLP's
-statements. It is replaced only while modules of AllenNLP are executed.
+Python passes the importing module's globals to `builtins.__import__`, which identifies AllenNLP's
+statements. It is replaced only while AllenNLP modules are executed.
 """
 
 import builtins
@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, Iterator, List, Mapping, Optional, Sequence, Set, cast
 
-#: What is deferred, and the seconds that its import takes on top of torch's.
+#: The deferred libraries, and the seconds that their imports take on top of torch's.
 LIBRARIES = {
     "cached_path": 0.8,  # with the clients of three clouds
     "h5py": 0.1,
@@ -46,7 +46,7 @@ _submodules: Set[str] = set()
 
 @contextmanager
 def deferring() -> Iterator[None]:
-    """Defers the libraries that modules of AllenNLP, which are executed inside, import."""
+    """Defers the imports of AllenNLP modules that are executed inside."""
     global _num_executing, _import
     with _lock:
         _num_executing += 1
@@ -57,13 +57,13 @@ def deferring() -> Iterator[None]:
     finally:
         with _lock:
             _num_executing -= 1
-            # Somebody may have put a function of his own around ours.
+            # Others may have wrapped our function meanwhile.
             if _num_executing == 0 and builtins.__import__ is _import_deferring:
                 builtins.__import__ = _import
 
 
 def stand_in(name: str) -> ModuleType:
-    """Returns the stand-in for a module, by its full name, of a deferred library."""
+    """Returns the stand-in for a deferred library's module, given its full name."""
     return cast(ModuleType, _Deferred.of(name))
 
 
@@ -74,9 +74,9 @@ def _import_deferring(
     fromlist: Sequence[str] = (),
     level: int = 0,
 ) -> Any:
-    """What an `import` statement calls."""
+    """Replaces `builtins.__import__`."""
     library = name.partition(".")[0]
-    # In a function, `locals` are others.
+    # In a function, `locals` and `globals` differ.
     is_of_module = globals is not None and locals is globals
     if not (library in LIBRARIES and is_of_module and level == 0 and _is_installed(library)):
         return _import(name, globals, locals, fromlist, level)
@@ -96,7 +96,7 @@ def _is_installed(library: str) -> bool:
 
 
 class _FromImport:
-    """What `from module import ...` takes its names from."""
+    """The object from which `from module import ...` takes its names."""
 
     def __init__(self, module: str) -> None:
         self._module = module
@@ -107,7 +107,7 @@ class _FromImport:
 
 
 def _is_asked_by_import_time_code() -> bool:
-    """Whether the caller's caller is AllenNLP's code outside of functions, such as an annotation."""
+    """Whether the caller's caller is AllenNLP code outside of functions, such as an annotation."""
     frame = sys._getframe(2)
     is_of_function = frame.f_code.co_flags & inspect.CO_OPTIMIZED
     return (
@@ -116,15 +116,14 @@ def _is_asked_by_import_time_code() -> bool:
 
 
 class _Deferred(ModuleType):
-    """Stands in for a module, or for a class, a function or anything else in it.
+    """Stands in for a module, or for a class, function or anything else in it.
 
-    A name can be called, compared, asked for an attribute or an item, named in an annotation and in
-    `isinstance`. AllenNLP does nothing else with such names. The `vars()` of a module may be given names
-    that it lacks.
+    A stand-in supports calls, comparisons, attributes, items, annotations and `isinstance`; AllenNLP
+    does nothing else with such names. The `vars()` of a module may get additional names.
 
     Args:
         module: The full name of the module.
-        path: The name in it, with dots for a name in a class or in a submodule; empty for the module.
+        path: A name in it, with dots for names in classes or submodules; empty for the module itself.
     """
 
     def __init__(self, module: str, path: str) -> None:
@@ -136,7 +135,7 @@ class _Deferred(ModuleType):
         return _Deferred(module, path)
 
     def __getattr__(self, name: str) -> Any:
-        # `typing` asks for these when an annotation is made; no class that AllenNLP imports is generic.
+        # `typing` looks these up in annotations; no class that AllenNLP imports is generic.
         if name.startswith("__typing_") or name == "__parameters__":
             raise AttributeError(name)
         if not name.startswith("__") and _is_asked_by_import_time_code():
@@ -160,7 +159,7 @@ class _Deferred(ModuleType):
         return isinstance(instance, _real(self))
 
     def __eq__(self, other: Any) -> bool:
-        # `typing` compares, too, and must not import anything.
+        # `typing` compares objects too, which must not import anything.
         is_imported = vars(self)["_origin"][0] in sys.modules
         return other is self or (is_imported and other is _real(self))
 
@@ -180,7 +179,7 @@ def _real(deferred: _Deferred) -> Any:
 
 @functools.cache
 def _imported(module: str, path: str) -> Any:
-    """Does what `from module import path` does, or `import module`."""
+    """Performs `from module import path`, or `import module`."""
     found: Any = importlib.import_module(module)
     if not path:
         for name in [each for each in _submodules if each.startswith(f"{module}.")]:

@@ -1,7 +1,7 @@
-"""Where this package reaches into AllenNLP because no extension point does.
+"""Patches AllenNLP where it has no extension point.
 
-Trainers, subcommands, evaluators and all other components are classes of `tagger`, registered with
-AllenNLP. Each function here says what they cannot reach.
+Trainers, subcommands, evaluators and all other components are classes of `tagger` that are registered
+with AllenNLP. Each function here says what they cannot do.
 """
 
 import importlib
@@ -18,31 +18,31 @@ from typing import Any, Callable, Dict, Iterator, List, Optional
 
 logger = logging.getLogger(__name__)
 
-#: What keys of AllenNLP's readers are called here.
+#: Our names for keys of AllenNLP's readers.
 _NAMES_HERE = {"coding_scheme": "source_encoding", "convert_to_coding_scheme": "tag_encoding"}
 
 
 def _ours(name: str) -> Any:
-    """Imports a module of `tagger` when it is needed, for `tagger` itself imports this package."""
+    """Imports a `tagger` module lazily, because `tagger` itself imports this package."""
     return importlib.import_module(f"tagger.{name}")
 
 
 @contextmanager
 def with_our_plugins(plugins: Any) -> Iterator[None]:
-    """Has AllenNLP find our package in any folder; plugins that another user left there are not run.
+    """Makes AllenNLP find our package in any folder, and ignore plugins that belong to other users.
 
-    A plugin whose requirements are missing is named together with the command that installs them.
+    If a plugin's requirements are missing, a message says how to install them.
     """
     yield
     logging.getLogger("allennlp.common.plugins").addFilter(_with_missing_requirements)
-    # Of these it imports all submodules; most of our package is imported when it is used.
+    # AllenNLP imports all submodules of these; most of our package is imported lazily.
     plugins.DEFAULT_PLUGINS += ("tagger.commands", *_commands_of_wings())
     plugins.import_module_and_submodules = _with_caches(plugins.import_module_and_submodules)
     discover_file_plugins = plugins.discover_file_plugins
 
     @wraps(discover_file_plugins)
     def discover(plugins_filename: str = plugins.LOCAL_PLUGINS_FILENAME) -> Iterator[str]:
-        # Windows knows no such owners.
+        # Windows has no such owners.
         if hasattr(os, "getuid") and os.stat(plugins_filename).st_uid not in (0, os.getuid()):
             logger.warning("`%s` is not yours: its plugins are not run", plugins_filename)
             return
@@ -55,7 +55,7 @@ def with_our_plugins(plugins: Any) -> Iterator[None]:
 
 
 def _with_caches(import_all: Callable[..., None]) -> Callable[..., None]:
-    """Lets Python remember folders: AllenNLP makes it forget them before each of 360 modules."""
+    """Keeps Python's caches of folders, which AllenNLP would clear before each of 360 modules."""
 
     @wraps(import_all)
     def import_with_caches(*args: Any, **kwargs: Any) -> None:
@@ -71,14 +71,14 @@ def _with_caches(import_all: Callable[..., None]) -> Callable[..., None]:
 
 
 def _commands_of_wings() -> List[str]:
-    """The packages of commands in `tagger.tools` and `tagger.integrations`; the core knows none."""
+    """Finds the packages of commands in `tagger.tools` and `tagger.integrations`."""
     root = Path(__file__).parents[1]
     found = root.glob("tagger/*/*/commands/__init__.py")
     return sorted(".".join(path.parent.relative_to(root).parts) for path in found)
 
 
 def _with_missing_requirements(record: logging.LogRecord) -> bool:
-    """Rewrites AllenNLP's message about a plugin that is installed without its requirements."""
+    """Rewrites AllenNLP's message about a plugin with missing requirements."""
     found = re.match(r"Plugin (\w+) could not be loaded: No module named '(\w+)", str(record.msg))
     if found:
         plugin, module = found.groups()
@@ -103,17 +103,17 @@ def _missing_requirements(plugin: str) -> List[str]:
 
 @contextmanager
 def with_our_commands(commands: Any) -> Iterator[None]:
-    """Registers our `train`, `evaluate` and `predict`, and has commands end as they should.
+    """Registers our `train`, `evaluate` and `predict`, and reports the errors of all commands.
 
-    AllenNLP adds subcommands to its parser before it imports plugins, and an error or an interrupt may
-    come before a subcommand runs.
+    AllenNLP adds subcommands to its parser before it imports plugins, and errors or interrupts may occur
+    before a subcommand runs.
     """
     yield
     main = commands.main
 
     @wraps(main)
     def run(prog: Optional[str] = None) -> None:
-        # The command gives its name; code that calls `main` does not, and wants the exceptions.
+        # The command passes its name; code that calls `main` does not, and expects exceptions.
         with _ours("commands.error_reporting").errors_reported(prog) if prog else nullcontext():
             for name in ("evaluate", "predict", "train"):
                 _ours(f"commands.{name}")
@@ -124,14 +124,14 @@ def with_our_commands(commands: Any) -> Iterator[None]:
 
 @contextmanager
 def with_our_components(registrable: Any) -> Iterator[None]:
-    """Registers our components when AllenNLP first looks for one, if `tagger` has been imported.
+    """If `tagger` has been imported, registers our components when AllenNLP first looks for one.
 
-    `import tagger` imports neither AllenNLP nor what needs it. From then on, whoever asks AllenNLP's
-    registry for a name that is not there, or for all names, finds ours too; so does a class that takes
-    one of our names on purpose, with `exist_ok`.
+    `import tagger` imports neither AllenNLP nor modules that need it. Afterwards, looking up a missing
+    name or all names in AllenNLP's registry finds ours too; so does registering a class under one of our
+    names with `exist_ok`.
     """
     yield
-    # These are class methods, which take any class.
+    # The functions behind these class methods accept any class.
     register = registrable.Registrable.register.__func__
     resolve = registrable.Registrable.resolve_class_name.__func__
     list_names = registrable.Registrable.list_available.__func__
@@ -165,7 +165,7 @@ def with_our_components(registrable: Any) -> Iterator[None]:
 
 
 def _register_ours() -> None:
-    """Imports our components if `tagger` has been imported; nested calls, as it does so, do nothing."""
+    """Imports our components if `tagger` has been imported; nested calls meanwhile do nothing."""
     if "tagger" in sys.modules:
         _ours("commands.components")
 
@@ -174,8 +174,8 @@ def _register_ours() -> None:
 def with_our_library(params: Any) -> Iterator[None]:
     """Lets `import 'tagger/training/template.libsonnet'` work in any folder, as in `jsonnet -J`.
 
-    A file beside the config comes first, then the folders of `JSONNET_PATH`, then this package. Jsonnet
-    in Go computes a field once, and evaluates the template fifty times as fast as that in C++.
+    The search order is the config's folder, `JSONNET_PATH`, and this package. The Go implementation of
+    Jsonnet computes each field once, and evaluates the template fifty times as fast as that in C++.
     """
     yield
     for name in ("evaluate_file", "evaluate_snippet"):
@@ -185,7 +185,7 @@ def with_our_library(params: Any) -> Iterator[None]:
 def _with_library_path(name: str, evaluate: Callable[..., str]) -> Callable[..., str]:
     @wraps(evaluate)
     def evaluate_with_path(*args: Any, **kwargs: Any) -> str:
-        # Jsonnet takes the last folder that has the file; in `JSONNET_PATH` the first one counts.
+        # Jsonnet prefers the last folder that has the file, but in `JSONNET_PATH` the first one wins.
         folders = [each for each in os.environ.get("JSONNET_PATH", "").split(os.pathsep) if each]
         ours = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
         fastest = evaluate if _has_lost_threads() else getattr(_in_go(), name)
@@ -194,7 +194,7 @@ def _with_library_path(name: str, evaluate: Callable[..., str]) -> Callable[...,
     return evaluate_with_path
 
 
-#: The process whose threads run Go.
+#: The process in which Go runs threads.
 _go_process: Optional[int] = None
 
 
@@ -205,15 +205,15 @@ def _in_go() -> Any:
 
 
 def _has_lost_threads() -> bool:
-    """Whether this process was forked from one that runs Go, and would wait for its threads forever."""
+    """Whether this process was forked from one with Go's threads, and would wait for them forever."""
     return _go_process not in (None, os.getpid())
 
 
 @contextmanager
 def with_known_keys_named(from_params: Any) -> Iterator[None]:
-    """Names the keys that a part of a config takes in the error about one that it does not take.
+    """Lists the valid keys in the error about an unknown key of a config.
 
-    AllenNLP passes all keys to a class with `**kwargs`; those of ours go to a base class without.
+    AllenNLP passes all keys to a class with `**kwargs`; our classes pass them to a base class without.
     """
     yield
     create_kwargs = from_params.create_kwargs
@@ -248,9 +248,9 @@ def with_known_keys_named(from_params: Any) -> Iterator[None]:
 
 @contextmanager
 def with_whole_archives(archival: Any) -> Iterator[None]:
-    """Writes a `model.tar.gz` beside its place, and moves it there when it is whole.
+    """Writes `model.tar.gz` atomically.
 
-    Transformers that a run has put into its folder are taken along.
+    The archive includes transformers that a run has put into its folder.
     """
     yield
     archive_model = archival.archive_model
@@ -276,7 +276,7 @@ def with_whole_archives(archival: Any) -> Iterator[None]:
 
 @contextmanager
 def with_quiet_training(common_logging: Any) -> Iterator[None]:
-    """Has a training run show what is worth reading; `out.log` in its folder still holds everything."""
+    """Shows only important messages of a training run; `out.log` in its folder still has all."""
     yield
     prepare_global_logging = common_logging.prepare_global_logging
 
@@ -290,7 +290,7 @@ def with_quiet_training(common_logging: Any) -> Iterator[None]:
 
 @contextmanager
 def with_named_bars(tqdm_module: Any) -> Iterator[None]:
-    """Has progress bars name the epoch, vanish, and be drawn on terminals only; `out.log` has them."""
+    """Makes progress bars name the epoch, vanish, and show only on terminals; `out.log` keeps them."""
     yield
     from tqdm import tqdm
 
@@ -301,7 +301,7 @@ def with_named_bars(tqdm_module: Any) -> Iterator[None]:
     def are_shown() -> bool:
         return sys.stderr.isatty() or tqdm_module.common_logging.FILE_FRIENDLY_LOGGING
 
-    # Not its `_tqdm`, which is a function in a notebook and needs widgets.
+    # Do not use its `_tqdm`, which in a notebook is a function and needs widgets.
     class EpochBar(tqdm):
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             kwargs.setdefault("leave", not sys.stderr.isatty())

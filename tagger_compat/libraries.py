@@ -1,8 +1,8 @@
-"""What the patches of changed libraries do: for each library, whether it has changed, and the patch.
+"""Patches for changed libraries: for each library, whether it has changed, and the patch.
 
-A patch is a context manager around the execution of an AllenNLP module. What it changes in another
-library, for AllenNLP to import, it takes back afterwards, so that nobody else sees it. What it changes
-in the executed module itself stays.
+A patch is a context manager around the execution of an AllenNLP module. Changes to other libraries, from
+which AllenNLP imports, are undone afterwards, so that nobody else sees them. Changes to the executed
+module itself remain.
 """
 
 import errno
@@ -33,7 +33,7 @@ def _names_added(module: ModuleType, names: Dict[str, Any]) -> Iterator[None]:
 
 
 def _stand_in(name: str, remedy: str) -> type:
-    """A class that can be imported and subclassed; any use of it raises ImportError."""
+    """Returns a class that can be imported and subclassed, but raises ImportError when used."""
 
     def refuse(*_: Any, **__: Any) -> NoReturn:
         raise ImportError(f"`{name}` is not available: {remedy}")
@@ -49,7 +49,7 @@ def _stand_in(name: str, remedy: str) -> type:
 
 @contextmanager
 def stand_in_modules(names: Sequence[str], remedy: str, _: ModuleType) -> Iterator[None]:
-    """Puts modules that offer any name in place of the package `names[0]`, present or not."""
+    """Replaces the package `names[0]`, installed or not, by modules that offer any name."""
 
     class StandInModule(ModuleType):
         def __init__(self, name: str) -> None:
@@ -77,7 +77,7 @@ def _is_in(package: str, module: str) -> bool:
 
 
 def fails_to_import(package: str) -> bool:
-    """Whether a package is absent, or fails when it is imported."""
+    """Whether a package is missing or fails to import."""
     try:
         importlib.import_module(package)
     except Exception:  # a build for another torch raises RuntimeError
@@ -86,13 +86,13 @@ def fails_to_import(package: str) -> bool:
 
 
 def hub_is_1() -> bool:
-    """Whether huggingface_hub has dropped its classes for repositories; does not import it."""
+    """Whether huggingface_hub, without importing it, has dropped its classes for repositories."""
     return int(version("huggingface_hub").partition(".")[0]) >= 1
 
 
 @contextmanager
 def with_hub_classes(_: ModuleType) -> Iterator[None]:
-    """Adds classes that say what replaced them when they are used."""
+    """Adds classes that, when used, name their replacement."""
     remedy = "huggingface_hub 1.0 removed it; upload the folder with the command `hf upload`"
     names = {name: _stand_in(name, remedy) for name in ("HfFolder", "Repository")}
     with _names_added(deferral.stand_in("huggingface_hub"), names):
@@ -100,21 +100,21 @@ def with_hub_classes(_: ModuleType) -> Iterator[None]:
 
 
 def transformers_is_5() -> bool:
-    """Whether transformers is 5 or newer, which lacks names of before; does not import it."""
+    """Whether transformers, without importing it, is version 5 or newer, which lacks older names."""
     return int(version("transformers").partition(".")[0]) >= 5
 
 
 @contextmanager
 def with_adamw(_: ModuleType) -> Iterator[None]:
-    """Gives AllenNLP torch's AdamW under the old name."""
+    """Provides torch's AdamW under the old name."""
     import torch
 
     class AdamW(torch.optim.AdamW):
         def __init__(self, *args: Any, correct_bias: bool = True, **kwargs: Any) -> None:
             if not correct_bias:
                 raise ValueError(
-                    "`correct_bias` must be true, got false: transformers 5 has no AdamW of its own, "
-                    "and torch's always corrects; leave it out"
+                    "`correct_bias` must be true, got false: transformers 5 no longer has an AdamW, and "
+                    "torch's always corrects the bias; leave it out"
                 )
             super().__init__(*args, **kwargs)
 
@@ -124,11 +124,11 @@ def with_adamw(_: ModuleType) -> Iterator[None]:
 
 @contextmanager
 def with_late_adafactor(optimizers: Any) -> Iterator[None]:
-    """Gives AllenNLP's subclass of transformers' Adafactor its base with the first instance."""
+    """Defers the base class of AllenNLP's Adafactor, from transformers, to the first instance."""
     import torch
 
     class Adafactor(torch.optim.Optimizer):
-        """The base until an instance is made or unpickled."""
+        """The base class until an instance is created or unpickled."""
 
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             derive().__init__(self, *args, **kwargs)
@@ -150,13 +150,13 @@ def with_late_adafactor(optimizers: Any) -> Iterator[None]:
 
 @contextmanager
 def with_tokenizer_methods(cached_transformers: ModuleType) -> Iterator[None]:
-    """Gives the tokenizers that AllenNLP loads their old methods."""
+    """Restores the old methods of the tokenizers that AllenNLP loads."""
     yield
     get_tokenizer = cached_transformers.get_tokenizer
 
     @wraps(get_tokenizer)
     def get_patched_tokenizer(model_name: str, **kwargs: Any) -> Any:
-        # AllenNLP says it again in every call; given to the constructor it is an error now.
+        # AllenNLP repeats this argument in every call; to the constructor it is now an error.
         kwargs.pop("add_special_tokens", None)
         tokenizer = get_tokenizer(model_name, **kwargs)
         tokenizer.encode_plus = partial(type(tokenizer).__call__, tokenizer)
@@ -167,7 +167,7 @@ def with_tokenizer_methods(cached_transformers: ModuleType) -> Iterator[None]:
 
 
 def _add_special_tokens(tokenizer: Any, token_ids: List[int]) -> List[int]:
-    """Puts around `token_ids` what `tokenizer` puts around the sample text "a"."""
+    """Adds the special tokens around `token_ids` that `tokenizer` adds around the sample text "a"."""
     sample = tokenizer.encode("a", add_special_tokens=False)
     sample_with_special_tokens = tokenizer.encode("a", add_special_tokens=True)
     start = sample_with_special_tokens.index(sample[0])
@@ -176,7 +176,7 @@ def _add_special_tokens(tokenizer: Any, token_ids: List[int]) -> List[int]:
 
 
 def locks_belong_to_a_start_method() -> bool:
-    """Whether a lock made for forked processes is refused by spawned ones."""
+    """Whether spawned processes reject a lock that was created for forked ones."""
     if "fork" not in multiprocessing.get_all_start_methods():
         return False
     # A plain `RLock()` would settle the start method for the whole process.
@@ -185,7 +185,7 @@ def locks_belong_to_a_start_method() -> bool:
 
 @contextmanager
 def with_locks_of_the_workers(loader: Any) -> Iterator[None]:
-    """Makes the loader's locks by the start method of its workers."""
+    """Creates the loader's locks for the start method of its workers."""
     yield
     original = loader.mp
 
@@ -197,7 +197,7 @@ def with_locks_of_the_workers(loader: Any) -> Iterator[None]:
             return getattr(original, name)
 
         def get_context(self, method: str) -> Any:
-            # The loader asks for a context right before it makes the lock.
+            # The loader requests a context right before it creates the lock.
             self._context = original.get_context(method)
             return self._context
 
@@ -209,7 +209,7 @@ def with_locks_of_the_workers(loader: Any) -> Iterator[None]:
 
 @contextmanager
 def with_local_paths(file_utils: Any) -> Iterator[None]:
-    """Finds a file that is there, and locks files, without the library `cached_path`."""
+    """Finds existing files, and locks files, without the library `cached_path`."""
     import filelock
 
     class FileLock(filelock.FileLock):
@@ -258,7 +258,7 @@ def with_local_paths(file_utils: Any) -> Iterator[None]:
 
 @contextmanager
 def with_types_that_are_names(params: Any) -> Iterator[None]:
-    """Says of a `type` that is no text what is said of any other that is not registered."""
+    """Raises the usual error about an unregistered `type` if it is not even a string."""
     yield
     pop_choice = params.Params.pop_choice
 

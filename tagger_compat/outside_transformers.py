@@ -1,4 +1,4 @@
-"""Transformers outside of archives: those of this machine, whose code runs only if the user says so.
+"""Transformers outside of archives, on this machine.
 
 Code that comes with a transformer runs only if the user has set TAGGER_TRUST_REMOTE_CODE.
 """
@@ -12,28 +12,28 @@ from tagger_compat.archive_guard import current, is_set, may_read, refuse, suspe
 
 
 def may_run_code() -> bool:
-    """Whether code that comes with a transformer may run; that of an archive is never read."""
+    """Whether code that comes with a transformer may run; code in archives is never read."""
     return is_set("TAGGER_TRUST_REMOTE_CODE")
 
 
 @contextmanager
 def transformer_loaded(name: Any) -> Iterator[None]:
-    """Says in one line that a transformer's own code is not run, if transformers refuses it inside."""
+    """If transformers rejects a transformer's own code, reports that in one line."""
     try:
         yield
     except ValueError as error:
         if "trust_remote_code" not in str(error):
             raise
         refuse(
-            f"the transformer {name} comes with code of its own, which is not run",
-            "set TAGGER_TRUST_REMOTE_CODE=1 if you trust it and it is no part of an archive",
+            f"the transformer {name} comes with its own code, which is not run",
+            "set TAGGER_TRUST_REMOTE_CODE=1 if you trust it and it is not part of an archive",
         )
 
 
 def transformer_on_this_machine(name: str) -> str:
-    """Returns the folder of a transformer that an archive names, and lets it be read.
+    """Returns the folder of a transformer that an archive names, and allows it to be read.
 
-    The name is that of a folder, or one on the hub, and the transformer then in the hub's cache.
+    The name is a folder's, or one on the hub; then the transformer must be in the hub's cache.
     """
     folder = name if os.path.isfile(os.path.join(name, "config.json")) else in_hub_cache(name)
     state = current()
@@ -48,7 +48,7 @@ def transformer_on_this_machine(name: str) -> str:
 
 
 def in_hub_cache(name: str) -> Optional[str]:
-    """Returns a transformer's folder in the cache of the Hugging Face hub; None if it is not there."""
+    """Returns a transformer's folder in the cache of the Hugging Face hub; None if there is none."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
@@ -64,7 +64,7 @@ def _never_ask(*_: Any) -> NoReturn:
 
 
 def let_transformers_never_ask() -> None:
-    """Keeps transformers from asking whether to run code: it reads the answer from standard input."""
+    """Keeps transformers from asking on standard input whether to run code."""
     from tagger_compat import after_import
 
     def replace() -> None:

@@ -1,11 +1,11 @@
-"""What AllenNLP 2.10.1 needs put right on today's libraries: `PATCHES`, one row each, with its reason.
+"""The patches that AllenNLP 2.10.1 needs on today's libraries, in `PATCHES`, each with its reason.
 
-A patch is a context manager around the execution of the AllenNLP modules that need it. What it changes
-in another library, for AllenNLP to import, it takes back afterwards, so that nobody else sees it. What
-it changes in the executed module itself stays.
+A patch is a context manager around the execution of the AllenNLP modules that need it. Changes to other
+libraries, from which AllenNLP imports, are undone afterwards, so that nobody else sees them. Changes to
+the executed module itself remain.
 
-Features of this package are classes that AllenNLP's registries find. Only what no extension point
-reaches is among `OUR_PATCHES`.
+Features of this package are registered with AllenNLP. `OUR_PATCHES` has only what no extension point
+can do.
 """
 
 from contextlib import ExitStack, contextmanager
@@ -21,10 +21,10 @@ class Patch(NamedTuple):
 
     Args:
         name: What is patched.
-        reason: What AllenNLP relies on, and what became of it.
-        modules: The AllenNLP modules around whose execution `apply` is entered and left.
-        apply: Takes the module, and gives the context manager that patches.
-        needed: Tells whether the installed libraries call for it.
+        reason: What AllenNLP relies on, and what has changed.
+        modules: The AllenNLP modules to patch while they are executed.
+        apply: Returns the context manager that patches a module.
+        needed: Whether the installed libraries require the patch.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Patch(NamedTuple):
     needed: Callable[[], bool] = lambda: True
 
 
-#: What the libraries of today need, or a library's fault.
+#: Patches for today's libraries, or for a fault in a library.
 LIBRARY_PATCHES = (
     Patch(
         "huggingface_hub",
@@ -90,7 +90,7 @@ LIBRARY_PATCHES = (
     ),
     Patch(
         "late Adafactor",
-        "`huggingface_adafactor` derives from a class of transformers, whose import takes a second",
+        "`huggingface_adafactor` derives from a class of transformers, which takes a second to import",
         ("allennlp.training.optimizers",),
         libraries.with_late_adafactor,
     ),
@@ -110,23 +110,23 @@ LIBRARY_PATCHES = (
     ),
     Patch(
         "torch.load",
-        "since torch 2.6 it refuses the numpy scalars of a training state, which `--recover` needs: "
-        "some schedulers and metrics compute with numpy; unlike what stays refused, they run no code",
+        "since torch 2.6 it rejects the numpy scalars of a training state, which `--recover` needs: "
+        "some schedulers and metrics compute with numpy; unlike other rejected types, they run no code",
         ("allennlp.training.checkpointer",),
         pytorch.with_numpy_scalars_loadable,
         pytorch.load_refuses_numpy_scalars,
     ),
     Patch(
         "torch.cuda.amp",
-        "each training run greets with a FutureWarning since torch 2.4, for the old name of `torch.amp`",
+        "since torch 2.4, training starts with a FutureWarning about the old name of `torch.amp`",
         ("allennlp.nn.parallel.ddp_accelerator", "allennlp.training.gradient_descent_trainer"),
         pytorch.with_current_amp,
         pytorch.cuda_amp_is_deprecated,
     ),
     Patch(
         "clip_grad_norm_",
-        "`grad_norm` clips the sparse gradients of an `embedding` too, for which today's torch has no "
-        "norm",
+        "`grad_norm` also clips the sparse gradients of an `embedding`, but today's torch cannot "
+        "compute their norm",
         (
             "allennlp.nn.parallel.ddp_accelerator",
             "allennlp.training.gradient_descent_trainer",
@@ -137,101 +137,101 @@ LIBRARY_PATCHES = (
     ),
     Patch(
         "numbered devices",
-        "without a GPU, today's torch fails at `cuda_device: 0` before AllenNLP can say that the GPU is "
-        "missing, and what to do",
+        "without a GPU, today's torch fails at `cuda_device: 0` before AllenNLP can report the missing "
+        "GPU and the remedy",
         ("allennlp.common.util",),
         pytorch.with_numbered_devices,
         pytorch.devices_need_an_accelerator,
     ),
     Patch(
         "locks of spawned workers",
-        "the `multiprocess` loader makes a lock for forked processes, which today's Python refuses "
-        "in workers with `start_method: spawn`",
+        "the `multiprocess` loader creates a lock for forked processes, which today's Python rejects in "
+        "workers with `start_method: spawn`",
         ("allennlp.data.data_loaders.multiprocess_data_loader",),
         libraries.with_locks_of_the_workers,
         libraries.locks_belong_to_a_start_method,
     ),
     Patch(
         "TensorCache",
-        "it saves tensors with the highest protocol of pickles, which `torch.load` refuses since torch "
-        "2.6; a cache that an old torch has written has to be made anew",
+        "it saves tensors with the highest pickle protocol, which `torch.load` rejects since torch 2.6; "
+        "caches written by an older torch must be rebuilt",
         ("allennlp.common.file_utils",),
         pytorch.with_loadable_pickles,
         pytorch.load_refuses_the_latest_pickles,
     ),
     Patch(
         "types that are names",
-        "a `type` of a config that is no text fails with an error of Python's own",
+        "a `type` in a config that is not a string fails with a bare Python error",
         ("allennlp.common.params",),
         libraries.with_types_that_are_names,
     ),
 )
 
-#: What this package needs, and no extension point of AllenNLP reaches.
+#: Patches for this package, where AllenNLP has no extension point.
 OUR_PATCHES = (
     Patch(
         "local files",
-        "AllenNLP asks `cached_path` for every file and every lock, whose import takes almost a second, "
-        "for the clients of three clouds",
+        "AllenNLP uses `cached_path` for every file and lock; its import takes almost a second, because "
+        "it loads the clients of three clouds",
         ("allennlp.common.file_utils",),
         libraries.with_local_paths,
     ),
     Patch(
         "archives",
-        "whoever loads an archive calls AllenNLP, which unpacks it wherever its members say, evaluates "
-        "its config as a program, and imports and calls whatever a `type` with a dot in it names",
+        "AllenNLP unpacks an archive's members to any path they name, evaluates its config as a "
+        "program, and imports and calls whatever a `type` with a dot names",
         archives.MODULES,
         archives.patched,
     ),
     Patch(
         "whole archives",
-        "`train` writes its archive in place, so that a kill leaves half of one, and calls no method",
+        "`train` writes its archive in place, so a kill leaves half of one, and no method can be overridden",
         ("allennlp.models.archival",),
         extensions.with_whole_archives,
     ),
     Patch(
         "components",
-        "`import tagger` leaves AllenNLP alone, so that it is fast; when AllenNLP first looks for a "
-        "component, ours must be there, and its registry calls nobody",
+        "`import tagger` does not import AllenNLP, to be fast; our components must be there when "
+        "AllenNLP first looks for one, but its registry has no callback",
         ("allennlp.common.registrable",),
         extensions.with_our_components,
     ),
     Patch(
         "plugins",
-        "AllenNLP imports the plugins on a fixed list of names, and without a word those that a file in "
-        "the current folder names",
+        "AllenNLP imports a fixed list of plugins and, without telling, those named by a file in the "
+        "current folder",
         ("allennlp.common.plugins",),
         extensions.with_our_plugins,
     ),
     Patch(
         "commands",
         "AllenNLP adds its subcommands to the parser before it imports plugins, which may register "
-        "better ones; and only its `main` sees every error and the end of every command",
+        "better ones; and only its `main` sees all errors and the end of every command",
         ("allennlp.commands",),
         extensions.with_our_commands,
     ),
     Patch(
         "keys of a config",
-        "each part of a config is constructed by one function, which does not say what keys it takes",
+        "the function that constructs all parts of a config does not list the valid keys in its errors",
         ("allennlp.common.from_params",),
         extensions.with_known_keys_named,
     ),
     Patch(
         "library of Jsonnet",
-        "a config can import files beside it only, and this package's template lies where the package "
-        "is installed; AllenNLP gives Jsonnet no other path, and takes that in C++, which is slow",
+        "a config can import only files in its own folder, but the template is inside this package; "
+        "AllenNLP passes Jsonnet no search path, and uses the slow implementation in C++",
         ("allennlp.common.params",),
         extensions.with_our_library,
     ),
     Patch(
         "quiet training",
-        "in the middle of `train`, a function makes new handlers, which show hundreds of lines",
+        "in the middle of `train`, a function creates new log handlers, which print hundreds of lines",
         ("allennlp.common.logging",),
         extensions.with_quiet_training,
     ),
     Patch(
         "progress bars",
-        "they are made by a function with fixed settings, and fill the output of a command that is no "
+        "a function with fixed settings creates them, and they fill the output when that is not a "
         "terminal",
         ("allennlp.common.tqdm",),
         extensions.with_named_bars,
@@ -242,13 +242,13 @@ PATCHES = LIBRARY_PATCHES + OUR_PATCHES
 
 
 def patched_modules() -> FrozenSet[str]:
-    """Names of the AllenNLP modules that some patch is about."""
+    """Returns the names of all patched AllenNLP modules."""
     return frozenset(module for patch in PATCHES for module in patch.modules)
 
 
 @contextmanager
 def patches_in_force(module: ModuleType) -> Iterator[None]:
-    """Puts the patches in force that an AllenNLP module needs, which is to be executed inside.
+    """Applies the patches for an AllenNLP module, which must be executed inside.
 
     Raises:
         ImportError: If a patch fails; the message names it.

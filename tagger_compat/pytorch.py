@@ -1,4 +1,4 @@
-"""The patches for changes in PyTorch: whether it has changed, and the patch, as in `libraries`."""
+"""Patches for changes in PyTorch: for each, whether it is needed, and the patch; see `libraries`."""
 
 import inspect
 import io
@@ -11,7 +11,7 @@ from typing import Any, Iterable, Iterator, Union
 
 
 def plateau_lacks_verbose() -> bool:
-    """Whether the scheduler refuses `verbose`."""
+    """Whether the scheduler rejects `verbose`."""
     from torch.optim.lr_scheduler import ReduceLROnPlateau
 
     return "verbose" not in inspect.signature(ReduceLROnPlateau).parameters
@@ -26,7 +26,7 @@ def without_verbose(schedulers: ModuleType) -> Iterator[None]:
     scheduler = schedulers.ReduceOnPlateauLearningRateScheduler
     signature = inspect.signature(scheduler)
 
-    # FromParams reads the arguments through `__wrapped__`.
+    # FromParams finds the arguments through `__wrapped__`.
     @wraps(scheduler.__init__)
     def initialise(self: Any, *args: Any, **kwargs: Any) -> None:
         arguments = signature.bind(*args, **kwargs).arguments
@@ -37,14 +37,14 @@ def without_verbose(schedulers: ModuleType) -> Iterator[None]:
 
 
 def load_refuses_numpy_scalars() -> bool:
-    """Whether `torch.load` refuses the numbers of numpy."""
+    """Whether `torch.load` rejects numpy scalars."""
     import numpy
 
     return _load_refuses(numpy.float64(0))
 
 
 def _load_refuses(value: Any, **options: Any) -> bool:
-    """Whether `torch.load` refuses a value that was saved with these options."""
+    """Whether `torch.load` rejects a value that was saved with these options."""
     import torch
 
     state = io.BytesIO()
@@ -61,12 +61,12 @@ def _load_refuses(value: Any, **options: Any) -> bool:
 
 @contextmanager
 def with_numpy_scalars_loadable(_: ModuleType) -> Iterator[None]:
-    """Allows `torch.load` the numbers of numpy."""
+    """Lets `torch.load` read numpy scalars."""
     import numpy
     import torch
 
     scalar = numpy.float64(0).__reduce__()[0]
-    # numpy 2 moved the function; a checkpoint has the name that its writer's numpy used.
+    # numpy 2 moved the function; a checkpoint has the name of the version that wrote it.
     names = ("numpy.core.multiarray.scalar", "numpy._core.multiarray.scalar")
     dtypes = {type(numpy.dtype(name)) for name in ("float64", "float32", "int64")}
     torch.serialization.add_safe_globals(
@@ -76,7 +76,7 @@ def with_numpy_scalars_loadable(_: ModuleType) -> Iterator[None]:
 
 
 def cuda_amp_is_deprecated() -> bool:
-    """Whether torch warns of the old name of `torch.amp`."""
+    """Whether torch warns about the old name of `torch.amp`."""
     import torch
 
     return hasattr(torch.amp, "GradScaler")
@@ -119,7 +119,7 @@ def with_sparse_gradients_clipped(module: ModuleType) -> Iterator[None]:
         for parameter in parameters:
             if parameter.grad is not None and parameter.grad.is_sparse:
                 parameter.grad = parameter.grad.coalesce()
-                # Clipping regards nothing but `grad`; these values are those of the sparse one.
+                # Clipping only uses `grad`; these values share memory with the sparse gradient.
                 dense.append(SimpleNamespace(grad=parameter.grad.values()))
             else:
                 dense.append(parameter)
@@ -129,7 +129,7 @@ def with_sparse_gradients_clipped(module: ModuleType) -> Iterator[None]:
 
 
 def devices_need_an_accelerator() -> bool:
-    """Whether the number of a GPU that this machine lacks is an error."""
+    """Whether torch rejects the number of a missing GPU."""
     import torch
 
     try:
@@ -141,7 +141,7 @@ def devices_need_an_accelerator() -> bool:
 
 @contextmanager
 def with_numbered_devices(util: Any) -> Iterator[None]:
-    """Takes numbers for those of GPUs, present or not; AllenNLP says which are missing."""
+    """Accepts the numbers of missing GPUs, which AllenNLP then reports."""
     yield
     int_to_device = util.int_to_device
 
@@ -157,7 +157,7 @@ def with_numbered_devices(util: Any) -> Iterator[None]:
 
 
 def load_refuses_the_latest_pickles() -> bool:
-    """Whether `torch.load` cannot read what is saved with the highest protocol of pickles."""
+    """Whether `torch.load` cannot read tensors saved with the highest pickle protocol."""
     import torch
 
     return _load_refuses(torch.zeros(1), pickle_protocol=pickle.HIGHEST_PROTOCOL)
@@ -165,7 +165,7 @@ def load_refuses_the_latest_pickles() -> bool:
 
 @contextmanager
 def with_loadable_pickles(file_utils: Any) -> Iterator[None]:
-    """Writes cached tensors with the protocol that `torch.load` reads safely."""
+    """Writes cached tensors with the pickle protocol that `torch.load` can read safely."""
     yield
     import torch
 

@@ -1,6 +1,6 @@
-"""Reads the members of an archive within limits, and writes archives with checksums.
+"""Reads an archive's members within limits, and writes archives with checksums.
 
-Headers are read here, and not by `tarfile`, which reads a header of any size before it shows it.
+Headers are parsed here, because `tarfile` reads headers of any size before it returns them.
 """
 
 import gzip
@@ -15,17 +15,17 @@ from typing import IO, Any, Dict, Iterator, NamedTuple, Optional, Union, cast
 
 from tagger_compat.archive_guard import refuse
 
-#: What an archive may unpack to: so many bytes, or so many times its own size.
+#: The limits of an unpacked archive: a number of bytes, or a multiple of the archive's size.
 SIZE_LIMIT, LARGEST_RATIO = 2**28, 50
-#: How many headers an archive may have, folders included (ours have about twenty), and bytes of one.
+#: The most headers in an archive, including folders (ours have about twenty), and bytes per header.
 MAX_MEMBERS, MAX_HEADER = 1000, 2**16
 
 META = "meta.json"
-#: A set, whose order AllenNLP leaves to chance.
+#: A set, which AllenNLP writes in random order.
 _NAMESPACES = "vocabulary/non_padded_namespaces.txt"
 FILES = tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.CONTTYPE
 _BLOCK = 512
-#: Headers that say something of the next member: GNU's long names, and settings as POSIX writes them.
+#: Headers about the next member: GNU's long names, and POSIX's extended headers.
 _NAMES = {tarfile.GNUTYPE_LONGNAME: "path", tarfile.GNUTYPE_LONGLINK: "linkpath"}
 _EXTENDED = *_NAMES, tarfile.XHDTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.XGLTYPE
 _CUT_OFF = tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile
@@ -36,13 +36,13 @@ class Member(NamedTuple):
 
     name: str
     kind: bytes
-    #: What it links to.
+    #: The target of a link.
     target: str
     content: "Blocks"
 
 
 def read_member(archive_file: Any, name: str, max_bytes: int = 2**22) -> Optional[bytes]:
-    """Returns the content of a file of an archive, at most `max_bytes`; None if it has no such file."""
+    """Returns a file's content from an archive, at most `max_bytes`; None if there is no such file."""
     with members_of(os.fspath(archive_file)) as members:
         for member in members:
             if member.name == name and member.kind in FILES:
@@ -55,7 +55,7 @@ def read_member(archive_file: Any, name: str, max_bytes: int = 2**22) -> Optiona
 
 @contextmanager
 def members_of(archive_file: str) -> Iterator[Iterator[Member]]:
-    """Gives the members of an archive, each to be read before the next; refuses one that is cut off."""
+    """Yields an archive's members; read each before the next. Rejects truncated archives."""
     limit = _size_limit(archive_file)
     try:
         with gzip.open(archive_file) as unzipped:
@@ -79,16 +79,16 @@ def _size_limit(archive_file: str) -> int:
 
 
 class _Limited:
-    """A file that refuses to be read beyond a limit."""
+    """A file that raises an error when read beyond a limit."""
 
     def __init__(self, file: Any, limit: int) -> None:
         self._file = file
         self._limit = self._left_for_members = limit
-        # The headers of an archive at its limit.
+        # Allow for the headers of an archive at its limit.
         self._left = limit + 2**20
 
     def read(self, size: int) -> bytes:
-        """Returns so many bytes; fewer only at the end."""
+        """Reads `size` bytes; fewer only at the end."""
         if size > self._left:
             self._refuse()
         content: bytes = self._file.read(size)
@@ -144,13 +144,13 @@ def _read_members(file: _Limited, archive_file: str) -> Iterator[Member]:
         for _ in blocks:
             pass
         file.read_whole(-size % _BLOCK)
-    # A damaged header looks like the end; the checksum of gzip comes at the real one.
+    # A damaged header looks like the end, so read on to verify gzip's checksum at the real end.
     while file.read(2**16):
         pass
 
 
 class Blocks:
-    """The content of a member, to be read once."""
+    """The content of a member, which can be read only once."""
 
     def __init__(self, file: _Limited, size: int) -> None:
         self._file = file
@@ -164,7 +164,7 @@ class Blocks:
 
 
 def _settings(kind: bytes, content: bytes) -> Dict[str, str]:
-    """Reads an extended header: a long name, or lines such as `17 path=config.json`."""
+    """Parses an extended header: a long name, or lines such as `17 path=config.json`."""
     if kind in _NAMES:
         return {_NAMES[kind]: content.rstrip(b"\0").decode("utf-8", "surrogateescape")}
     found, place = {}, 0
@@ -186,9 +186,9 @@ def _number(text: Union[str, bytes]) -> int:
 
 
 class _ChecksummedTar(tarfile.TarFile):
-    """Writes an archive whose last member, `meta.json`, has the SHA-256 of all others.
+    """Writes an archive; its last member, `meta.json`, has the SHA-256 of all others.
 
-    Equal files give equal bytes: neither times nor owners are written.
+    Equal files give equal bytes, because neither times nor owners are written.
     """
 
     _meta: Optional[Dict[str, Any]] = None
@@ -234,9 +234,9 @@ class _Hashed:
 
 
 def new_archive(path: Union[str, "os.PathLike[str]"]) -> tarfile.TarFile:
-    """Opens an archive for writing; its `meta.json` will have the checksums of its members."""
+    """Opens an archive for writing; the checksums of its members go into its `meta.json`."""
     zipped = gzip.GzipFile("", "wb", fileobj=open(path, "wb"), mtime=0)  # noqa: SIM115
-    # Each closes the one below, as in `tarfile.open`.
+    # Each object closes the one below it, as in `tarfile.open`.
     zipped.myfileobj = cast(Any, zipped.fileobj)
     archive = _ChecksummedTar.open(fileobj=zipped, mode="w")
     archive._extfileobj = False  # type: ignore[attr-defined]

@@ -121,9 +121,9 @@ def test_transformers_does_not_prompt_through_allennlps_own_parts(
 
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n" * 10))
     write_transformer_with_code(baited, is_known=True)
-    with pytest.raises(ConfigurationError, match="code of its own, which is not run"):
+    with pytest.raises(ConfigurationError, match="its own code, which is not run"):
         cached_transformers.get(str(baited), False, load_weights=load_weights)
-    with pytest.raises(ConfigurationError, match="code of its own, which is not run"):
+    with pytest.raises(ConfigurationError, match="its own code, which is not run"):
         cached_transformers.get_tokenizer(str(baited))
     write_transformer_with_code(baited, is_known=False)
     with pytest.raises(ValueError, match="trust_remote_code"):
