@@ -185,7 +185,7 @@ OUR_PATCHES = (
     ),
     Patch(
         "whole archives",
-        "`train` writes its archive in place, so a kill leaves half of one, and no method can be overridden",
+        "`train` writes its archive in place, so a kill leaves half of one; no method can be overridden",
         ("allennlp.models.archival",),
         extensions.with_whole_archives,
     ),

@@ -1,4 +1,4 @@
-// The parts that taggers share. A config, in any folder, names its files and overrides the numbers it wants:
+// The shared parts of taggers. A config, in any folder, names its files and overrides the settings it wants:
 //
 //   (import 'tagger/training/template.libsonnet') + {
 //     train_data_path: 'train.txt',
@@ -8,8 +8,8 @@
 //   }
 //
 // Fields with two colons are settings of this template; AllenNLP does not see them.
-// A word is embedded as a vector, as its shape, and as a convolution over its characters (Ma & Hovy 2016). The defaults
-// are those that did best on development data: docs/background/recipe.md.
+// Words are embedded by a vector, by their shape, and by a convolution over their characters (Ma & Hovy 2016). The
+// defaults did best on development data: docs/background/recipe.md.
 
 local settings = import 'settings.libsonnet';
 
@@ -19,27 +19,27 @@ settings.template({
     about: 'How the files spell spans.',
   },
   tag_encoding: settings.encoding('BIOUL') {
-    about: 'How the tags of the model spell them; null for plain labels. BIOUL distinguishes most.',
+    about: "How the model's tags spell spans; null for plain labels. BIOUL makes the most distinctions.",
   },
   tokenizer: settings.or_null(settings.part(null, "{ type: 'blanks' }")) {
-    about: 'How texts become tokens like those of the files; null for the rules of `language`.',
+    about: 'How texts are split into tokens like those of the files; null for the rules of `language`.',
   },
   language: settings.text('en') { about: "The spaCy code of the texts' language." },
   batch_size: settings.whole(16, 1, 1000000) { about: 'Sentences in a batch.' },
 
-  // Words. With `glove_file`, vectors start from it, and every word of it is known in prediction.
+  // Words. With `glove_file`, vectors start from it, and all its words are known in prediction.
   word_dim: settings.size(50) { about: 'The size of a word vector.' },
   lowercase_words: settings.boolean(false) {
-    about: 'If true, vectors are of lowercase words only, as in GloVe 6B.',
+    about: 'If true, only lowercase words have vectors, as in GloVe 6B.',
   },
   min_word_count: settings.whole(2, 1, 1000000) {
-    about: 'Words seen less often in training data have the vector of `glove_file`, or that of unknown words.',
+    about: 'Words that are rarer in the training data get the vector from `glove_file`, or that of unknown words.',
   },
   glove_file: settings.or_null(settings.text(null)) {
-    about: 'Vectors from which those of words start. Every word of the file is known in prediction.',
+    about: 'A file of initial word vectors. All its words are known in prediction.',
   },
   word_dropout: settings.dropout(0.05) {
-    about: 'The probability of taking a word for an unknown one, which trains the vector of unknown words.',
+    about: 'The probability of replacing a word by an unknown one, which trains the vector of unknown words.',
   },
   shape_dim: settings.whole(16, 0, 65536) {
     about: "The size of the vector of a word's shape, such as `Xxx`; 0 for none.",
@@ -51,66 +51,66 @@ settings.template({
   character_widths: settings.list([2, 3, 4], settings.whole(null, 1, 100), may_be_empty=false) {
     about: 'The widths of the convolution over characters.',
   },
-  character_dropout: settings.dropout(0.25) { about: 'The dropout of the vectors of characters.' },
+  character_dropout: settings.dropout(0.25) { about: 'The dropout probability of character vectors.' },
 
-  // Lists of terms: `drugs` stands for the file drugs.txt in the folder, with a term on each line.
+  // Lists of terms: `drugs` means the file drugs.txt in the folder, with a term on each line.
   lexicons: settings.list([], settings.text(null)) {
-    about: 'Lists of terms: `drugs` stands for the file drugs.txt in `lexicon_folder`, with a term on each line.',
+    about: 'Lists of terms: `drugs` means the file drugs.txt in `lexicon_folder`, with a term on each line.',
   },
   lexicon_folder: settings.text('lexicons') { about: 'The folder of the lists.' },
-  lowercase_lexicons: settings.boolean(false) { about: 'If true, terms match words in any case.' },
+  lowercase_lexicons: settings.boolean(false) { about: 'If true, terms match words regardless of case.' },
 
-  // A folder with a pretrained transformer, whose frozen features are put beside all others: docs/how_to/transformers.md.
+  // A folder with a pretrained transformer. Its frozen features are added to all others: docs/how_to/transformers.md.
   transformer: settings.or_null(settings.text(null)) {
-    about: 'A folder with a pretrained transformer, whose frozen features are put beside all others.',
+    about: 'A folder with a pretrained transformer. Its frozen features are added to all others.',
   },
   transformer_dim: settings.or_null(settings.size(200)) {
-    about: 'The size of those features after a linear layer; null for no such layer.',
+    about: "The size of the transformer's features after a linear layer; null for no such layer.",
   },
-  transformer_dropout: settings.dropout(0.5) { about: 'The dropout of those features.' },
+  transformer_dropout: settings.dropout(0.5) { about: "The dropout probability of the transformer's features." },
   carry_transformer: settings.boolean(true) {
-    about: 'Whether the archive holds the transformer too, if it has up to 200 MB.',
+    about: 'Whether the archive includes the transformer, if it has up to 200 MB.',
   },
 
   // The tagger.
-  hidden_size: settings.size(256) { about: 'The size of the state of the LSTM in each direction.' },
-  num_layers: settings.whole(1, 1, 100) { about: 'The layers of the LSTM.' },
+  hidden_size: settings.size(256) { about: "The size of the LSTM's state in each direction." },
+  num_layers: settings.whole(1, 1, 100) { about: 'The number of LSTM layers.' },
   dropout: settings.dropout(0.5) {
-    about: 'The dropout before and between layers, of the same features in all tokens of a sentence.',
+    about: 'The dropout probability before and between layers; it drops the same features in all tokens of a sentence.',
   },
-  output_dropout: settings.dropout(0.0) { about: 'The dropout after the last layer.' },
-  recurrent_dropout: settings.dropout(0.0) { about: 'The dropout of the weights between states.' },
+  output_dropout: settings.dropout(0.0) { about: 'The dropout probability after the last layer.' },
+  recurrent_dropout: settings.dropout(0.0) { about: 'The dropout probability of the recurrent weights.' },
   label_chains: settings.boolean(false) {
-    about: 'Whether entities of different labels may overlap: a CRF for each label in place of one for all.',
+    about: 'Whether entities of different labels may overlap: each label gets its own CRF.',
   },
   weighting: settings.or_null(settings.part(null, "{ type: 'chain', label_weights: { PER: 2 } }")) {
     about: 'How the CRF weights the classes; null for the plain likelihood.',
   },
 
-  // Training. The learning rate rises in the first steps, and then falls until the last epoch.
+  // Training. The learning rate rises in the first steps, then falls until the last epoch.
   learning_rate: settings.number(0.004, above=0, most=1) {
-    about: 'The highest learning rate. It rises in the first steps, and then falls until the last epoch.',
+    about: 'The highest learning rate. It rises in the first steps, then falls until the last epoch.',
   },
   share_of_warmup: settings.number(0.05, least=0, below=1) {
     about: 'The share of the steps in which the learning rate rises.',
   },
   weight_decay: settings.number(0.0001, least=0, most=1) {
-    about: 'Each step shrinks every weight by this share of it, times the learning rate.',
+    about: 'Each step shrinks every weight by this share, times the learning rate.',
   },
   average_decay: settings.number(0.999, least=0, below=1) {
-    about: 'The decay of the average of the weights, which is validated and archived; 0 for the last weights.',
+    about: 'The decay of the moving average of weights, which is validated and archived; 0 to use the last weights.',
   },
   grad_norm: settings.or_null(settings.number(5, above=0)) {
-    about: 'The norm to which longer gradients are cut; null to leave them as they are.',
+    about: 'Gradients with a larger norm are clipped to this norm; null for no clipping.',
   },
   num_epochs: settings.whole(24, 1, 1000000) { about: 'The most passes over the training data.' },
   patience: settings.or_null(settings.whole(null, 1, 1000000)) {
-    about: 'How many epochs without a better one end training; null for none.',
+    about: 'Stop training after this many epochs without improvement; null to never stop early.',
   },
 }, {
   train_data_path: error 'set `train_data_path`, a column file to train on',
   validation_data_path: error 'set `validation_data_path`, a column file to choose the best epoch on',
-  // Words of other files have the vectors of `glove_file`, which training does not touch.
+  // Words from other files only get the vectors of `glove_file`, which training does not change.
   datasets_for_vocab_creation: ['train'],
 
   dataset_reader: {
@@ -124,7 +124,7 @@ settings.template({
       tokens: { type: 'word_forms', lowercase: $.lowercase_words },
       token_characters: {
         type: 'cached_characters',
-        // The convolution needs words that are at least as long as its filters.
+        // The convolution needs words at least as long as its filters.
         min_padding_length: std.foldl(std.max, $.character_widths, 1),
       },
       [if $.shape_dim > 0 then 'shapes']: { type: 'word_shapes' },

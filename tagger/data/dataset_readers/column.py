@@ -42,78 +42,77 @@ Sentence = Sequence[Union[str, Token]]
 
 @DatasetReader.register("column")
 class ColumnDatasetReader(ShardedReader):
-    """Reads sentences from files that hold a token and its tag on each line, and texts with entities.
+    """Reads files with a token and its tag on each line, and texts with entities.
 
-    `tagger.data.survey` finds out what separates the columns, which of them hold tokens and tags, and
-    which lines are comments or a header; a log line says what it found. Lines of white space separate
-    sentences, and `-DOCSTART-` lines are skipped. It also reads the formats of `tagger.data.formats`,
-    such as doccano's or Label Studio's. The entities of a text get tags in `source_encoding`; a text
-    without tokens is split by the `tokenizer`, and a token is cut where an entity begins or ends inside
-    it.
+    `tagger.data.survey` detects the delimiter, the columns of tokens and tags, and the lines that are
+    comments or a header; a log line reports what it found. Blank lines separate sentences, and
+    `-DOCSTART-` lines are skipped. The formats of `tagger.data.formats`, such as doccano's or Label
+    Studio's, are read too: the entities of a text become tags in `source_encoding`; a text without
+    tokens is split by the `tokenizer`; and a token is cut where an entity begins or ends inside it.
 
     An instance has the fields `tokens` (`TextField`), `tags` (absent without a tag column) and
     `metadata` (`{"words": [...]}`). `tags` is a `TagField`, a `TagSetsField` if encoded tags may be
     unknown, a `LabelSetsField` if there is a `label_separator`, or a `LabelChainsField` with
     `label_chains`.
 
-    With `documents` an instance is a document, or a piece of one. It has two more fields:
-    `sentence_lengths`, the number of tokens of each sentence, and `word_ids`, the same number for the
-    same word in any case. Arguments that count instances, such as `max_instances`, then count documents.
+    With `documents`, an instance is a document or a piece of one. It has two more fields:
+    `sentence_lengths`, the number of tokens of each sentence, and `word_ids`, which number the distinct
+    words, ignoring case. Arguments that count instances, such as `max_instances`, then count documents.
 
     Args:
         token_column: The column of the tokens, from 0, or its name in a header; negative ones count
-            from the end. 0 is the first that holds no numbers of tokens or of sentences.
-        tag_column: The column of the tags, likewise. -1 is the one that spells the most spans, or the
-            last one. None reads text without tags, as for prediction:
+            from the end. 0 is the first that does not number tokens or sentences.
+        tag_column: The column of the tags, likewise. -1 is the column with the most spans, or the last
+            one. None reads text without tags, for example for prediction:
             `allennlp predict --use-dataset-reader -o '{"dataset_reader.tag_column": null}' ...`.
             In CoNLL-U it may be a key in MISC, in JSON the key of the tags. With `label_chains` it may
-            be a list of columns, as of outer and of inner entities.
+            be a list of columns, for example for outer and inner entities.
         source_encoding: The encoding of the tags in the file: "BIO", "IOB1", "BIOUL", "BMES", "IOBES" or
             "IO", or None for plain labels that mark no spans. Each sentence is checked against it. The
-            default, "auto", finds it in each file. IOB1 allows `B-` anywhere, so it reads BIO and
-            mixtures of the two as well, and finds the spans that conlleval finds.
+            default, "auto", detects it in each file. IOB1 allows `B-` anywhere, so it also reads BIO and
+            mixtures of the two, and finds the same spans as conlleval.
         tag_encoding: The encoding of the tags in the instances. None keeps that of the file, except that
-            "auto", IOB1 and IO become BIO: a vocabulary of IOB1 tags looks like one of BIO.
-        unknown_tag: The string that stands for an unknown tag in the file; None if there is none.
-            Each token then has the set of tags that remain possible, see `possible_tags`. Before one of
-            several labels the string says that this label is unknown: `A|?B`.
+            "auto", IOB1 and IO become BIO, because a vocabulary of IOB1 tags looks like one of BIO.
+        unknown_tag: The string for an unknown tag in the file; None if there is none. With it, each
+            token has the set of tags that remain possible, see `possible_tags`. If tokens have several
+            labels, it is the prefix of an unknown label: `A|?B`.
         token_indexers: How tokens are indexed; None for a single id of namespace `tokens`.
         label_namespace: The namespace of the tags in the vocabulary.
-        delimiter: The string between two columns; None to find it.
+        delimiter: The string between two columns; None to detect it.
         label_separator: The string between two labels of a token, `A|B`, if tokens may have several
             labels or none; None if each token has one tag. Labels are plain, so `source_encoding` is
             ignored.
-        label_chains: Whether entities of different labels may overlap, as for the head of this name.
+        label_chains: Whether entities of different labels may overlap, as for the head `label_chains`.
             The tags of a token may then be joined by the `label_separator`, by default `|`.
-        labels: The labels that the files annotate; None for all. Others are unknown, not absent, and
-            those that are there are left out. A file whose name ends in `.files.json` lists other files
+        labels: The labels that the files annotate; None for all. Other labels are unknown, not absent,
+            and their entities are ignored. A file with a name in `.files.json` lists other files
             with the labels of each: `{"files": [{"path": "a.conll", "labels": ["PER"]}, ...]}`.
-        no_label_tag: With a `label_separator`, the string that stands for no label at all.
+        no_label_tag: With a `label_separator`, the string for a token without labels.
         documents: What separates documents in a file: "docstart" for `-DOCSTART-` lines, "blank_lines"
             for two or more blank lines in a row; None reads each sentence by itself.
-        max_document_tokens: The most tokens of an instance. A longer document is cut at the borders
-            of sentences into pieces of similar length; a longer sentence stays whole.
-        max_sentence_tokens: The most tokens of a text that stays whole; a longer one is cut into
-            sentences by rule, see `tagger_onnx.sentences.sentence_lengths`, in files and later in use.
-            Lists of tokens and the sentences of column files stay whole. None cuts no text.
+        max_document_tokens: The most tokens of an instance. Longer documents are cut between sentences
+            into pieces of similar length; a longer sentence stays whole.
+        max_sentence_tokens: Texts with more tokens are split into sentences by rule, in files and later
+            in use, see `tagger_onnx.sentences.sentence_lengths`. Lists of tokens and the sentences of
+            column files stay whole. None splits no text.
         instances: With `documents`, whether an instance is a document (`"documents"`) or a sentence
-            (`"sentences"`), whose document only token indexers such as `frozen_transformer` see.
-        tokenizer: How texts become tokens such as those of the file, when the tagger is used: one of
-            `tagger.data.tokenizers`, or any tokenizer of AllenNLP's registry. None takes the rules of
-            `language`. Column files have tokens already.
+            (`"sentences"`); then only token indexers such as `frozen_transformer` see the document.
+        tokenizer: How to split texts into tokens like those of the file, when the tagger is used: one
+            of `tagger.data.tokenizers`, or any registered tokenizer of AllenNLP. None uses the rules of
+            `language`. Column files already have tokens.
         language: The spaCy code of the texts' language.
-        format: The format of the files, one of `tagger.data.formats`; None to look into each file,
-            unless `token_column`, `tag_column` or `delimiter` say that it has columns.
+        format: The format of the files, one of `tagger.data.formats`; None to recognise it, unless
+            `token_column`, `tag_column` or `delimiter` imply columns.
         overlapping: What to do with overlapping entities: "refuse", "longest" or "outermost", as for
             `check_overlaps`. With a `label_separator`, "refuse" keeps them; with `label_chains`, those
             of different labels are kept in any case.
-        label_names: The names of tags that are integers, from 0 on.
-        offsets: What offsets of entities count: "characters", "bytes" or "utf16".
+        label_names: The names of integer tags, from 0.
+        offsets: The unit of entity offsets: "characters", "bytes" or "utf16".
         text_encoding: The encoding of the text, such as "utf-8" or "cp1251"; None to guess it.
         **kwargs: The arguments of AllenNLP's `DatasetReader`, such as `max_instances`.
 
     Raises:
-        ConfigurationError: If an argument is unknown, or plain labels are to be converted.
+        ConfigurationError: If an argument is unknown, or if plain labels would have to be converted.
 
     Example:
         >>> reader = ColumnDatasetReader(source_encoding="IOB1", tag_encoding="BIO")
@@ -185,16 +184,16 @@ class ColumnDatasetReader(ShardedReader):
 
     @property
     def reads_documents(self) -> bool:
-        """Whether an instance is a document, or a piece of one, instead of a sentence."""
+        """Whether instances are documents, or pieces of documents, and not sentences."""
         return self._borders is not None
 
     def documents_in(
         self, file_path: Union[str, PathLike], how: Optional[str] = None
     ) -> Optional[Documents]:
-        """Finds which document each sentence of a file belongs to; None if the file does not tell.
+        """Finds the document of each sentence of a file; None if the file does not mark documents.
 
-        `how` says what tells them, as for `documents_of_rows` and `documents_of_texts`; by default it is
-        the argument `documents` of the reader, or else the first thing that does.
+        `how` says what marks them, as in `documents_of_rows` and `documents_of_texts`; by default it is
+        the reader's argument `documents`, or else the first kind of mark that the file has.
         """
         name = self._format_of(file_path)
         if name == "columns":
@@ -204,15 +203,15 @@ class ColumnDatasetReader(ShardedReader):
     def text_to_instance(
         self, tokens: Sequence[Union[str, Token]], tags: Optional[Sequence[str]] = None
     ) -> Instance:
-        """Makes an instance of a sentence; with `documents`, of a document that has no other.
+        """Makes an instance of a sentence; with `documents`, of a document with a single sentence.
 
         Args:
             tokens: The tokens. A `Token` keeps its character offsets.
-            tags: Their tags as in a file; None if they are unavailable.
+            tags: Their tags as in a file; None if there are none.
 
         Raises:
-            IllegalTagError: If the tags are not a legal sequence of `source_encoding`, or if one of
-                several labels is empty or both known and unknown. It is a `ValueError`.
+            IllegalTagError: If the tags are not a legal sequence in `source_encoding`, or if one of
+                several labels is empty, or is both known and unknown. It is a `ValueError`.
         """
         (part,) = self._parts(_as_document([tokens]))
         if tags is None:
@@ -221,9 +220,9 @@ class ColumnDatasetReader(ShardedReader):
         return self._instance(part, spelling.converted(tags), spelling)
 
     def document_to_instances(self, sentences: Sequence[Sentence]) -> List[Instance]:
-        """Makes instances of the pieces of a document without tags, or of its sentences.
+        """Makes instances of a document's pieces, without tags, or of its sentences.
 
-        `sentences` are the tokens of each sentence, at least one in each.
+        `sentences` has one or more tokens for each sentence.
         """
         if self._borders is None:
             return [self.text_to_instance(sentence) for sentence in sentences]
@@ -231,7 +230,7 @@ class ColumnDatasetReader(ShardedReader):
         return [self._instance(tokens) for piece in pieces for tokens in self._parts(piece)]
 
     def apply_token_indexers(self, instance: Instance) -> None:
-        """Sets the indexers late, because instances without them move faster between processes."""
+        """Sets the indexers late, because instances without them transfer faster between processes."""
         instance["tokens"].token_indexers = self._token_indexers  # type: ignore[attr-defined]
 
     def _read(self, file_path: Union[str, PathLike]) -> Iterable[Instance]:
@@ -277,7 +276,7 @@ class ColumnDatasetReader(ShardedReader):
     def _read_parts(
         self, file_path: Union[str, PathLike]
     ) -> Iterator[Tuple[List[LabelledSentence], DocumentTokens]]:
-        """Yields the sentences of each instance, and their tokens."""
+        """Yields each instance's sentences and tokens."""
         name, borders = self._format_of(file_path), self._borders
         pieces: Iterable[List[LabelledSentence]]
         if name == "columns":
@@ -296,7 +295,7 @@ class ColumnDatasetReader(ShardedReader):
     def _parts(
         self, document: Sequence[Sequence[Token]], texts: Optional[Sequence[str]] = None
     ) -> List[DocumentTokens]:
-        """Returns the tokens of each instance of a document: of all of it, or of each sentence."""
+        """Returns the tokens of each of a document's instances: the document or its sentences."""
         if self._reads_sentences:
             return [DocumentTokens(document, at, at + 1, texts) for at in range(len(document))]
         return [DocumentTokens(document, 0, len(document), texts)]
@@ -312,7 +311,7 @@ class ColumnDatasetReader(ShardedReader):
             for sentence in sentences:
                 start = len(converted)
                 converted += sentence.spelling.converted(sentence.tags or [])
-            start = 0  # the field counts positions from the first sentence on
+            start = 0  # the field counts positions from the first sentence
             return self._instance(tokens, converted, sentences[0].spelling)
         except IllegalTagError as error:
             places = [(each, at) for each in sentences for at in range(len(each))]

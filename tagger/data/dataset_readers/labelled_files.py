@@ -1,4 +1,4 @@
-"""Files with gold tags, of any format, as documents of sentences."""
+"""Reads files with gold tags, in any format, as documents of sentences."""
 
 import logging
 from dataclasses import dataclass, replace
@@ -31,20 +31,20 @@ from tagger_onnx.sentences import MOST_TOKENS, sentence_lengths
 
 logger = logging.getLogger(__name__)
 
-# The commands that prepare corpora which are not part of this project, by the name of their folder.
+# The commands that prepare corpora that this project does not include, by folder name.
 _PREPARED_BY = {
     "conll2003": "python scripts/prepare_conll2003.py SOURCE",
     "us_addresses": "python scripts/prepare_us_addresses.py",
 }
-# How many lines tell what a file looks like if its tags are known.
+# The number of lines to examine if the meaning of the tags is known.
 _FEW_LINES = 1_000
 
 
 @dataclass
 class LabelledSentence:
-    """A sentence of a file, whose tokens have offsets in its `text`, a part of `source`, if any.
+    """A sentence of a file. Its tokens have offsets in its `text`, if any, which is part of `source`.
 
-    `place_of` says for messages where the token of an index stands.
+    `place_of` turns a token's index into its place, for messages.
     """
 
     tokens: List[Token]
@@ -71,15 +71,15 @@ class ColumnFiles(NamedTuple):
 
     @property
     def is_default(self) -> bool:
-        """Whether nothing was said of columns, so that files may be of other formats."""
+        """Whether no columns were specified, so that files may have other formats."""
         is_default = self.tag_column in (None, -1) or isinstance(self.tag_column, str)
         is_default = is_default and not self.more_tags
         return self.token_column == 0 and is_default and self.delimiter is None
 
     def survey(self, path: PathOrAddress) -> ColumnSurvey:
-        """Finds out what a file looks like, and logs it."""
+        """Detects a file's layout, and logs it."""
         encoding = self.spelling.source_encoding
-        # Plain labels are in the last column, where nothing else is said.
+        # By default, plain labels are in the last column.
         tag_column = None if self.tag_column == -1 and encoding is not None else self.tag_column
         known = Known(
             text_encoding=self.text_encoding,
@@ -98,7 +98,7 @@ class ColumnFiles(NamedTuple):
             )
         if separator not in (None, self.spelling.label_separator):
             raise ValueError(
-                f"{path}: entities overlap, whose tags {separator!r} joins; set `label_chains: true` "
+                f"{path}: entities overlap, tags joined by {separator!r}; set `label_chains: true` "
                 f"{'' if separator == SEPARATOR else f'and `label_separator: {separator!r}` '}of the "
                 "dataset reader, and take the head `label_chains`; or keep one tag for each token"
             )
@@ -109,7 +109,7 @@ class ColumnFiles(NamedTuple):
     def documents(
         self, path: PathOrAddress, borders: Optional[str]
     ) -> Iterator[List[LabelledSentence]]:
-        """Yields documents as `read_documents`; without `borders`, each sentence by itself."""
+        """Yields documents like `read_documents`; without `borders`, each sentence by itself."""
         found = self.survey(path)
         spelling = self.spelling.found(found.scheme.source_encoding, found.scheme.unknown_tag)
         token, tag = found.layout.token, found.layout.tag
@@ -138,7 +138,7 @@ class ColumnFiles(NamedTuple):
         path: PathOrAddress,
         counts: TextCounts,
     ) -> Optional[List[str]]:
-        """Returns the tags of a sentence, joined where there are several columns of them."""
+        """Returns the tags of a sentence; those of several columns are joined."""
         if len(columns) < 2:
             return [row.columns[column] for column in columns for row in rows] or None
         text, places = join_tokens([row.columns[token] for row in rows])
@@ -147,7 +147,7 @@ class ColumnFiles(NamedTuple):
             for column in columns
             for span in spans_in([scheme.canonical(row.columns[column]) for row in rows], scheme)
         ]
-        # An entity that several columns have is one.
+        # An entity in several columns counts once.
         entities = [
             Annotation(label, places[i][0], places[j][1]) for label, (i, j) in dict.fromkeys(spans)
         ]
@@ -159,7 +159,7 @@ class ColumnFiles(NamedTuple):
     def documents_in(
         self, path: PathOrAddress, borders: Optional[str], how: Optional[str]
     ) -> Optional[Documents]:
-        """Returns the documents that `how` tells, or else `borders`, or else anything."""
+        """Returns the documents marked as `how` says, or else by `borders`, or else in any way."""
         found = self.survey(path)
         sentences, gaps, _ = found.sentences_and_gaps()
         used = [each for each in (found.layout.token, found.layout.tag) if each is not None]
@@ -177,8 +177,8 @@ def _place_in_rows(rows: Sequence[Row], path: PathOrAddress, position: int) -> s
 class TextFiles:
     """Reads files of texts with entities, in the formats of `tagger.data.formats`.
 
-    `most_tokens` is the reader's `max_sentence_tokens`, and `options` are those of `read_texts`, of
-    which None is left out. Texts that `are_documents` are split into sentences, where none are told.
+    `most_tokens` is the reader's `max_sentence_tokens`, and `options` are those of `read_texts` that are
+    not None. With `are_documents`, texts without marked sentences are split into sentences.
     """
 
     spelling: TagSpelling
@@ -191,11 +191,11 @@ class TextFiles:
     are_documents: bool
 
     def without_tags(self) -> "TextFiles":
-        """Returns the same for texts whose entities are not read."""
+        """Returns a copy that does not read entities."""
         return replace(self, has_tags=False)
 
     def documents(self, path: PathOrAddress, format: str) -> Iterator[List[LabelledSentence]]:
-        """Yields the sentences of each text; texts without a token are left out and counted."""
+        """Yields the sentences of each text; texts without tokens are skipped and counted."""
         counts = TextCounts()
         num_empty = 0
         given = {**self.options, "labelled": self.has_tags}
@@ -211,15 +211,15 @@ class TextFiles:
         if counts.cut:
             logger.warning(
                 "%s: %s tokens were cut, since entities begin or end inside them, such as %s; the "
-                "tagger will not cut them in other texts. A `tokenizer` that splits there, which "
-                "`allennlp start` looks for, finds such entities",
+                "tagger will not cut them in other texts. Use a `tokenizer` that splits there, which "
+                "`allennlp start` looks for, to find such entities",
                 *(path, counts.cut, counts.cut.listed()),
             )
 
     def documents_in(
         self, path: PathOrAddress, format: str, how: Optional[str]
     ) -> Optional[Documents]:
-        """Returns the document of each sentence, as `documents_of_texts` tells it."""
+        """Returns the document of each sentence, see `documents_of_texts`."""
         read = list(self.documents(path, format))
         texts = [sentences[0].source for sentences in read if sentences[0].source is not None]
         told = documents_of_texts(texts, str(path), format, how)
@@ -230,7 +230,7 @@ class TextFiles:
 
     @cached_property
     def _splitter(self) -> TextSplitter:
-        # Made at the first text, because rules take a second.
+        # Created for the first text, because loading rules takes a second.
         return TextSplitter(self.tokenizer, self.language, max_sentence_tokens=self.most_tokens)
 
     def _fitted(self, text: AnnotatedText, counts: TextCounts) -> AnnotatedText:
@@ -280,7 +280,7 @@ def with_tokens(
     split: Callable[[AnnotatedText], Text],
     most_tokens: Optional[int] = MOST_TOKENS,
 ) -> AnnotatedText:
-    """Returns a text with tokens and sentences; one without tokens is split."""
+    """Returns a text with tokens and sentences; a text without tokens is split."""
     if text.tokens is None:
         found = split(text)
         return text._replace(tokens=found.word_spans(), sentence_lengths=found.sentence_lengths)
@@ -294,7 +294,7 @@ def _place_in_text(place: str, spans: Sequence[tuple[int, int]], position: int) 
 
 
 def check_is_there(path: PathOrAddress) -> None:
-    """Raises an error that says what puts a file there, if it is missing."""
+    """Raises an error if a file is missing, with the command that creates it, if known."""
     if not (is_address(path) or Path(path).exists()):
         command = _PREPARED_BY.get(Path(path).parent.name)
         remedy = f"`{command}` puts it there" if command else "correct the path"

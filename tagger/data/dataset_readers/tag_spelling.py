@@ -1,4 +1,4 @@
-"""How a column file spells tags, and the fields that are made of them."""
+"""Converts a file's tags into those of instances, and makes fields from them."""
 
 from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -26,7 +26,7 @@ from tagger.spans.overlapping import SEPARATOR, label_tag_sets
 
 
 class TagSpelling(NamedTuple):
-    """How a file spells tags, and how instances do. The arguments are those of the reader `column`."""
+    """How files and instances spell tags. The arguments are those of the reader `column`."""
 
     source_encoding: Optional[str]
     tag_encoding: Optional[str]
@@ -38,7 +38,7 @@ class TagSpelling(NamedTuple):
     labels: Optional[Tuple[str, ...]] = None
 
     def checked(self) -> "TagSpelling":
-        """Fills in the defaults."""
+        """Checks the arguments and fills in defaults."""
         source, target = self.source_encoding, self.tag_encoding
         if (self.label_chains or self.labels is not None) and source is None:
             raise ConfigurationError(
@@ -75,7 +75,7 @@ class TagSpelling(NamedTuple):
     def found(
         self, source_encoding: Optional[str], unknown_tag: Optional[str] = None
     ) -> "TagSpelling":
-        """Returns the spelling of a file in which this encoding was found, unless one was named."""
+        """Returns the spelling with the encoding found in a file, unless the user specified one."""
         if self.source_encoding != AUTO:
             return self
         return self._replace(
@@ -85,7 +85,7 @@ class TagSpelling(NamedTuple):
         )
 
     def converted(self, tags: Sequence[str]) -> List[Any]:
-        """Returns what the field holds for each token of a sentence: a tag, a set of tags or labels."""
+        """Returns the field's value for each token of a sentence: a tag, or a set of tags or labels."""
         if self.label_separator is not None and not self.label_chains:
             return self._label_sets(tags, self.label_separator)
         if self.source_encoding is None or self.tag_encoding is None:
@@ -120,7 +120,7 @@ class TagSpelling(NamedTuple):
         return tags_of(fitted, encoding, self.unknown_tag, separator)
 
     def field(self, converted: Sequence[Any], text: TextField) -> Field:
-        """Makes the field of what `converted` returned, for the tokens of one sentence or of several."""
+        """Makes the field from values of `converted`, for the tokens of one or several sentences."""
         namespace, unknown_tag = self.label_namespace, self.unknown_tag
         if self.label_chains:
             return LabelChainsField(converted, text, namespace, unknown_tag, self.labels)
@@ -160,7 +160,7 @@ class TagSpelling(NamedTuple):
         return separator.join(labels) or self.no_label_tag
 
     def _of_annotated(self, tag_sets: List[List[str]]) -> List[List[str]]:
-        """Leaves out the tags of labels that nobody has looked for."""
+        """Removes the tags of labels that were not annotated."""
         if self.labels is None:
             return tag_sets
         unknown = self.unknown_tag or ""
@@ -174,7 +174,7 @@ class TagSpelling(NamedTuple):
         ]
 
     def _tags_of_some_labels(self, tags: Sequence[str], source: str, target: str) -> List[TagSet]:
-        """Returns what tags remain possible: where no label that was looked for is, any other may be."""
+        """Returns the possible tags; a token without an annotated label may have any other label."""
         unknown = self.unknown_tag or UNKNOWN
         labels = frozenset(self.labels or ())
         check_tags(tags, source, self.unknown_tag)
@@ -203,7 +203,7 @@ class TagSpelling(NamedTuple):
 
 
 def _converted(tags: List[str], source: str, target: str) -> List[str]:
-    """Checks and converts tags, each of which is split once."""
+    """Checks and converts tags, splitting each only once."""
     try:
         spans = tags_to_spans(tags, source)
         is_legal = spans_to_tags(spans, len(tags), source) == tags

@@ -1,4 +1,4 @@
-"""A field for the tags of tokens in the sequences of several labels, which overlap."""
+"""A field for entities that may overlap: a sequence of tags for each label."""
 
 from typing import Collection, Dict, List, Optional, Sequence
 
@@ -15,11 +15,11 @@ from tagger.spans.overlapping import chain_namespace
 class LabelChainsField(LabelSetsField):
     """The tags of each element, at most one of each label: `[["B-ORG"], ["B-LOC", "I-ORG"], []]`.
 
-    The tensor is that of `LabelSetsField`, for tags in place of labels. The tags of labels that nobody
-    has looked for are -1 everywhere; where they are known, `O` is the tag of a token without another.
+    The tensor is like that of `LabelSetsField`, for tags instead of labels. The tags of labels that were
+    not annotated are -1 everywhere; in annotated sequences, tokens without a tag have `O`.
 
     Args:
-        annotated: The labels that somebody has looked for; None for all.
+        annotated: The annotated labels; None for all.
 
     Example:
         >>> from allennlp.data import Token, Vocabulary
@@ -55,9 +55,9 @@ class LabelChainsField(LabelSetsField):
             self._rows[:, torch.tensor(unknown)] = -1
 
     def count_labels(self, counts: LabelCounts) -> None:
-        """Counts the tags of each label under its own namespace, `O` too, where they are known.
+        """Counts the known tags of each label, including `O`, in the label's namespace.
 
-        Before `index`, only those labels are known that elements have.
+        Before `index`, only labels that occur in elements are known.
         """
         super().count_labels(counts)
         rows = self._rows

@@ -1,4 +1,4 @@
-"""A text and its entities, as the formats of annotation tools hold them."""
+"""A text and its entities, as represented by the formats of annotation tools."""
 
 import itertools
 import re
@@ -12,22 +12,22 @@ from tagger.spans.overlapping import spans_to_joined_tags
 from tagger_onnx.segments import WORDS, splitter_at
 from tagger_onnx.sentences import sentence_lengths
 
-#: The key of `properties` that is true if each token has a plain label, such as a part of speech.
+#: This key of `properties` is true if each token has a plain label, such as a part of speech.
 PLAIN_TAGS = "plain_tags"
 #: The keys of `properties` with the parts of a text that annotators are or were asked about, and with
-#: those that are in doubt but that nobody is asked about, as lists of starts and ends.
+#: uncertain parts that nobody is asked about, as lists of starts and ends.
 ASKED, OPEN = "tagger_asked", "tagger_open"
 #: Keys of `properties` that may name the document of a text, best first.
 DOCUMENT_KEYS = (
     *("document_id", "doc_id", "docid", "document", "doc", "newdoc_id", "group", "group_id"),
     *("file", "file_name", "filename", "file_id", "article_id", "paper_id", "note_id", "pmid"),
 )
-#: The tag of tokens in such a part.
+#: The tag of tokens in an open part.
 UNKNOWN_TAG = "?"
 
 
 class Annotation(NamedTuple):
-    """An entity of a text, from the offset `start` to the one before `end`, in code points."""
+    """An entity of a text, from `start` to `end` (exclusive), in code points."""
 
     label: str
     start: int
@@ -38,12 +38,12 @@ class AnnotatedText(NamedTuple):
     """A text with its entities.
 
     Attributes:
-        entities: In the order of their starts and ends.
-        tokens: The start and end of each token, in order; None where the file has none.
-        sentence_lengths: The number of tokens of each sentence; None where the file tells no sentences.
-        place: Where the text comes from, such as `file.jsonl:3`, for messages.
-        properties: What else the record holds.
-        probabilities: How sure a tagger is of each entity; None where no tagger has found them.
+        entities: The entities, sorted by start and end.
+        tokens: The start and end of each token, in order; None if the file has no tokens.
+        sentence_lengths: The number of tokens in each sentence; None if the file marks no sentences.
+        place: The origin of the text, such as `file.jsonl:3`, for messages.
+        properties: The rest of the record.
+        probabilities: The tagger's probability of each entity; None if they are not predictions.
     """
 
     text: str
@@ -56,10 +56,10 @@ class AnnotatedText(NamedTuple):
 
 
 class FittedText(NamedTuple):
-    """A text whose entities begin and end with tokens.
+    """A text with entities that begin and end with tokens.
 
-    `cut` are the places of tokens that were cut, and `moved` the entities that lost characters in no
-    token, as they were.
+    `cut` are the places of tokens that were cut, and `moved` the original entities that were trimmed
+    because they extended beyond tokens.
     """
 
     text: AnnotatedText
@@ -76,9 +76,9 @@ def text_of_tokens(
     *,
     scheme: Scheme,
 ) -> AnnotatedText:
-    """Makes a text of tokens, of which none is empty, and their tags, which `scheme` explains.
+    """Makes a text from non-empty tokens and their tags, which `scheme` interprets.
 
-    Tokens without a `text` are a sentence, and joined as somebody would have typed them.
+    Tokens without a `text` are a sentence, and are joined with natural spacing.
     """
     if len(tokens) != len(tags):
         raise ValueError(
@@ -108,7 +108,7 @@ def text_of_tokens(
 
 
 def locate_tokens(text: str, tokens: Sequence[str], place: str) -> List[Tuple[int, int]]:
-    """Returns the start and end of each token in its text."""
+    """Returns the start and end of each token in the text."""
     spans, end = [], 0
     for number, token in enumerate(tokens, start=1):
         start = text.find(token, end)
@@ -123,7 +123,7 @@ def locate_tokens(text: str, tokens: Sequence[str], place: str) -> List[Tuple[in
 
 
 def scores_of(text: AnnotatedText) -> List[Dict[str, float]]:
-    """Returns `{"score": ...}` for each entity that a tagger has found, `{}` for the others."""
+    """Returns `{"score": ...}` for each predicted entity, and `{}` for others."""
     if text.probabilities is None:
         return [{} for _ in text.entities]
     return [{"score": probability} for probability in text.probabilities]
@@ -132,7 +132,7 @@ def scores_of(text: AnnotatedText) -> List[Dict[str, float]]:
 def fit_to_tokens(text: AnnotatedText) -> FittedText:
     """Cuts tokens where entities begin and end, and at white space, and trims entities to tokens.
 
-    A text without tokens is split by `WORDS` first. An entity without a token is a `ValueError`.
+    A text without tokens is first split by `WORDS`. An entity without a token raises a `ValueError`.
     """
     tokens = text.tokens
     if tokens is None:
@@ -175,7 +175,7 @@ def _sentence_lengths(
     lengths: Sequence[int],
     entities: Sequence[Annotation],
 ) -> List[int]:
-    """Counts the new tokens of each sentence; an entity across a border joins its sentences."""
+    """Counts the new tokens in each sentence; an entity that spans sentences joins them."""
     position, total, starts = 0, 0, [0]
     for length in lengths:
         total += sum(num_pieces[position : position + length])
@@ -189,13 +189,13 @@ def _sentence_lengths(
 
 
 def tokens_and_tags(text: AnnotatedText) -> Tuple[List[str], List[str]]:
-    """Returns the tokens of a text and their tags, in BIO unless they are plain labels."""
+    """Returns a text's tokens and their tags, in BIO unless they are plain labels."""
     fitted = fit_to_tokens(text).text
     return [fitted.text[start:end] for start, end in fitted.tokens or []], tags_of(fitted)
 
 
 def label_sets_of(fitted: AnnotatedText) -> List[List[str]]:
-    """Returns the labels of each token, sorted, of a text that `fit_to_tokens` made."""
+    """Returns the sorted labels of each token in a text from `fit_to_tokens`."""
     labels: List[Set[str]] = [set() for _ in fitted.tokens or []]
     for label, (first, last) in _places(fitted):
         for position in range(first, last + 1):
@@ -209,10 +209,10 @@ def tags_of(
     unknown_tag: Optional[str] = UNKNOWN_TAG,
     separator: Optional[str] = None,
 ) -> List[str]:
-    """Returns the tags of a text that `fit_to_tokens` made, in an encoding unless they are plain labels.
+    """Returns the tags of a text from `fit_to_tokens`, in an encoding unless they are plain labels.
 
-    `unknown_tag` is that of tokens in parts that are open, which it is an error to have without one.
-    With a `separator`, entities of different labels may overlap, and it joins the tags of a token.
+    Tokens in open parts get the `unknown_tag`; without one, open parts are an error. With a `separator`,
+    entities of different labels may overlap, and it joins the tags of a token.
     """
     if fitted.properties.get(PLAIN_TAGS):
         return [labels[0] if labels else "O" for labels in label_sets_of(fitted)]
@@ -240,7 +240,7 @@ def tags_of(
 
 
 def parts_of(text: AnnotatedText, name: str) -> List[Tuple[int, int]]:
-    """Returns the starts and ends that a property has, `ASKED` or `OPEN`; none without it."""
+    """Returns the starts and ends in the property `ASKED` or `OPEN`; none if it is missing."""
     parts = text.properties.get(name, [])
     for part in parts:
         if not isinstance(part, (list, tuple)) or [type(each) for each in part] != [int, int]:
@@ -262,7 +262,7 @@ def _places(fitted: AnnotatedText) -> List[Span]:
 
 
 def lengths_of(fitted: AnnotatedText) -> List[int]:
-    """Returns the lengths of sentences, told or by rule, of a text that `fit_to_tokens` made."""
+    """Returns the sentence lengths, given or by rule, of a text from `fit_to_tokens`."""
     tokens = fitted.tokens or []
     if fitted.sentence_lengths is not None:
         return fitted.sentence_lengths

@@ -1,4 +1,4 @@
-"""Converts files from one format into another, and counts what becomes of their texts."""
+"""Converts files between formats, and counts what happens to their texts."""
 
 from pathlib import Path
 from typing import Iterable, Iterator, List, Sequence, Tuple
@@ -12,12 +12,12 @@ from tagger.data.formats.annotated_text import (
 from tagger.data.formats.overlaps import check_overlaps
 from tagger.data.formats.registry import FORMATS, Format, format_named, write_texts
 
-#: How many examples of what was cut or moved a line shows.
+#: The number of examples of cut tokens or moved entities in a line.
 _MOST_EXAMPLES = 3
 
 
 class TextCounts:
-    """What became of texts that were read or converted, in numbers, some of them with examples."""
+    """Counts what happened to texts that were read or converted, some with examples."""
 
     def __init__(self) -> None:
         self.texts = self.entities = self.plain_labels = 0
@@ -25,7 +25,7 @@ class TextCounts:
         self.dropped, self.moved, self.cut = _Examples(), _Examples(), _Examples()
 
     def add(self, text: AnnotatedText) -> AnnotatedText:
-        """Counts a text as it is, and returns it."""
+        """Counts a text before any change, and returns it."""
         self.texts += 1
         if text.properties.get(PLAIN_TAGS):
             self.plain_labels += len(text.entities)
@@ -36,20 +36,20 @@ class TextCounts:
     def without_overlaps(
         self, text: AnnotatedText, overlapping: str, by_label: bool = False
     ) -> AnnotatedText:
-        """Drops overlapping entities, as `check_overlaps`, and counts them."""
+        """Drops overlapping entities, see `check_overlaps`, and counts them."""
         found, dropped = check_overlaps(text, overlapping, by_label)
         self.dropped.add(text, _places(dropped))
         return found
 
     def fitted(self, text: AnnotatedText) -> AnnotatedText:
-        """Lets entities begin and end where tokens do, as `fit_to_tokens`, and counts what changes."""
+        """Makes entities begin and end with tokens, see `fit_to_tokens`, and counts the changes."""
         found, cut, moved = fit_to_tokens(text)
         self.cut.add(text, cut)
         self.moved.add(text, _places(moved))
         return found
 
     def items(self) -> List[Tuple[str, str]]:
-        """Returns what happened and how often; what did not happen is left out."""
+        """Returns what happened, with counts above 0."""
         examples = (
             ("dropped", self.dropped, "entities that overlap with others"),
             ("moved", self.moved, "entities, to begin and end where tokens do"),
@@ -74,7 +74,7 @@ class TextCounts:
 
 
 class _Examples:
-    """Things in texts: their number, and what and where the first of them are."""
+    """Counts items in texts, and keeps the first of them with their places as examples."""
 
     def __init__(self) -> None:
         self._number = 0
@@ -100,7 +100,7 @@ def _places(entities: Iterable[Annotation]) -> List[Tuple[int, int]]:
 
 
 def format_of_path(path: Path) -> str:
-    """Returns the only format whose files end like this.
+    """Returns the only format with the suffix of this path.
 
     Example:
         >>> format_of_path(Path("train.spacy")), format_of_path(Path("train.conll"))
@@ -121,12 +121,12 @@ def convert_texts(
 ) -> TextCounts:
     """Writes texts to a new file, or a folder for brat, in the format `name`.
 
-    Overlapping entities are treated as by `check_overlaps`; but `refuse` keeps them where the format has
-    room for them. A text that does not fit into the format is a `ValueError`, which says where it is.
+    Overlapping entities are handled as in `check_overlaps`, but `refuse` keeps them if the format can
+    store them. If it cannot store a text, that is a `ValueError` with the text's place.
     """
     counts = TextCounts()
     target = format_named(name)
-    if path.suffix.lower() == ".parquet":  # whose columns are the same for all texts
+    if path.suffix.lower() == ".parquet":  # columns are the same for all texts
         target = target._replace(keeps=tuple({*target.keeps} - {"properties"}))
     write_texts(_counted(texts, target, overlapping, counts), path, name)
     return counts
@@ -140,7 +140,7 @@ def _counted(
         found = text
         if overlapping != "refuse" or not keeps_overlaps:
             found = counts.without_overlaps(found, overlapping)
-        if not keeps_overlaps:  # formats in which a token has one tag
+        if not keeps_overlaps:  # formats with one tag per token
             found = counts.fitted(found)
         counts.without_tokens += text.tokens is not None and "tokens" not in target.keeps
         has_properties = bool({*text.properties} - {PLAIN_TAGS})

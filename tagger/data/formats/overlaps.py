@@ -1,4 +1,4 @@
-"""Entities that overlap, or that lie in one another."""
+"""Handles entities that overlap or are nested."""
 
 from bisect import bisect_left, bisect_right
 from typing import List, Tuple
@@ -12,17 +12,17 @@ OVERLAPPING = ("refuse", "longest", "outermost")
 def check_overlaps(
     text: AnnotatedText, how: str = "refuse", by_label: bool = False
 ) -> Tuple[AnnotatedText, List[Annotation]]:
-    """Drops entities of a text until none overlap, and returns those that it dropped, too.
+    """Drops entities of a text until none overlap; also returns the dropped ones.
 
     Args:
         text: The text.
-        how: `refuse` for an error if entities overlap; `longest` to keep the longest of those that
-            overlap, and of equally long ones the first; `outermost` to drop those that lie in others,
-            and to refuse those that overlap in part.
+        how: `refuse` for an error if entities overlap; `longest` to keep the longest of overlapping
+            entities, or the first of equally long ones; `outermost` to drop nested entities, with an
+            error for partial overlaps.
         by_label: Whether entities of different labels may overlap.
 
     Raises:
-        ValueError: If entities overlap and are not to be dropped.
+        ValueError: If entities overlap and must not be dropped.
 
     Example:
         >>> entities = [Annotation("ORG", 0, 18), Annotation("LOC", 14, 18)]
@@ -39,9 +39,9 @@ def check_overlaps(
         kept = [entity for own, _ in found for entity in own.entities]
         dropped = [entity for _, own in found for entity in own]
         return text._replace(entities=_in_order(kept)), _in_order(dropped)
-    # In order, and none overlaps with another.
+    # Sorted entities without overlaps.
     kept, dropped = [], []
-    # Longer ones come first, so that an entity meets those in which it may lie.
+    # Longer ones come first, so that an entity is compared with those that may contain it.
     for entity in sorted(text.entities, key=lambda each: (each.start - each.end, each.start)):
         first = bisect_right(kept, entity.start, key=lambda each: each.end)
         last = bisect_left(kept, entity.end, key=lambda each: each.start)

@@ -1,4 +1,4 @@
-"""A column file or a CSV file of tokens, understood as a whole: the reader of all commands."""
+"""Detects the layout of a column file, or a CSV file of tokens, for all commands."""
 
 import io
 import os
@@ -48,9 +48,9 @@ from tagger.data.survey.schemes import Scheme, find_scheme
 from tagger.data.survey.spellings import STANDARD, find_spelling, separator_of_spans
 from tagger.data.survey.text_encodings import decoded_lines, open_text
 
-#: How many lines of a file tell what it looks like.
+#: The number of lines to examine.
 MOST_LINES = 300_000
-#: Encodings that people know better by other names.
+#: Better-known names of encodings.
 NAMES = {"utf-8": "UTF-8", "cp1252": "Windows-1252 or Latin-1, by the look of it"}
 #: A file has columns if at least this share of its lines have the same number of them.
 _LEAST_SHARE = 0.5
@@ -58,17 +58,17 @@ _NO_SENTENCE = "{path}: expected a token and its tag on each line, got no senten
 
 
 class ColumnSurvey(NamedTuple):
-    """What a column file holds.
+    """The layout and contents of a column file.
 
     Attributes:
-        text_encoding: How its bytes spell text, in Python's words.
-        layout: What it looks like, for those who read it.
-        scheme: What its tags mean.
-        header: The names of its columns, if it has them.
-        comments: The first of its comments, by their lines.
-        spans: The number of spans in each column that spells spans, if several do.
-        separator: What separates its columns, for people.
-        content: All of it in UTF-8, if it can be read only once.
+        text_encoding: Python's name of the text's encoding.
+        layout: The layout for reading sentences.
+        scheme: The meaning of the tags.
+        header: The names of the columns, if any.
+        comments: The first comments, by line number.
+        spans: The number of spans in each column with spans, if there are several.
+        separator: A readable name for the delimiter.
+        content: The whole content in UTF-8, if the file can be read only once.
     """
 
     path: PathOrAddress
@@ -82,12 +82,12 @@ class ColumnSurvey(NamedTuple):
     content: Optional[bytes] = None
 
     def sentences(self) -> Iterator[List[Row]]:
-        """Yields the sentences, as `read_sentences`; their tags are spelled in our way."""
+        """Yields the sentences, see `read_sentences`, with tags in our usual spelling."""
         with self._opened() as lines:
             yield from read_sentences(lines, fspath(self.path), self.layout)
 
     def sentences_and_gaps(self) -> Tuple[List[List[Row]], List[List[str]], List[str]]:
-        """Returns the sentences, the lines before each that belong to none, and those of the header."""
+        """Returns the sentences, the lines between them, and those of the header."""
         name, header = fspath(self.path), self.layout.header
         with self._opened() as file:
             lines = [line for _, line in decoded_lines(file, name)]
@@ -97,7 +97,7 @@ class ColumnSurvey(NamedTuple):
         return sentences, [lines[end:start] for end, start in zip(ends, starts)], lines[:header]
 
     def documents(self, borders: str) -> Iterator[List[List[Row]]]:
-        """Yields the documents, as `read_documents`."""
+        """Yields the documents, see `read_documents`."""
         with self._opened() as lines:
             yield from read_documents(lines, fspath(self.path), self.layout, borders)
 
@@ -110,7 +110,7 @@ class ColumnSurvey(NamedTuple):
             yield file
 
     def describe(self) -> List[Tuple[str, str]]:
-        """Returns what was found: what it concerns, and what it is."""
+        """Returns the findings as pairs of a topic and a description."""
         layout = self.layout
         lines = [("text", NAMES.get(self.text_encoding, self.text_encoding.upper()))]
         if self.comments:
@@ -135,7 +135,7 @@ class ColumnSurvey(NamedTuple):
         return lines
 
     def column(self, given: Column) -> int:
-        """Returns the number of a column, which its name in the header or a negative number may tell."""
+        """Returns a column's number, given its name in the header or a number, which may be negative."""
         number = self.header.index(given) if given in self.header else given
         most = self.layout.num_columns or 0
         if not isinstance(number, int) or not -most <= number < most:
@@ -150,21 +150,21 @@ class ColumnSurvey(NamedTuple):
 def survey_columns(
     path: PathOrAddress, known: Known = NOTHING, most_lines: int = MOST_LINES
 ) -> ColumnSurvey:
-    """Finds out what a column file holds, by its first lines."""
+    """Detects a column file's layout from its first lines."""
     if is_address(path):
         return _surveyed(fspath(path), known, most_lines, None)
     check_is_file(path)
     found = os.stat(path)
     if not stat.S_ISREG(found.st_mode):
         return _surveyed.__wrapped__(fspath(path), known, most_lines, None)
-    # A file that changes is another one.
+    # The stamp makes a changed file miss the cache.
     return _surveyed(fspath(path), known, most_lines, (found.st_mtime_ns, found.st_size))
 
 
 @lru_cache(maxsize=4)  # a command describes a file before it reads it
 def _surveyed(path: str, known: Known, most_lines: int, _stamp: object) -> ColumnSurvey:
     with open_text(path, known.text_encoding) as (file, text_encoding):
-        # What can be read only once is kept.
+        # Keep the content of files that can be read only once.
         content = None if is_address(path) or Path(path).is_file() else file.read()
         opened = file if content is None else io.BytesIO(content)
         numbered = list(islice(decoded_lines(opened, path), most_lines))
@@ -172,7 +172,7 @@ def _surveyed(path: str, known: Known, most_lines: int, _stamp: object) -> Colum
     others, comments = comments_apart(lines)
     if not any(map(str.strip, others)):  # each sentence is a token that starts with `#`
         others, comments = lines, []
-    # A file without tags may have no other column than that of the tokens.
+    # A file without tags may have only a column of tokens.
     is_single = not known.labelled and known.token_column in (None, 0)
     is_known = known.delimiter is not None or known.tag_column is not None
     reason = None if is_single or is_known else what_else(others, lines[0] if lines else "")
@@ -211,14 +211,14 @@ def _no_columns(path: str, lines: Sequence[Tuple[int, str]], comments: set[int])
 
 
 def _fitting_rows(lines: Sequence[Tuple[int, str]], table: Table, name: str) -> List[Row]:
-    """Returns the rows, without those that do not fit, which are named when the file is read."""
+    """Returns the rows, except malformed ones, which are reported when the file is read."""
     rows = split_rows(lines, table.delimiter, table.is_quoted, name)
     fitted = ((row, row.columns and fitted_columns(row.columns, table.num_columns)) for row in rows)
     return [row._replace(columns=columns) for row, columns in fitted if columns is not None]
 
 
 def _grouped(rows: Iterable[Row]) -> List[List[Row]]:
-    """Returns the sentences, between which are rows without columns."""
+    """Groups rows into sentences, separated by rows without columns."""
     groups = groupby(rows, key=lambda row: bool(row.columns))
     return [list(group) for has_columns, group in groups if has_columns]
 
@@ -226,7 +226,7 @@ def _grouped(rows: Iterable[Row]) -> List[List[Row]]:
 def _survey(
     path: str, known: Known, text_encoding: str, rows: List[Row], table: Table
 ) -> ColumnSurvey:
-    """Finds the header, the columns and the meaning of tags."""
+    """Detects the header, the columns and the meaning of tags."""
     header = find_header([row for row in rows if row.columns], known.labelled)
     if header:
         rows.remove(header)

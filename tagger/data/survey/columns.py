@@ -1,4 +1,4 @@
-"""Which line names the columns of a file, which column holds what, and which lines are comments."""
+"""Detects a file's header, the columns of tokens and tags, and comments."""
 
 import logging
 from collections import Counter
@@ -34,7 +34,7 @@ K = TypeVar("K", int, str)
 Column = Union[int, str]
 #: The cells of a column, sentence by sentence.
 Sentences = Sequence[Sequence[str]]
-#: The names that columns may have, in small letters, best first.
+#: Possible names of columns, in lowercase, best first.
 NAMES = {
     "sentence": (
         *("sentence", "sentence #", "sentence_id", "sent_id", "sentence_number", "sentence id"),
@@ -47,20 +47,20 @@ NAMES = {
     ),
 }
 _OTHER_NAMES = ("pos", "pos_tag", "upos", "xpos", "lemma", "chunk", "id", "idx", "index", "#")
-#: The largest number of different plain labels, or their largest share of the tokens.
+#: The largest number of distinct plain labels, or their largest share of the tokens.
 _MOST_LABELS, _LARGEST_SHARE = 60, 0.05
-#: Chunks, which CoNLL-2000 and CoNLL-2003 have beside entities, and of which there are more.
+#: Labels of chunks, which CoNLL-2000 and CoNLL-2003 have, and which outnumber entities.
 _CHUNKS = frozenset(
     ["ADJP", "ADVP", "CONJP", "INTJ", "LST", "NP", "PP", "PRT", "SBAR", "UCP", "VP"]
 )
 
 
-#: Stands for an encoding that is found in the file.
+#: Means that the encoding is detected in the file.
 AUTO = "auto"
 
 
 class Known(NamedTuple):
-    """What a user says of a column file, in the words of the reader `column`, so it is not looked for.
+    """What the user specifies about a column file, which is not detected; see the reader `column`.
 
     Tags are read if it is `labelled`.
     """
@@ -73,12 +73,12 @@ class Known(NamedTuple):
     labelled: bool = True
 
 
-#: Nothing is known of a file.
+#: Nothing is known about a file.
 NOTHING = Known()
 
 
 class Columns(NamedTuple):
-    """Which columns hold tokens, tags and numbers of sentences, and the spans of each, if several do."""
+    """The columns of tokens, tags and sentence numbers; and spans per column, if several have spans."""
 
     token: int
     tag: Optional[int]
@@ -87,10 +87,10 @@ class Columns(NamedTuple):
 
 
 def find_header(rows: Sequence[Row], labelled: bool = True) -> Optional[Row]:
-    """Returns the first row of tokens if it names the columns.
+    """Returns the first row if it names the columns.
 
-    It does if it names a column of tokens and one of tags, or, in a file with tags, if one name is known
-    and no cell is a tag where the other rows spell spans.
+    That is so if it names columns of tokens and of tags; or, in a file with tags, if one name is known
+    and no cell is a tag in a column with spans.
     """
     if len(rows) < 2:
         return None
@@ -115,7 +115,7 @@ def find_header(rows: Sequence[Row], labelled: bool = True) -> Optional[Row]:
 
 
 def names_tokens(header: Sequence[str]) -> bool:
-    """Whether the names of columns are those of tokens and of tags."""
+    """Whether the names include columns of tokens and of tags."""
     names = [cell.lower() for cell in header]
     return None not in (_named(names, "token"), _named(names, "tag"))
 
@@ -130,12 +130,12 @@ def find_columns(
     known: Known = NOTHING,
     header: Sequence[str] = (),
 ) -> Columns:
-    """Finds the columns of the tokens, of the tags, and of the numbers of sentences.
+    """Finds the columns of tokens, tags and sentence numbers.
 
-    The tags are in the column that spells the most spans, chunks apart. Without one they are where most
-    tokens are `O`, or else in the last column that has few different cells, as parts of speech do. The
-    tokens are in the first other column that neither numbers the tokens nor has the same cell for all
-    tokens of a sentence. A header names the column of the tokens, and that of tags that spell no spans.
+    The tags are in the column with the most spans, ignoring chunks. If none has spans, they are in the
+    column where most tokens are `O`, or else in the last one with few distinct cells, such as parts of
+    speech. The tokens are in the first other column that neither numbers the tokens nor is constant
+    within sentences. A header decides the column of tokens, and that of tags without spans.
     """
     first = sentences[0][0]
     names = [cell.lower() for cell in header]
@@ -175,7 +175,7 @@ def _number(
     header: Sequence[str],
     name: Union[str, PathLike],
 ) -> Optional[int]:
-    """Returns the number of a column that the user named; negative ones count from the end."""
+    """Returns the number of a column that the user specified; negative ones count from the end."""
     num = len(first.columns)
     if isinstance(column, int) and -num <= column < num:
         return column % num
@@ -191,10 +191,10 @@ def _number(
 
 
 def count_spans(cells: Mapping[K, Sentences], tag: Optional[K] = None) -> Dict[K, int]:
-    """Returns the number of spans in each column that spells spans; 0 if only one does.
+    """Returns the number of spans in each column with spans; 0 if only one has any.
 
-    Chunks count only if nothing else spells spans, and so do tags that join several spans of a token;
-    but the column `tag` counts in any case.
+    Chunks, and tags that join several spans of a token, count only if nothing else has spans; but the
+    column `tag` always counts.
     """
     counts = {i: _count(column) for i, column in cells.items()}
     found = [i for i in cells if find_spelling(counts[i]) is not None]
@@ -213,9 +213,10 @@ def _count_spans(column: Sentences) -> int:
 
 
 def key_of_spans(tags: Mapping[str, Sentences], several: str) -> Optional[str]:
-    """Returns the key under which tags spell the most spans; None if they do so under none.
+    """Returns the key with the most spans; None if none has any.
 
-    Warns of `several` keys, such as "file.conllu: several keys in MISC".
+    If there are several, logs a warning that starts with `several`, such as "file.conllu: several keys
+    in MISC".
     """
     found = count_spans(tags)
     if len(found) > 1:
@@ -242,7 +243,7 @@ def _tag_column(
         return max(spans, key=lambda i: (spans[i], i == named, i))
     if named is not None and named in candidates:
         return named
-    # In a short file, tokens are few too.
+    # In a short file, there are few tokens too.
     most = min(_most_labels(counts), max(map(len, counts)) / 2)
     few = [i for i in candidates if 1 < len(counts[i]) <= most]
     marking = [i for i in few if "O" in counts[i] and marks_outside(counts[i])]
@@ -255,7 +256,7 @@ def _most_labels(counts: Sequence[Counter[str]]) -> float:
 
 
 def _is_about_sentences(column: Sentences) -> bool:
-    """Whether the cells number the tokens, or are equal within each sentence."""
+    """Whether the cells number the tokens, or are constant within each sentence."""
     several = [cells for cells in column if len(cells) > 1]
     if len(several) > 1 and all(len(set(cells)) == 1 for cells in column):
         return True
@@ -266,7 +267,7 @@ def _is_about_sentences(column: Sentences) -> bool:
 
 
 def _sentence_column(cells: Mapping[int, Sentences], taken: set[Optional[int]]) -> Optional[int]:
-    """Finds a column of rising numbers, each on several lines, in a file without blank lines."""
+    """Finds a column of increasing numbers, each on several lines, in a file without blank lines."""
     for i, (numbers, *more) in cells.items():
         if not more and i not in taken and all(map(str.isdecimal, numbers)):
             steps = Counter(int(b) - int(a) for a, b in pairwise(numbers))
@@ -278,9 +279,9 @@ def _sentence_column(cells: Mapping[int, Sentences], taken: set[Optional[int]]) 
 def comment_test(
     num_columns: int, tag: Optional[int], tags: Container[str], spelling: Optional[str]
 ) -> Callable[[str, List[str]], bool]:
-    """Returns what says whether a line that starts with `#`, and its cells, are a comment, not a token.
+    """Returns a test of whether a line that starts with `#`, given its cells, is a comment.
 
-    Tokens have `num_columns`; `tag` is the column of their `tags`, whose `spelling` is None for labels.
+    Tokens have `num_columns`; `tag` is the column of their `tags`; for labels, `spelling` is None.
     """
 
     def is_comment(line: str, columns: List[str]) -> bool:

@@ -1,4 +1,4 @@
-"""What the tags of a file mean: spans in some encoding, plain labels, or several labels a token."""
+"""Detects what tags mean: spans in some encoding, plain labels, or several labels per token."""
 
 from collections import Counter
 from operator import itemgetter
@@ -18,22 +18,22 @@ from tagger.data.survey.spellings import (
 from tagger.spans import ENCODINGS, IllegalTagError, Span, check_tags, tags_to_spans
 from tagger.spans.overlapping import joined_tags, tags_by_label
 
-#: What may stand for no label.
+#: Possible tags for no label.
 _NO_LABELS = ("O", "_", "-")
-#: The encodings that tags with prefixes may have.
+#: The possible encodings of tags with prefixes.
 _WITH_PREFIXES = tuple(each for each in ENCODINGS if each != "IO")
 
 
 class Scheme(NamedTuple):
-    """What the tags mean, in the words of the dataset reader `column`.
+    """The meaning of tags, as arguments of the dataset reader `column`.
 
     Attributes:
         source_encoding: The encoding of the spans; None for labels that mark no spans.
         label_separator: The string between two labels of a token, if a token may have several. If
-            labels mark spans, it stands between two tags of spans that overlap.
+            labels mark spans, it is the string between two tags of overlapping spans.
         unknown_tag: The string that marks an unknown tag, if there is one.
-        no_label_tag: The string for no label; of use with a `label_separator`.
-        spelling: How the file spells `B-PER`; `canonical` spells its tags in the usual way.
+        no_label_tag: The string for no label; used with a `label_separator`.
+        spelling: How the file spells `B-PER`; `canonical` converts its tags to the usual spelling.
     """
 
     source_encoding: Optional[str] = None
@@ -43,7 +43,7 @@ class Scheme(NamedTuple):
     spelling: str = STANDARD
 
     def canonical(self, tag: str) -> str:
-        """Returns a tag as our encodings spell it."""
+        """Returns a tag in our usual spelling."""
         if self.source_encoding == "IO":
             return "O" if tag in OUTSIDE else tag
         if self.source_encoding is not None and self.label_separator is not None:
@@ -69,14 +69,14 @@ class Scheme(NamedTuple):
 
 
 def find_scheme(sentences: Sequence[Sequence[str]]) -> Scheme:
-    """Finds out what the tags of sentences mean.
+    """Detects the meaning of sentences' tags.
 
-    Spans are in the first encoding in which every sentence is legal. BIO comes before IOB1, in which all
-    sentences of BIO are legal, and so are those with mistakes. If no encoding fits all sentences, it is
-    the one that fits most.
+    The encoding of spans is the first one in which every sentence is legal. BIO is tried before IOB1,
+    because all BIO sentences are legal in IOB1, even those with mistakes. If no encoding fits all
+    sentences, the one that fits most wins.
 
-    Tokens may have several labels if a separator stands in some tags, and joins labels that most often
-    occur alone or with others too.
+    Tokens may have several labels if some tags contain a separator, and if most of the labels that it
+    joins also occur alone or with others.
 
     Example:
         >>> scheme = find_scheme([["I-PER", "O"], ["I-LOC", "B-LOC", "?"]])
@@ -94,7 +94,7 @@ def find_scheme(sentences: Sequence[Sequence[str]]) -> Scheme:
         joining = separator_of_spans(counts, spelling)
         if joining is not None and any(f"{joining}{UNKNOWN}" in tag for tag in counts):
             unknown = UNKNOWN
-        # What holds of all encodings with prefixes.
+        # The common part of all encodings with prefixes.
         any_scheme = Scheme("BIO", joining, unknown, spelling=spelling)
         distinct = {
             tuple(own)
@@ -122,7 +122,7 @@ def find_scheme(sentences: Sequence[Sequence[str]]) -> Scheme:
 def check_scheme(
     scheme: Scheme, sentences: Iterable[Sequence[Row]], tag_column: int, name: Union[str, PathLike]
 ) -> None:
-    """Raises an error with the line unless the tags, as `scheme.canonical` spells them, are legal."""
+    """Raises an error with the line unless the tags, spelled by `scheme.canonical`, are legal."""
     if scheme.source_encoding is None:
         return
     for rows in sentences:
@@ -136,9 +136,9 @@ def check_scheme(
 
 
 def labels_in(tags: Sequence[str], scheme: Scheme) -> List[str]:
-    """Returns the label of each span of a sentence, or the labels of each token, without unknown ones.
+    """Returns the label of each span in a sentence, or the labels of each token, without unknown ones.
 
-    The tags are those of `scheme.canonical`.
+    Tags must be spelled by `scheme.canonical`.
 
     Example:
         >>> labels_in(["B-PER", "I-PER", "O", "B-LOC"], Scheme("BIO"))
@@ -150,14 +150,14 @@ def labels_in(tags: Sequence[str], scheme: Scheme) -> List[str]:
 
 
 def spans_in(tags: Sequence[str], scheme: Scheme) -> List[Span]:
-    """As `labels_in`, with the place of each span or token."""
+    """Like `labels_in`, with the place of each span or token."""
     if scheme.source_encoding is not None:
         spans = []
         for own in _sequences(tags, scheme):
             known = ["O" if tag == scheme.unknown_tag else tag for tag in own]
             spans += tags_to_spans(known, scheme.source_encoding)
         return sorted(spans, key=itemgetter(1)) if scheme.label_separator else spans
-    # Labels that mark no spans have `O` for none.
+    # With plain labels, `O` means no label.
     separator = scheme.label_separator
     none = "O" if separator is None else scheme.no_label_tag
     unknown = None if separator is None else scheme.unknown_tag
@@ -171,7 +171,7 @@ def spans_in(tags: Sequence[str], scheme: Scheme) -> List[Span]:
 
 
 def _sequences(tags: Sequence[str], scheme: Scheme) -> List[Sequence[str]]:
-    """Returns the tags of a sentence, or where its spans may overlap, those of each label."""
+    """Returns a sentence's tags; if spans may overlap, the tags of each label."""
     if scheme.label_separator is None or scheme.source_encoding is None:
         return [tags]
     encoding = scheme.source_encoding if scheme.source_encoding == "IO" else None
@@ -179,7 +179,7 @@ def _sequences(tags: Sequence[str], scheme: Scheme) -> List[Sequence[str]]:
 
 
 def marks_outside(counts: Mapping[str, int]) -> bool:
-    """Whether plain labels mark spans: no tag is more frequent than that of tokens outside of them.
+    """Whether plain labels mark spans: then the tag outside of spans is the most frequent one.
 
     Example:
         >>> marks_outside({"O": 2, "PER": 2, "LOC": 1}), marks_outside({"N": 3, "V": 2, "O": 1})
@@ -205,7 +205,7 @@ def _separates(separator: str, counts: Mapping[str, int]) -> bool:
     joined = [tag.split(separator) for tag in counts if separator in tag]
     if not joined or not all(all(labels) for labels in joined):
         return False
-    # In how many different tags each label is.
+    # The number of distinct tags that contain each label.
     num_tags = Counter(
         label.removeprefix(UNKNOWN) for tag in counts for label in set(tag.split(separator))
     )

@@ -1,25 +1,25 @@
-"""How tags may be spelled other than `B-PER`, and how a column of them is told from plain labels."""
+"""Other spellings of tags than `B-PER`, and how to tell them from plain labels."""
 
 import re
 from functools import lru_cache
 from itertools import product
 from typing import Dict, Iterable, List, Mapping, Match, Optional, Pattern, Set, Tuple
 
-#: Marks a tag that is unknown.
+#: Marks an unknown tag.
 UNKNOWN = "?"
-#: What may stand for a token outside of all spans.
+#: Possible tags of tokens outside of all spans.
 OUTSIDE = ("O", "o", "0", "_", "-", "")
-#: What may stand between two labels of a token.
+#: Possible separators between two labels of a token.
 SEPARATORS = ("|", "+", ";", ",")
 #: Tags spell spans if at least this share of those that are not `O` do; the others are mistakes.
 _LEAST_SHARE = 0.5
-#: A column with more different cells holds words.
+#: A column with more distinct cells contains words.
 _MOST_TAGS = 1_000
 _PREFIXES = "BILUMES"
 
 
 def _spelling(comes_last: bool, prefixes: str, separator: str) -> Tuple[str, Pattern[str]]:
-    """Returns a spelling: what it is for `B-PER`, and the pattern of its tags."""
+    """Returns a spelling's name, which is its form of `B-PER`, and the pattern of its tags."""
     label = "PER" if prefixes.isupper() else "per"
     parts = [(prefixes[0], rf"(?P<prefix>[{prefixes}])"), (label, r"(?P<label>.+)")]
     names, patterns = zip(*(reversed(parts) if comes_last else parts))
@@ -27,7 +27,7 @@ def _spelling(comes_last: bool, prefixes: str, separator: str) -> Tuple[str, Pat
 
 
 STANDARD = "B-PER"
-#: The patterns of all spellings, named after the one that they have for `B-PER`; the usual one is first.
+#: The patterns of all spellings, named after their forms of `B-PER`; the usual one is first.
 SPELLINGS: Dict[str, Pattern[str]] = {
     **dict(
         _spelling(*each) for each in product((False, True), (_PREFIXES, _PREFIXES.lower()), "-_:/")
@@ -38,7 +38,7 @@ SPELLINGS: Dict[str, Pattern[str]] = {
 
 @lru_cache(maxsize=1 << 16)
 def canonical(tag: str, spelling: str) -> str:
-    """Returns a tag in the usual spelling; one that does not fit stays as it is.
+    """Converts a tag to the usual spelling; a tag that does not match is returned unchanged.
 
     Example:
         >>> canonical("PER_B", "PER_B"), canonical("_", "B-PER"), canonical("b-per", "b-per")
@@ -53,10 +53,10 @@ def canonical(tag: str, spelling: str) -> str:
 
 
 def find_spelling(counts: Mapping[str, int]) -> Optional[str]:
-    """Returns the spelling of tags that spell spans, but for a few mistakes; None if they do not.
+    """Returns the spelling of span tags, which may have a few mistakes; None if they are not span tags.
 
-    `counts` are the tags and their numbers. Another spelling than the usual one must have tags that
-    begin a span, and tokens outside of all. Parts of speech such as `NN-S` have neither.
+    `counts` maps tags to their numbers. Unusual spellings need tags that begin a span and tokens outside
+    of all spans. Parts of speech such as `NN-S` have neither.
 
     Example:
         >>> find_spelling({"O": 30, "B-PER": 2, "I-PER": 1}), find_spelling({"NOUN": 7, "VERB": 3})
@@ -86,7 +86,7 @@ def _have_beginnings(matches: Iterable[Match[str]]) -> bool:
 
 
 def separator_of_spans(tags: Iterable[str], spelling: str) -> Optional[str]:
-    """Returns the string that joins tags of spans that overlap; None if each tag is a single one.
+    """Returns the string that joins the tags of overlapping spans; None if no tags are joined.
 
     Example:
         >>> separator_of_spans(["O", "I-ORG|B-LOC"], "B-PER")
