@@ -5,24 +5,24 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import List, NamedTuple, Optional, Tuple, Union
 
-#: How the name of a list ends.
+#: The suffix of lists.
 SUFFIX = ".files.json"
 
 
 class ListedFile(NamedTuple):
-    """A file of a list, and the labels that it annotates; None for all."""
+    """A file in a list, and the labels annotated in it; None for all."""
 
     path: Path
     labels: Optional[Tuple[str, ...]]
 
 
 def listed_files(path: Union[str, PathLike]) -> Optional[List[ListedFile]]:
-    """Returns the files of a list, whose paths are relative to it; None if a file is none.
+    """Returns the files in a list, with paths relative to it; None if a file is not a list.
 
     A list is JSON: `{"files": [{"path": "a.conll", "labels": ["PER", "LOC"]}, {"path": "b.conll"}]}`.
 
     Raises:
-        ValueError: If it is another JSON.
+        ValueError: If its JSON has another form.
     """
     if not fspath(path).endswith(SUFFIX):
         return None

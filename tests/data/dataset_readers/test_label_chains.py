@@ -132,9 +132,7 @@ def test_conversion_keeps_entities_whose_tags_are_joined(tmp_path):
 
 
 def test_mistakes_are_named(read):
-    with pytest.raises(
-        ValueError, match="entities overlap, whose tags '|' joins; set `label_chains"
-    ):
+    with pytest.raises(ValueError, match="entities overlap, tags joined by '|'; set `label_chains"):
         read(OVERLAPPING, label_chains=False)
     with pytest.raises(ConfigurationError, match="several columns need `label_chains: true`"):
         read(OVERLAPPING, label_chains=False, tag_column=[1, 2])
