@@ -1,4 +1,4 @@
-"""The documents show what happens, and what they name exists."""
+"""The docs show real output, and everything they name exists."""
 
 import argparse
 import json
@@ -46,7 +46,7 @@ def blocks(language):
 
 
 def shown_commands():
-    """Our own commands, in blocks and in sentences."""
+    """Our own commands in code blocks and sentences."""
     found = {}
     for page, text in PAGES.items():
         lines = "".join(block for name, block in BLOCK.findall(text) if name == "bash")
@@ -58,7 +58,7 @@ def shown_commands():
 
 
 def project_folders(parent):
-    """The folders that belong to the project, without what git ignores."""
+    """The project's folders, except those that git ignores."""
     ignored = (ROOT / ".gitignore").read_text().split()
     return {
         path.name
@@ -154,7 +154,7 @@ def test_the_readmes_own_data_section_starts_from_a_file(allennlp, tmp_path, mon
     )
 
 
-def test_what_the_starter_prints_is_what_the_page_shows(allennlp, tmp_path, monkeypatch, capsys):
+def test_the_starter_prints_what_its_page_shows(allennlp, tmp_path, monkeypatch, capsys):
     (shown,) = re.findall(r"^```\n(train.txt\n.*?)^```", DOCS["data"], re.MULTILINE | re.DOTALL)
     for name in ("train", "dev"):
         shutil.copy(ROOT / f"data/toy/{name}.txt", tmp_path)
@@ -211,7 +211,7 @@ def test_configs_build(block, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_links_lead_somewhere(page):
+def test_links_have_a_target(page):
     for target in re.findall(r"\]\((?!https?:)([^)]+)\)", BLOCK.sub("", PAGES[page])):
         name, _, anchor = target.partition("#")
         path = (ROOT / page).parent / name if name else ROOT / page
@@ -219,7 +219,7 @@ def test_links_lead_somewhere(page):
         assert not anchor or anchor in anchors(path.read_text(encoding="utf-8")), target
 
 
-# The changelog names what has gone since.
+# The changelog also names files that have been removed.
 @pytest.mark.parametrize("page", sorted({*PAGES} - {"CHANGELOG.md"}))
 def test_files_and_folders_it_names_exist(page):
     folders = "|".join(project_folders(ROOT) - {"data"})

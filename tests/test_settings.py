@@ -21,7 +21,7 @@ MANAGEABLE = 20
 
 
 def allowed(template, values):
-    """Says of values by setting which are in its range."""
+    """Returns which values are in range, by setting."""
     return parse_overrides(
         f"local settings = ({jsonnet_of(template, {})}).settings; local values = {json.dumps(values)};"
         "std.mapWithKey(function(name, each) std.map(settings[name].allows, each), values)"
@@ -60,7 +60,7 @@ def test_a_model_can_be_built_at_the_borders_of_all_ranges(template, which, tmp_
             value = values[which]
             is_large = isinstance(value, int) and value > MANAGEABLE
             settings[name] = MANAGEABLE if is_large else value
-    settings.pop("num_frozen_layers", None)  # more than the small transformer has
+    settings.pop("num_frozen_layers", None)  # The small transformer has fewer layers.
     model = build_model(config_of(template, settings), tmp_path)
     assert model.tag_encoding == "BIOUL"
 

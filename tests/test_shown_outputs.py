@@ -1,6 +1,6 @@
-"""What the documents show as output is what the toy tagger gives, which is right there.
+"""The output shown in the docs is that of the toy tagger, which is correct for their examples.
 
-Numbers may differ a little between processors, and with them the last digits of what is learnt.
+Numbers differ slightly between processors, and so do the trained weights.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from tagger.integrations.service.app import Served, create_app
 from tests.conftest import ROOT
 from tests.test_readme import BLOCK, DOCS
 
-#: What the sentences of the documents are about.
+#: The entities in the sentences of the docs.
 TRUTH = {
     ("PER", "Maria Lindqvist"),
     ("PER", "Paulo Ferraz"),
@@ -27,7 +27,7 @@ TRUTH = {
     ("ORG", "Sunrise Dairy"),
 }
 NUMBER = re.compile(r"[<>]?\b(\d+(?:\.\d+)?(?:e-\d+)?)\b")
-#: How far probabilities may differ.
+#: The tolerance for probabilities.
 TOLERANCE = 0.15
 
 
@@ -36,7 +36,7 @@ def blocks(page, language):
 
 
 def assert_alike(shown, given, scale=1.0):
-    """Two texts have the same words, and about the same numbers, of which the largest is `scale`."""
+    """Asserts that texts have the same words and similar numbers up to `scale`."""
     assert NUMBER.sub("#", shown) == NUMBER.sub("#", given)
     numbers = zip(NUMBER.findall(shown), NUMBER.findall(given))
     assert all(abs(float(one) - float(other)) <= scale * TOLERANCE for one, other in numbers)

@@ -1,4 +1,4 @@
-"""The sizes at which one looks for the second thing that hides inside, and a budget for each folder."""
+"""Limits on the size of functions, modules and folders."""
 
 import ast
 
@@ -6,7 +6,7 @@ import pytest
 
 from tests.conftest import ROOT
 
-#: What a compiler reads, where calls cost.
+#: Code for compilers, where function calls are expensive.
 KERNELS = [ROOT / "tagger/linear_chain/cpu/kernels", ROOT / "tagger/linear_chain/cuda"]
 SOURCES = {
     path.relative_to(ROOT): path.read_text()
@@ -29,7 +29,7 @@ def test_modules_have_at_most_350_lines():
         assert source.count("\n") <= 350, path
 
 
-#: The most lines of Python in each folder, subfolders included. Raise one in a commit that says why.
+#: The maximum lines of Python per folder with its subfolders. Raise one in a commit that says why.
 BUDGETS = {
     "tagger/commands": 1_850,
     "tagger/common": 1_450,

@@ -1,4 +1,4 @@
-"""What `import tagger` brings along, and what it makes known to AllenNLP."""
+"""What `import tagger` imports, and what it registers with AllenNLP."""
 
 import os
 import subprocess
@@ -37,7 +37,7 @@ assert len(crf.viterbi_tags(emissions)) == 2
 
 
 def run_cold(code, **environment):
-    """Runs code in a process of its own, from the interpreter's start on."""
+    """Runs code in a fresh process, from the interpreter's start."""
     settings = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     return subprocess.run(
         [sys.executable, "-c", code],
@@ -123,7 +123,7 @@ assert weighting.tag_weights.tolist() == [0.75, 1.5, 1.0]
     )
 
 
-def test_mistakes_without_allennlp_are_sentences(run_fresh):
+def test_errors_without_allennlp_have_clear_messages(run_fresh):
     outcome = run_fresh(
         WITHOUT_ALLENNLP
         + """
@@ -159,7 +159,7 @@ for make in (
         "import tagger.modules.encoders",
     ],
 )
-def test_what_needs_allennlp_says_how_to_install_it(code, run_fresh):
+def test_parts_that_need_allennlp_say_how_to_install_it(code, run_fresh):
     outcome = run_fresh(WITHOUT_ALLENNLP + code)
     assert outcome.output.splitlines()[-1] == (
         "ImportError: this part of tagger needs AllenNLP, but its dependency pins are outdated; "
@@ -221,7 +221,7 @@ except Exception as error:
     )
 
 
-def test_a_class_may_take_one_of_our_names(run_fresh):
+def test_other_classes_may_use_one_of_our_names(run_fresh):
     outcome = run_fresh(
         """
 import tagger
@@ -245,7 +245,7 @@ else:
     assert outcome.succeeded, outcome.output
 
 
-def test_everything_in_all_is_there():
+def test_every_name_in_all_exists():
     import tagger
     import tagger.modules
 
@@ -263,7 +263,7 @@ def test_everything_in_all_is_there():
 @pytest.mark.parametrize("first", ["tagger", "allennlp"])
 @pytest.mark.parametrize(("users", "expected"), [("", "PASSIVE"), ("ACTIVE", "ACTIVE")])
 def test_waiting_threads_sleep_unless_the_user_decides(first, users, expected):
-    # A `torch` that says what is set when it is imported; it is enough for `allennlp` to fail.
+    # A fake `torch` that prints the settings when it is imported. `allennlp` then fails.
     code = f"""
 import os, sys
 {"os.environ.pop('OMP_WAIT_POLICY', None)" if not users else ""}
@@ -310,7 +310,7 @@ print(all(is_equal(*sizes) for sizes in ((1536, 384), (400, 9), (30, 20), (3, 1)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a C++ compiler")
-def test_torch_compile_leaves_the_chain_alone_when_it_is_imported_later():
+def test_torch_compile_imported_later_does_not_trace_the_chain():
     done = run_cold(
         """
 import sys

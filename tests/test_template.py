@@ -10,7 +10,7 @@ FINE_TUNED = "transformer:: 'x'"
 
 @pytest.fixture
 def config(tmp_path):
-    """Evaluates a config made of a template with further fields."""
+    """Evaluates a config that adds fields to a template."""
 
     def evaluate(fields, template="template", files=FILES):
         path = tmp_path / "own.jsonnet"
@@ -60,7 +60,7 @@ def test_fields_of_the_template_and_keys_of_allennlp_are_taken(config):
 
 @pytest.fixture
 def imported(tmp_path):
-    """Gives what a config in this folder imports from `tagger/words.libsonnet`."""
+    """Returns what a config in this folder imports from `tagger/words.libsonnet`."""
     path = tmp_path / "own.jsonnet"
     path.write_text("import 'tagger/words.libsonnet'")
     return lambda: Params.from_file(path).as_dict()

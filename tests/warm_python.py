@@ -1,11 +1,11 @@
-"""A Python that starts warm, for tests that need processes of their own.
+"""A Python that starts with libraries already loaded, for tests that need separate processes.
 
 AllenNLP takes ten seconds to import its libraries. A server imports them once and forks a process for
 each caller. It imports neither AllenNLP nor this project: every process still does that by itself.
 
-`WarmPython.executable` takes the place of `sys.executable`. It hands its arguments, folder, environment
-and open files to a forked process, passes signals on to it, and ends as it ends. A call that the server
-can't imitate, such as `python -S`, goes to the real interpreter.
+`WarmPython.executable` replaces `sys.executable`. It passes its arguments, folder, environment and open
+files to a forked process, forwards signals to it, and exits with its status. Calls that the server can't
+imitate, such as `python -S`, go to the real interpreter.
 """
 
 import atexit
@@ -39,7 +39,7 @@ LIBRARIES = [
     "transformers.models.bert.modeling_bert",
 ]
 FORWARDED_SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
-# What begins like this is read when the interpreter or a library starts.
+# Variables with these prefixes are read when the interpreter or a library starts.
 STARTUP_VARIABLES = ("PYTHON", "OMP_", "TRITON_")
 MAX_FILES = 250
 
@@ -48,10 +48,10 @@ class WarmPython:
     """Starts the server, which ends when it is closed or when this process ends.
 
     Args:
-        folder: Where to put the programs, in a folder of their own.
+        folder: Where to create the folder with the programs.
 
     Attributes:
-        executable: Takes the place of `sys.executable`. Beside it is `allennlp`, which starts warm too.
+        executable: Replaces `sys.executable`. The `allennlp` next to it starts warm too.
     """
 
     def __init__(self, folder):
@@ -79,12 +79,12 @@ class WarmPython:
             )
 
     def close(self):
-        """Ends the server and all that it has started."""
+        """Ends the server and all processes that it has started."""
         self._server.communicate()
 
 
 def ask(executable, *arguments):
-    """Does what `python *arguments` does, in a process of the server if possible."""
+    """Runs `python *arguments`, in a process of the server if possible."""
     warm = without_harmless_options(list(arguments))
     if warm:
         files = inherited_files()
@@ -138,7 +138,7 @@ def end_with(status):
 
 
 def serve(listener):
-    """Forks a process for each request; returns the request, there. Ends with its standard input."""
+    """Forks a process per request and returns the request there. Ends when its standard input does."""
     gc.disable()
     # Folders of tests are named like libraries.
     own, sys.path[0] = sys.path[0], os.devnull
@@ -218,7 +218,7 @@ def has_equal_start(environment):
 
 
 def take_files(files, numbers):
-    """Gives open files the numbers that they have where they come from."""
+    """Gives open files the numbers that they have in the calling process."""
     free = max(files + numbers) + 1
     copies = [fcntl.fcntl(file, fcntl.F_DUPFD, free) for file in files]
     for file in files:
@@ -231,7 +231,7 @@ def take_files(files, numbers):
 
 
 def renewed(stream, number):
-    """Returns a standard stream anew, because the old one keeps whether its file could be sought."""
+    """Reopens a standard stream, because the old one remembers whether its file was seekable."""
     file = io.FileIO(number, "r" if number == 0 else "w", closefd=False)
     return io.TextIOWrapper(
         io.BufferedReader(file) if number == 0 else io.BufferedWriter(file),
@@ -243,14 +243,14 @@ def renewed(stream, number):
 
 
 def run(request):
-    """Does in this process what is requested."""
+    """Runs a request in this process."""
     environment = request["environment"]
     os.chdir(request["folder"])
     num_folders = len(python_path(os.environ))
     os.environ.clear()
     os.environ.update(environment)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    # What this process starts in its turn starts warm too.
+    # Processes started by this one start warm too.
     sys.executable = request["executable"]
     multiprocessing.set_executable(sys.executable)
     what, *rest = request["arguments"]
@@ -276,7 +276,7 @@ def python_path(environment):
 
 
 def end(error):
-    """Ends this process, but spares it to take down all that the libraries have set up."""
+    """Ends this process without the slow clean-up of the libraries."""
     status = 0
     if isinstance(error, SystemExit):
         status = error.code if isinstance(error.code, int) else int(error.code is not None)

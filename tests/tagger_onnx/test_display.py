@@ -7,7 +7,7 @@ from tagger_onnx.tagged_text import Entity, TaggedText
 from tests.conftest import ROOT
 from tests.tools.reports.test_colours import channels, contrast, mixed
 
-#: Where a page shows probabilities by a script of its own.
+#: Pages with their own script for showing probabilities.
 SCRIPTS = ("tagger/integrations/service/templates/script.js", "examples/browser/page.js")
 
 
@@ -33,7 +33,7 @@ def test_a_probability_is_0_or_100_percent_only_if_it_is(probability, text):
     assert spell_probability(probability) == text
 
 
-def test_scripts_of_pages_spell_probabilities_by_the_same_rule():
+def test_scripts_of_pages_format_probabilities_by_the_same_rule():
     for path in SCRIPTS:
         script = (ROOT / path).read_text(encoding="utf-8")
         assert "const rounded = Math.round(100 * " in script

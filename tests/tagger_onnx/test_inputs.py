@@ -1,4 +1,4 @@
-"""All ways to a tagger take the same inputs, and refuse the same."""
+"""All routes to a tagger accept and refuse the same inputs."""
 
 import numpy as np
 import pytest
@@ -83,7 +83,7 @@ TAKEN = [
 ]
 
 
-def test_both_taggers_make_the_same_of_what_they_take(saved, exported):
+def test_both_taggers_read_inputs_in_the_same_way(saved, exported):
     for ours, theirs in zip(saved.tag(TAKEN), exported.tag(TAKEN), strict=True):
         assert ours[:4] == theirs[:4]
         assert ours.sentences == theirs.sentences
@@ -128,7 +128,7 @@ def test_one_field_holds_the_input():
     assert parse_json("[12, -3, 1.5]") == [12, -3, 1.5]
 
 
-def test_messages_are_short_and_show_on_any_terminal():
+def test_messages_are_short_and_printable():
     for value in ("\u202e" * 10**6, ["\ud800"] * 10**6, {"a": "b" * 10**6}):
         with pytest.raises(InputError) as error:
             check_text([value], "sentence")

@@ -48,7 +48,7 @@ def test_padding_changes_nothing(run):
 
 
 def test_the_runtime_imports_neither_torch_nor_allennlp(path):
-    # Each name would fail to be imported.
+    # Importing any of these names would fail.
     code = (
         "import sys\n"
         "for name in ('torch', 'allennlp', 'tagger', 'spacy', 'tokenizers', 'transformers', 'onnx'):\n"
@@ -77,7 +77,7 @@ def test_other_files_are_refused(run, path, tmp_path):
     assert "texts split by the rules of `en`" in repr(run)
 
 
-def test_a_file_that_has_been_changed_is_refused(path, tmp_path):
+def test_a_changed_file_is_refused(path, tmp_path):
     model = onnx.load(path)
     assert [each.key for each in model.metadata_props] == ["tagger", "checksum"]
     content = path.read_bytes()
@@ -107,7 +107,7 @@ def test_a_file_that_has_been_changed_is_refused(path, tmp_path):
         (lambda description: {**description, "splitting": 3}, "metadata are not as"),
     ],
 )
-def test_metadata_that_are_damaged_are_refused_in_one_sentence(change, says, path, tmp_path):
+def test_damaged_metadata_are_refused_in_one_sentence(change, says, path, tmp_path):
     model = onnx.load(path)
     model.metadata_props[0].value = json.dumps(change(json.loads(model.metadata_props[0].value)))
     del model.metadata_props[1]

@@ -1,4 +1,4 @@
-"""One definition of words and characters for everything that splits text."""
+"""Everything that splits text uses the same words and characters."""
 
 import random
 import unicodedata
@@ -45,7 +45,7 @@ def test_words_and_characters_keep_their_marks_and_joiners(text, words, characte
         assert all(text.startswith(token.text, token.start) for token in found)
 
 
-def test_punctuation_does_not_cut_a_mark_off():
+def test_punctuation_is_not_separated_from_its_marks():
     found = splitter_at(PATTERNS["punctuation"])("हिन्दी।#\ufe0f\u20e3, c\u0327a.\u0301b")
     expected = "हिन्दी । #\ufe0f\u20e3 , c\u0327a .\u0301 b"
     assert [token.text for token in found] == expected.split(" ")

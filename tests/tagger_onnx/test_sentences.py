@@ -35,7 +35,7 @@ def cut(text, most_tokens):
         (LETTER, 25, LETTER.split("\n\n")),
         (LETTER, 12, ["Name: Ada\nBorn: 1815", *re.split("(?<=Rome.) ", LETTER.split("\n\n")[1])]),
         (LETTER, 3, [*LETTER.split("\n")[:2], *re.split("(?<=Rome.) ", LETTER.split("\n\n")[1])]),
-        # A wrapped paragraph is cut where sentences end, not where lines do.
+        # A wrapped paragraph is split where sentences end, not where lines do.
         (WRAPPED, 30, re.split(r"(?<=came\.) |(?<=there\.)\n", WRAPPED)),
         ("One two three four\nfive six", 4, ["One two three four\nfive six"]),
         (
@@ -49,18 +49,18 @@ def cut(text, most_tokens):
         ("", 1, []),
     ],
 )
-def test_long_texts_are_cut_at_the_clearest_borders(text, most_tokens, wanted):
+def test_long_texts_are_split_at_the_clearest_boundaries(text, most_tokens, wanted):
     assert cut(text, most_tokens) == wanted
 
 
 @pytest.mark.parametrize(
     "text", ["." * 200_000, "a" * 200_000, "a.)" * 70_000, "\n" * 200_000, "A.\n" * 70_000]
 )
-def test_the_time_grows_with_the_text_alone(text):
+def test_splitting_takes_linear_time(text):
     sentence_lengths(text, range(len(text)), 10)
 
 
-def test_the_page_for_browsers_cuts_alike(tmp_path):
+def test_the_browser_page_splits_texts_in_the_same_way(tmp_path):
     draw = random.Random(0)
     pool = [
         *["Ada", "left", "Mr", "of", "naïve", "Łódź", "12"],

@@ -1,4 +1,4 @@
-"""What callbacks say of training, and what the model is told of the training data."""
+"""What callbacks log about training and tell the model about the training data."""
 
 import json
 import logging
@@ -108,7 +108,7 @@ def sentence(tags):
 
 
 class Listener(torch.nn.Module):
-    """A module that keeps the counts that it is told."""
+    """A module that keeps the training counts it receives."""
 
     def use_training_counts(self, counts):
         self.counts = counts
@@ -145,7 +145,7 @@ def count_in_a_worker(rank, folder, shares, expected):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("warm_python")
-def test_two_workers_count_as_one(tmp_path):
+def test_two_workers_count_like_one(tmp_path):
     shares = [[["O", "B-PER"], ["O", "O"]], [["B-LOC", "I-LOC", "O"]]]
     expected = {"labels": {"O": 4, "B-PER": 1, "B-LOC": 1, "I-LOC": 1}}
     torch.multiprocessing.spawn(count_in_a_worker, args=(tmp_path, shares, expected), nprocs=2)

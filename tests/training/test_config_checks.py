@@ -1,4 +1,4 @@
-"""Numbers that AllenNLP takes without a check are checked before anything is read."""
+"""Numbers that AllenNLP does not check are checked before any data are read."""
 
 import pytest
 from allennlp.common.checks import ConfigurationError
@@ -57,5 +57,5 @@ def test_a_value_out_of_range_is_refused_by_name(config, name):
         {"vocabulary": {"type": "from_files"}, "data_loader": {"batch_size": None}},
     ],
 )
-def test_what_allennlp_takes_rightly_is_taken(config):
+def test_valid_values_are_accepted(config):
     check_config(config)

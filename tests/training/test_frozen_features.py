@@ -1,4 +1,4 @@
-"""A tagger over a frozen transformer trains, saves little, and loads only beside its transformer."""
+"""A tagger over a frozen transformer trains, saves little, and needs its transformer to load."""
 
 import json
 import pickle
@@ -206,7 +206,7 @@ def test_the_transformer_may_have_pieces_of_bytes(tmp_path):
     assert len(tagger.load(folder / "model.tar.gz").tag("Lima rained").tags) == 2
 
 
-def test_the_user_of_an_archive_says_where_features_are_kept(
+def test_users_of_an_archive_choose_where_features_are_stored(
     train, transformer, tmp_path, monkeypatch
 ):
     path = train()

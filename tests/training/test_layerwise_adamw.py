@@ -52,7 +52,7 @@ def test_rates_fall_from_layer_to_layer():
     assert rates["transformer_model.embeddings.weight"] == pytest.approx(0.0125)
 
 
-def test_what_is_frozen_is_left_out():
+def test_frozen_parameters_are_left_out():
     model = Tagger()
     model.transformer_model["embeddings"].requires_grad_(False)
     model.transformer_model["layer"][0].requires_grad_(False)

@@ -1,4 +1,4 @@
-"""A run that is broken off and recovered ends as the unbroken one."""
+"""An interrupted and recovered run ends like an uninterrupted one."""
 
 import errno
 import io
@@ -43,7 +43,7 @@ OVERRIDES = {
 
 
 class BrokenOffError(Exception):
-    """Stands for a kill: nothing catches it."""
+    """Simulates a kill; nothing catches it."""
 
 
 def train(folder, recover=False, **overrides):
@@ -108,10 +108,12 @@ def unbroken(tmp_path_factory):
     ],
     ids=str,
 )
-def test_a_recovered_run_ends_as_the_unbroken_one(owner, name, number, unbroken, tmp_path, at_root):
+def test_a_recovered_run_ends_like_an_uninterrupted_one(
+    owner, name, number, unbroken, tmp_path, at_root
+):
     break_off(owner, name, number, tmp_path / "run")
     assert not (tmp_path / "run/metrics.json").exists()
-    # What a process that was killed while it wrote would leave.
+    # A process killed while writing would leave this.
     (tmp_path / "run/.best.th.7.unfinished").write_bytes(b"half")
     train(tmp_path / "run", recover=True)
     assert results(tmp_path / "run") == unbroken
@@ -172,7 +174,7 @@ def test_the_archive_of_an_interrupt_is_made_again_when_the_run_is_finished(trai
         keep_finished(params, tmp_path / "run", force=True)
 
 
-def test_random_states_come_back():
+def test_random_states_are_restored():
     def draw():
         return random.random(), numpy.random.normal(), torch.rand(2).tolist()
 
@@ -180,7 +182,7 @@ def test_random_states_come_back():
     first = draw()
     torch.save(states, buffer := io.BytesIO())
     buffer.seek(0)
-    # As a checkpoint: without code of its own.
+    # Like a checkpoint, which must not contain code.
     set_random_states(torch.load(buffer))
     assert draw() == first
 
@@ -296,7 +298,7 @@ def test_the_trainer_of_configs_is_ours_and_tracks_metrics_so(archive, tmp_path)
         ("features", "all weights are finite: look for NaN in the features of the data"),
     ],
 )
-def test_a_loss_that_is_no_number_has_a_likely_cause(broken, reason, archive, tmp_path):
+def test_a_nan_loss_is_reported_with_a_likely_cause(broken, reason, archive, tmp_path):
     model = archive.model
     for name, parameter in model.named_parameters():
         if broken in name:

@@ -1,4 +1,4 @@
-"""What may be removed, and what continued."""
+"""Which folders `--force` may remove and `--recover` may continue."""
 
 import pytest
 from allennlp.common import Params

@@ -46,7 +46,7 @@ def save_pairs(folder, texts, most_pieces):
 
 
 def save_bpe(folder, seed=0, num_layers=2, max_position_embeddings=514):
-    """Writes a RoBERTa, whose pieces keep case and tell words by the blank before them."""
+    """Writes a RoBERTa. Its pieces keep case and mark words by a preceding space."""
     torch.manual_seed(seed)
     num_pieces = save_pairs(folder, [(ROOT / "data/toy/train.txt").read_text()], 320)
     rules = (str(folder / name) for name in ("vocab.json", "merges.txt"))
@@ -62,7 +62,7 @@ def save_roberta(folder):
 
 
 def _with_large_weights(folder):
-    """With the weights of a new model the words around a word hardly change its states."""
+    """Enlarges the weights, because in a new model the context hardly changes a word's states."""
     path = folder / "model.safetensors"
     weights = load_file(path)
     larger = {name: each * 10 if each.dim() == 2 else each for name, each in weights.items()}

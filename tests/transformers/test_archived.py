@@ -1,4 +1,4 @@
-"""What an archive carries of a transformer that was fine-tuned."""
+"""The files of a fine-tuned transformer in an archive."""
 
 import json
 import shutil
@@ -64,6 +64,6 @@ def test_weights_in_half_precision_are_trained_in_single(name):
 
 
 @pytest.mark.parametrize("load", [fine_tuned_model, fine_tuned_tokenizer])
-def test_what_is_nowhere_is_an_error(load, tmp_path):
+def test_a_missing_transformer_is_an_error(load, tmp_path):
     with pytest.raises(ConfigurationError, match="there is no such folder"):
         load(str(tmp_path / "nowhere"), None)

@@ -1,4 +1,4 @@
-"""An archive carries a transformer as two JSON files of known keys, and tensors."""
+"""An archive stores a transformer as tensors and two JSON files with known keys."""
 
 import json
 
@@ -27,7 +27,7 @@ TEXT += ["[MASK]", "<mask>", "\u200b", "\ufb01", "\u6771"]
 
 
 def save_unigram(folder):
-    """A DeBERTa-v3, some of whose settings the config class does not name."""
+    """Writes a DeBERTa-v3, with some settings that its config class does not name."""
     folder.mkdir()
     pieces = dict.fromkeys([*SPECIAL, "▁", "▁the", "▁Ca", *"thecafinzür12,é."])
     scores = [(each, -float(n)) for n, each in enumerate(pieces)]
@@ -48,7 +48,7 @@ def save_unigram(folder):
 
 
 def save_modern(folder):
-    """A ModernBERT, whose config nests."""
+    """Writes a ModernBERT, which has a nested config."""
     folder.mkdir()
     vocabulary = {each: n for n, each in enumerate([*SPECIAL, *"Ġthecafinzür12,é."])}
     tokenizer = Tokenizer(models.BPE(vocabulary, []))
@@ -80,7 +80,7 @@ def save_path(save, tmp_path):
 
 
 @pytest.mark.parametrize("save", [save_word_pieces, save_bpe, save_unigram, save_modern])
-def test_what_is_carried_cuts_and_reads_as_before(save, tmp_path):
+def test_a_stored_transformer_tokenizes_and_encodes_as_before(save, tmp_path):
     transformer = Transformer(save_path(save, tmp_path), "0" * 64)
     carried = write_carried(transformer, tmp_path / "carried", with_weights=True)
     names = {path.name for path in carried.folder.iterdir()}

@@ -1,4 +1,4 @@
-"""Features on disk outlive kills, damage, other processes and limits."""
+"""Features on disk survive kills, damage, other processes and limits."""
 
 import logging
 import os
@@ -35,7 +35,7 @@ def files(root):
     return sorted(root.glob(f"*/*{SUFFIX}"))
 
 
-def test_what_is_added_is_found_by_later_processes(tmp_path):
+def test_added_features_are_found_by_later_processes(tmp_path):
     entries = [(key(number), features(number, 1 + number)) for number in range(5)]
     first = store(tmp_path)
     assert first.add(entries[:2])
@@ -100,7 +100,7 @@ def test_a_killed_process_leaves_whole_files_and_no_lock(tmp_path):
             assert (values == number).all()
 
 
-def test_what_a_killed_process_began_is_removed_later(tmp_path):
+def test_unfinished_files_of_a_killed_process_are_removed_later(tmp_path):
     store(tmp_path)
     (folder,) = tmp_path.iterdir()
     old, new = folder / ".a.unfinished", folder / ".b.unfinished"

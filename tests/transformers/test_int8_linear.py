@@ -51,7 +51,7 @@ def test_rows_of_nothing_give_the_bias(linear, value):
     torch.testing.assert_close(Int8Linear(linear)(inputs), linear.bias.expand(2, -1))
 
 
-def test_what_is_no_number_stays_so(linear):
+def test_nan_stays_nan(linear):
     inputs = torch.randn(3, 48)
     inputs[1, 5] = torch.nan
     outputs = Int8Linear(linear)(inputs)

@@ -1,4 +1,4 @@
-"""A dozen short sentences in each of eleven scripts, with persons and places, made of templates."""
+"""A dozen short sentences with persons and places in each of eleven scripts, from templates."""
 
 import re
 import unicodedata

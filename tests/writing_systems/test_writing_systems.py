@@ -56,7 +56,7 @@ def test_texts_come_back_from_every_format(language, format, tmp_path):
     convert_texts(texts, path, format)
     for text, found in zip(texts, read_texts(path, format), strict=True):
         assert quotes(found) == quotes(text)
-        # The particles of Korean are tokens of their own there.
+        # There, Korean particles are separate tokens.
         if language != "Korean" or format not in WITHOUT_TEXT:
             assert (found.text, found.entities) == (text.text, text.entities)
 

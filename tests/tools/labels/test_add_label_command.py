@@ -1,4 +1,4 @@
-"""A tagger gets a new label from a file in which nothing else is labelled."""
+"""Adding a label to a tagger from a file that annotates nothing else."""
 
 import json
 import re
@@ -24,7 +24,7 @@ FEW = json.dumps({"trainer.num_epochs": 1})
 
 
 def relabelled(path, **labels):
-    """Writes the toy corpus with these labels alone, under new names."""
+    """Writes the toy corpus with only these labels, under new names."""
     text = (ROOT / "data/toy/train.txt").read_text()
     kept = "|".join(labels)
     text = re.sub(rf" [BI]-(?!({kept})\n)\w+", " O", text)
@@ -42,7 +42,7 @@ def add_label(allennlp, trained):
     return run
 
 
-def test_a_run_on_other_sentences_does_not_go_on(add_label, tmp_path, monkeypatch):
+def test_a_run_on_other_sentences_is_not_resumed(add_label, tmp_path, monkeypatch):
     new = relabelled(tmp_path / "new.txt", LOC="CITY")
     options = ("-s", tmp_path / "run", "--no-bias")
     with monkeypatch.context() as killing:
@@ -61,7 +61,7 @@ def test_two_new_labels_are_found_beside_the_old_ones(add_label, trained, tmp_pa
     settings = {"decode_bias": {"PER": 0.5}, "entity_thresholds": {"ORG": 0.1}}
     archive = trained / "model.tar.gz"
     rewrite_archive(archive, tuned, settings, added={PROMISES_NAME: "[]"})
-    # What the tagger takes for LOC and ORG.
+    # The tagger predicts LOC and ORG for these.
     new = relabelled(tmp_path / "new.txt", LOC="CITY", ORG="FIRM")
     add_label(new, "-s", tmp_path / "run", archive=tuned)
     said = capsys.readouterr().out
@@ -80,7 +80,7 @@ def test_two_new_labels_are_found_beside_the_old_ones(add_label, trained, tmp_pa
     old, made = load_archive(archive), load_archive(path)
     num_old = len(old.model.tags)
     assert made.model.tags[:num_old] == old.model.tags
-    # To the bit, so that all sequences of old tags have the scores that they had.
+    # Bit for bit, so that all sequences of old tags keep their scores.
     kept = made.model.state_dict()
     for name, weights in old.model.state_dict().items():
         if not name.endswith("_constraint_mask"):
@@ -97,9 +97,7 @@ def test_two_new_labels_are_found_beside_the_old_ones(add_label, trained, tmp_pa
 
 
 @pytest.mark.slow
-def test_a_run_that_was_stopped_goes_on_and_ends_as_the_unbroken_one(
-    add_label, tmp_path, monkeypatch
-):
+def test_a_stopped_run_resumes_with_the_same_result(add_label, tmp_path, monkeypatch):
     new = relabelled(tmp_path / "new.txt", LOC="CITY")
     options = ("-o", json.dumps({"trainer.num_epochs": 3}))
     add_label(new, "-s", tmp_path / "unbroken", *options)
@@ -129,7 +127,7 @@ def test_a_tagger_of_documents_gets_a_label(add_label, trained_on_documents, tmp
     add_label(new, "-s", tmp_path / "run", "-o", FEW, archive=archive)
     made = load_archive(tmp_path / "run/model.tar.gz")
     assert "U-CITY" in made.model.tags
-    # Twice: the second label is beside the first.
+    # Add a second label after the first.
     new.write_text(text_of_documents().replace("B-PER", "B-MAN").replace("B-LOC", "O"))
     path = tmp_path / "run/model.tar.gz"
     add_label(new, "-s", tmp_path / "again", "-o", FEW, "--no-bias", archive=path)
@@ -138,7 +136,7 @@ def test_a_tagger_of_documents_gets_a_label(add_label, trained_on_documents, tmp
     assert len(made.model.extensions) == 2
 
 
-def test_mistakes_end_in_one_line(add_label, tmp_path, capsys):
+def test_user_errors_are_one_line(add_label, tmp_path, capsys):
     new = relabelled(tmp_path / "new.txt", LOC="CITY")
     known = relabelled(tmp_path / "known.txt", LOC="LOC")
     wrong, run = tmp_path / "wrong.txt", tmp_path / "run"
@@ -154,7 +152,7 @@ def test_mistakes_end_in_one_line(add_label, tmp_path, capsys):
             (run / "mine").write_text("mine")
         with pytest.raises(SystemExit, match=f"^add-label: {message}"):
             add_label(file, "-s", run, *options)
-        # A folder that was made for nothing is gone, and any other stays.
+        # A folder created in vain is removed; any other stays.
         assert run.exists() == (run / "mine").exists() == (file == new)
 
 

@@ -29,7 +29,7 @@ def spelt(encoding, spans):
         ([], [("ORG", (3, 3))]),
     ],
 )
-def test_a_correction_changes_the_tags_alone_and_reads_back(tmp_path, encoding, removed, added):
+def test_a_correction_changes_only_the_tags_and_reads_back(tmp_path, encoding, removed, added):
     reader = {"source_encoding": encoding, "tag_column": 2}
     corpus = corpus_of(tmp_path, spelt(encoding, SPANS), **reader)
     assert corpus.sentences[0].spans == SPANS
@@ -58,7 +58,7 @@ def test_no_document_is_divided_and_all_are_held_out_once(tmp_path, separator):
         documents = [{corpus.sentences[n].document for n in part} for part in fold]
         assert all(documents)
         assert sum(map(len, documents)) == 8
-    # Its parts are documents again.
+    # The parts consist of documents again.
     corpus.write(tmp_path / "part.txt", folds[0].train)
     assert Corpus(tmp_path / "part.txt", {}).documents.how == corpus.documents.how
 

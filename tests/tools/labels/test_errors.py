@@ -1,4 +1,4 @@
-"""Errors are found where taggers are sure of the true labels, and corrected back to them."""
+"""Label errors are found where taggers are confident of the true labels, and corrected to them."""
 
 import itertools
 import json
@@ -37,7 +37,7 @@ TAGS = ["O", "B-LOC", "I-LOC", "B-PER", "I-PER"]
 
 
 def scores_of(sentences, sureness=4.0):
-    """A tagger without transitions, which is as sure of these entities, (length, spans)."""
+    """Scores without transitions that predict these entities, (length, spans), with this confidence."""
     rows = [
         [[sureness * (tag == each) for each in TAGS] for tag in spans_to_tags(spans, length, "BIO")]
         for length, spans in sentences
@@ -67,7 +67,7 @@ def test_each_kind_of_error_has_its_exact_probabilities(labelled, true, kind, su
         each for each in LabelProbabilities([([0], scores)]).items(spans[:1]) if each.rivalry > 0.5
     ]
     assert (item.labelled, item.kind, item.suggested) == (labelled, kind, suggested)
-    # Over all tag sequences; tokens are independent.
+    # Sum over all tag sequences, with independent tokens.
     shares = np.exp(scores.emissions - np.log(np.exp(scores.emissions).sum(1, keepdims=True)))
     probability = {labelled: 0.0, suggested: 0.0}
     first, last = item.place
@@ -76,7 +76,7 @@ def test_each_kind_of_error_has_its_exact_probabilities(labelled, true, kind, su
         share = math.prod(shares[t, tag] for t, tag in enumerate(tags))
         for span in probability:
             is_there = span in found if span else not any(tags[first : last + 1])
-            # An entity that only `I-` tags open is spelt illegally, and does not count.
+            # An entity that starts with `I-` is illegal and does not count.
             is_legal = span is None or TAGS[tags[span[1][0]]].startswith("B-")
             probability[span] += share * (is_there and is_legal)
     assert item.agreement == pytest.approx(probability[labelled])
@@ -85,7 +85,7 @@ def test_each_kind_of_error_has_its_exact_probabilities(labelled, true, kind, su
 
 @pytest.fixture(scope="module")
 def corrupted(tmp_path_factory):
-    """A corpus with seven errors, its true text, and what is in doubt."""
+    """A corpus with seven errors, its true text, and the uncertain items."""
     folder = tmp_path_factory.mktemp("corrupted")
     names = ["Ada", "Bo", "Cy", "Di", "Ed"]
     lines, true = [], []
@@ -198,14 +198,14 @@ SPAN = ("PER", (0, 0))
 
 
 def corpus_of(seed, missed, mislabelled):
-    """Items of a corpus with clear and unclear entities, and taggers that know all but the labels.
+    """Items of a corpus with clear and unclear entities, and taggers that know the truth.
 
     Returns the items and the true shares of errors.
     """
     random = np.random.default_rng(seed)
     items, errors = [], {True: [], False: []}
     for is_clear in random.random(20_000) < 0.5:
-        # The probability of an entity here; those that are unclear are not believed in.
+        # The probability of an entity here; unclear ones are improbable.
         of_entity = 1.0 if is_clear else random.uniform(0, 0.5)
         presence = of_entity * (1 - missed)
         is_entity = random.random() < of_entity
@@ -243,16 +243,16 @@ def test_probabilities_keep_their_order_and_get_the_mean():
     log_odds = np.log(shifted / (1 - shifted)) - np.log(probabilities / (1 - probabilities))
     assert np.ptp(log_odds[probabilities > 1e-6]) < 1e-6
     assert len(shifted_to_mean(np.empty(0), 0.4)) == 0
-    # A mean that no shift gives changes nothing.
+    # A mean that no shift can reach changes nothing.
     for share in (0.0, 1.0):
         assert (shifted_to_mean(probabilities, share) == probabilities).all()
 
 
 @pytest.mark.parametrize(("own", "made"), [(0.3, 0.1), (0.01, 0.1), (0.0, 0.2)])
 def test_errors_like_synthetic_ones_are_counted(own, made):
-    # The classifier cannot tell own errors from synthetic ones, and takes them for right.
+    # The classifier cannot tell real errors from synthetic ones.
     assert share_like_synthetic(own * made / (made + own), made) == pytest.approx(own)
-    # A mean above the share that was made counts all.
+    # A mean above the synthetic share counts all.
     assert share_like_synthetic(2 * made, made) == 1.0
 
 
@@ -273,7 +273,7 @@ def test_kinds_get_means_in_the_proportion_of_their_shares_and_keep_their_order(
     assert corrected.sum() == pytest.approx(total)
     for kind in of_kinds:
         assert (np.diff(corrected[kind][probabilities[kind].argsort()]) >= 0).all()
-    # Where all is doubted, no more errors are counted than the shares say.
+    # If everything is uncertain, no more errors are counted than the shares allow.
     doubted = np.full(len(items), 0.5)
     corrected = with_shares_of_errors(doubted, items, items, np.zeros(len(items), dtype=bool))
     expected = of_kinds[0].sum() * wrong + of_kinds[1].sum() * missed

@@ -1,4 +1,4 @@
-"""What new sentences may say, how a tagger of new labels starts, and the bias against these."""
+"""The possible tags of new sentences, the initial weights of new labels, and the bias against them."""
 
 from unittest.mock import Mock
 
@@ -21,7 +21,7 @@ from tagger.tools.labels.student import open_outside, with_new_rows, with_new_ta
 
 OLD, NEW = ["O", "B-PER", "I-PER"], ["O", "B-PER", "I-PER", "B-ORG", "I-ORG"]
 VOCAB = Vocabulary({"labels": {tag: 9 - k for k, tag in enumerate(NEW)}})
-#: What annotators of ORG wrote, `?` where they did not look; and what each token may then be.
+#: Annotations of ORG, with `?` for unannotated tokens, and the possible tags of each token.
 SENTENCES = {
     ("B-ORG", "O", "O"): [["B-ORG"], OLD, OLD],
     ("O", "B-ORG", "I-ORG", "O"): [OLD, ["B-ORG"], ["I-ORG"], OLD],
@@ -31,7 +31,7 @@ SENTENCES = {
 
 
 @pytest.mark.parametrize(("tags", "expected"), SENTENCES.items())
-def test_what_is_not_labelled_may_have_any_old_tag(tags, expected):
+def test_unlabelled_tokens_may_have_any_old_tag(tags, expected):
     text = TextField([Token("a") for _ in tags])
     field = TagSetsField(possible_tags(tags, "IOB1", "BIO", "?"), text)
     field = open_outside(field, ["ORG"], "BIO")
@@ -90,15 +90,15 @@ def tagger_that_finds(tags):
     ("labelled", "found", "expected"),
     [
         ("O O O", "B-PER I-PER O", "B-PER I-PER O"),
-        # An entity that shares a token with a labelled one is none.
+        # An entity that overlaps a labelled one is dropped.
         ("O B-ORG O O", "B-PER I-PER O B-LOC", "O B-ORG O B-LOC"),
-        # An old label in the new file counts more than what the tagger says.
+        # An old label in the new file overrides the tagger.
         ("B-LOC O O", "B-PER O B-PER", "B-LOC O B-PER"),
-        # Where nobody looked, nothing is known.
+        # Unannotated tokens stay unknown.
         ("O ? O O", "B-PER I-PER O B-PER", "O ? O B-PER"),
     ],
 )
-def test_what_the_old_tagger_finds_is_right_where_it_contradicts_no_label(
+def test_entities_of_the_old_tagger_are_kept_unless_they_contradict_a_label(
     labelled, found, expected
 ):
     instance = instance_of(labelled.split())
@@ -108,7 +108,7 @@ def test_what_the_old_tagger_finds_is_right_where_it_contradicts_no_label(
 
 
 def test_the_best_bias_among_those_that_keep_the_old_labels_is_chosen():
-    # F1 of new and of old labels under the first four biases; all others find nothing.
+    # Counts of new and old labels under the first four biases; the other biases find nothing.
     counts = np.zeros((len(BIASES), 3, 2), np.int64)
     counts[:, 2] = 100
     for row, rights in zip(counts, [(80, 90), (82, 96), (70, 97), (60, 98)]):
@@ -117,7 +117,7 @@ def test_the_best_bias_among_those_that_keep_the_old_labels_is_chosen():
     assert choose_bias(counts, 0.005) == BIASES[3]
     assert choose_bias(counts, 0.015) == BIASES[2]
     assert choose_bias(counts, 0.025) == BIASES[1]
-    # The first of equal ones changes least.
+    # Among equal biases, the first changes least.
     counts[0] = counts[1]
     assert choose_bias(counts, 1) == 0
     assert choose_bias(np.zeros_like(counts), 0) == 0

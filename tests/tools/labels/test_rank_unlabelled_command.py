@@ -1,4 +1,4 @@
-"""`rank-unlabelled` writes questions for annotators, whose answers a tagger can learn from."""
+"""`rank-unlabelled` writes questions for annotators. The answers are training data."""
 
 import json
 
@@ -12,7 +12,7 @@ TEXTS = ["Zyx Qwv Bnm sold Asd Fgh to Uio Plm Tre .", "It rained .", "Maria Lind
 
 @pytest.fixture
 def rank(allennlp, trained, tmp_path, monkeypatch):
-    """Runs the subcommand on texts, in a folder of its own."""
+    """Runs the subcommand on texts in an empty folder."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "texts.txt").write_text("\n".join(TEXTS) + "\n", encoding="utf-8")
 
@@ -23,7 +23,7 @@ def rank(allennlp, trained, tmp_path, monkeypatch):
     return run
 
 
-def test_what_nobody_was_asked_about_stays_open(rank, allennlp, tmp_path, capsys):
+def test_parts_without_a_question_stay_unknown(rank, allennlp, tmp_path, capsys):
     rank("next.jsonl", "--by", "span", "--least-doubt", 0.001, "--most-similar", 2, budget=2)
     said = capsys.readouterr().out
     assert "Wrote next.jsonl" in said
@@ -51,7 +51,7 @@ def test_the_suggestions_of_each_format_have_probabilities(rank, tmp_path):
     records = map(json.loads, (tmp_path / "next.jsonl").read_text().splitlines())
     assert scores == [span["score"] for record in records for span in record["spans"]] != []
     assert all(0 < score <= 1 for score in scores)
-    # An export is ranked again, with what it holds of each text.
+    # Ranking an export again keeps its metadata.
     tasks[0]["data"]["page"] = 17
     (tmp_path / "export.json").write_text(json.dumps(tasks))
     rank("again.json", "--format", "label_studio", "--force", texts="export.json")
@@ -76,6 +76,6 @@ def test_plain_lines_may_look_like_json(rank, tmp_path):
         (("--least-doubt", 0), {}, "`least_doubt` must be above 0"),
     ],
 )
-def test_what_cannot_be_done_is_said_in_one_line(rank, arguments, options, message):
+def test_impossible_requests_are_one_line_errors(rank, arguments, options, message):
     with pytest.raises(SystemExit, match=message):
         rank("next.jsonl", *arguments, **options)

@@ -1,4 +1,4 @@
-"""Texts are ranked by what is in doubt in them, and come with questions that fit a budget."""
+"""Texts are ranked by uncertainty and come with questions that fit a budget."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def rank(predictor, texts=TEXTS, budget=100, **options):
     return rank_texts(predictor, list(pool_of(predictor, texts)), budget, **options)
 
 
-def test_whole_sentences_are_ranked_and_the_same_is_asked_once(predictor):
+def test_whole_sentences_are_ranked_and_duplicates_are_asked_once(predictor):
     source = AnnotatedText(TEXTS[0], [], None, None, "", {"id": 7, "meta": {"page": 1}})
     ranking = rank(predictor, [source, *TEXTS[1:]])
     assert ranking.texts[0].text == TEXTS[1]
@@ -35,7 +35,7 @@ def test_whole_sentences_are_ranked_and_the_same_is_asked_once(predictor):
     assert (ranking.num_questions, ranking.num_words) == (4, 25)
     scores = [text.properties["meta"]["score"] for text in ranking.texts]
     assert scores == sorted(scores, reverse=True)
-    # All of it is asked, so nothing more need be said.
+    # The whole text is the question, so it is not marked separately.
     assert not any(ASKED in text.properties for text in ranking.texts)
     assert all(len(text.entities) == len(text.probabilities or []) for text in ranking.texts)
     # Properties stay.
@@ -45,7 +45,7 @@ def test_whole_sentences_are_ranked_and_the_same_is_asked_once(predictor):
     assert rank(predictor, budget=2).texts == []
 
 
-def test_words_in_doubt_are_asked_and_those_asked_before_are_not(predictor):
+def test_uncertain_words_are_asked_about_unless_asked_before(predictor):
     everything = {"by": "span", "least_doubt": 0.001, "most_similar": 2.0}
     first = rank(predictor, TEXTS[1:2], **everything).texts[0]
     asked, left_open = (first.properties[name] for name in (ASKED, OPEN))
@@ -60,7 +60,7 @@ def test_words_in_doubt_are_asked_and_those_asked_before_are_not(predictor):
     assert len(second.properties["meta"]["ask"].split(" | ")) == len(asked) - 1
     assert [each for each in second.entities if each[1:] == asked[0]] == [answer]
     assert second.probabilities[second.entities.index(answer)] == 1
-    # What is in doubt and does not fit the budget stays open.
+    # Uncertain parts that do not fit the budget stay unknown.
     sizes = [len(first.text[a:b].split()) for a, b in asked]
     (third,) = rank(predictor, [source], budget=sum(sizes[1:]) - 1, **everything).texts
     assert third.properties[OPEN]
@@ -88,8 +88,8 @@ def test_the_sentences_of_a_text_are_joined():
     assert joined.num_expected.tolist() == [2, 2]
 
 
-def test_a_question_counts_more_the_rarer_the_labels_in_doubt_are():
-    # 90, 9 and 0.1 expected, of which the last counts as one.
+def test_a_question_counts_more_if_its_uncertain_labels_are_rare():
+    # Expected are 90, 9 and 0.1 entities; the last counts as one.
     doubts = np.array([[1.0, 0, 0], [0, 2, 0], [1, 1, 0], [0, 0, 1], [0, 0, 0]])
     assert _rarity(doubts, np.array([90.0, 9, 0.1])).tolist() == [1, 10, 5.5, 90, 1]
 
@@ -103,7 +103,7 @@ def test_rare_labels_come_first_on_request(predictor, monkeypatch):
     assert rank(predictor, rare_labels=True).texts[0].text == TEXTS[0]
 
 
-def test_what_cannot_be_ranked_is_named(predictor, tmp_path):
+def test_texts_that_cannot_be_ranked_are_named(predictor, tmp_path):
     (tmp_path / "texts.jsonl").write_text('It rained .\n{"words": []}\n', encoding="utf-8")
     for call, message in (
         (lambda: rank(predictor, [" "]), "there is no word"),
@@ -124,7 +124,7 @@ WORDS = ["1 - 0", "2 - 5", "a b c", "a b d", "A B C", "e f g h i j"]
         (100, 0.8, [5, 4, 3, 1]),
         # `a b c` and `a b d` have a cosine of 3 / 5.
         (100, 0.5, [5, 4, 1, 3]),
-        # What does not fit is left out, and what does is looked for.
+        # Questions that do not fit are skipped in favour of ones that do.
         (5, 0.8, [4]),
         (8, 2.0, [5]),
         (0, 0.8, []),
@@ -144,7 +144,7 @@ def whole(sentence):
     return words, 0, len(words) - 1
 
 
-def test_the_same_words_wait_until_all_others_are_asked_and_must_stand_elsewhere():
+def test_repeated_words_are_asked_last_and_only_in_other_places():
     texts = ["in Rom today", "in ROM today", "of Rom", "Oslo", "from Rom to Rom"]
     places = [(text.split(), *at) for text, at in zip(texts, [(1, 1)] * 3 + [(0, 0), (1, 1)])]
     places.append((texts[4].split(), 3, 3))

@@ -1,4 +1,4 @@
-"""The doubt about questions is exact: compared with sums over all tag sequences."""
+"""The uncertainty of questions, compared with sums over all tag sequences."""
 
 from collections import Counter
 
@@ -82,7 +82,7 @@ def test_batches_change_nothing(archive, score):
             assert first.of_labels == pytest.approx(second.of_labels, abs=1e-5)
 
 
-def test_questions_are_sentences_or_runs_in_doubt(archive):
+def test_questions_are_sentences_or_uncertain_runs(archive):
     instances = instances_of(archive, SENTENCES)
     whole = list(uncertain_sentences(archive.model, instances))
     assert [each.questions for each in whole] == [[[0, 7]], [[0, 2]], [[0, 2]]]
@@ -107,14 +107,14 @@ def test_entities_that_overlap_are_one_question_without_what_is_known_at_its_end
 
 
 @pytest.mark.parametrize("by", ["sentence", "span"])
-def test_what_is_known_is_not_asked_and_changes_the_rest(archive, by):
+def test_known_tags_are_not_asked_and_change_the_rest(archive, by):
     known = instances_of(archive, SENTENCES[2:], ["B-LOC", "O", "O"])
     (sentence,) = uncertain_sentences(archive.model, known, by, least_doubt=0.001)
     assert sentence.questions == []
     assert sentence.entities == [(("LOC", (0, 0)), pytest.approx(1))]
 
 
-def test_what_is_unknown_is_judged_given_what_is_known(archive):
+def test_unknown_tags_are_conditioned_on_known_ones(archive):
     (instance,) = instances_of(archive, SENTENCES[2:])
     ((batch, *_),) = encoded(archive.model, [instance], 1)
     paths = AllPaths(archive.model.head.chain_scores(batch.emissions), 0, range(3))

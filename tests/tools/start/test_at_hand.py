@@ -1,4 +1,4 @@
-"""Which pretrained parts the starter proposes."""
+"""The pretrained parts that the starter proposes."""
 
 import pytest
 from allennlp.common import Params
@@ -24,14 +24,14 @@ def put_all(folder):
 
 
 def begun(tmp_path):
-    """The config that is written, and what is said."""
+    """Returns the written config and the messages."""
     started = start([tmp_path / "train.txt"], tmp_path / "mine.jsonnet")
     for path, text in started.files.items():
         path.write_text(text)
     return Params.from_file(tmp_path / "mine.jsonnet").as_dict(), "\n".join(started.said)
 
 
-def test_what_is_at_hand_is_in_the_config_and_said(tmp_path):
+def test_available_parts_are_in_the_config_and_reported(tmp_path):
     put_all(tmp_path)
     config, said = begun(tmp_path)
     embedders = config["model"]["text_field_embedder"]["token_embedders"]
@@ -45,7 +45,7 @@ def test_what_is_at_hand_is_in_the_config_and_said(tmp_path):
     assert "transformer" not in pretrained_at_hand("en").settings
 
 
-def test_what_is_missing_is_said_with_the_command_that_fetches_it(tmp_path):
+def test_missing_parts_are_reported_with_the_command_that_fetches_them(tmp_path):
     config, said = begun(tmp_path)
     assert "transformer" not in config["model"]["text_field_embedder"]["token_embedders"]
     assert "get it with `allennlp fetch-encoder all-MiniLM-L6-v2`" in said

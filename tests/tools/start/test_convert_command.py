@@ -33,7 +33,7 @@ def test_any_format_converts_into_any(name, convert, path, tmp_path, capsys):
     assert text.entities == [Annotation("ORG", 0, 15), Annotation("LOC", 19, 23)]
 
 
-def test_what_is_lost_moved_and_cut_is_said(convert, path, tmp_path, capsys):
+def test_lost_moved_and_cut_annotations_are_reported(convert, path, tmp_path, capsys):
     path.write_text(json.dumps({**NESTED, "text": "York University in York "}))
     convert(path, tmp_path / "a.conll", "--overlapping", "longest")
     out = capsys.readouterr().out
@@ -62,7 +62,7 @@ def test_what_is_lost_moved_and_cut_is_said(convert, path, tmp_path, capsys):
          "a.jsonl: its name does not tell the format; name one by `--to`: docc"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_read_or_written_is_refused(
+def test_unreadable_inputs_and_unwritable_outputs_are_refused(
     content, output, message, convert, path, tmp_path
 ):
     path.write_text(content)
@@ -71,7 +71,7 @@ def test_what_cannot_be_read_or_written_is_refused(
     assert not (tmp_path / output).exists()
 
 
-def test_overlaps_are_kept_where_there_is_room(convert, path, tmp_path):
+def test_overlaps_are_kept_if_the_format_allows_them(convert, path, tmp_path):
     path.write_text(json.dumps(NESTED))
     convert(path, tmp_path / "a.json", "--to", "label_studio")
     assert len(next(read_texts(tmp_path / "a.json")).entities) == 3
@@ -112,7 +112,7 @@ def test_it_says_how_a_column_file_was_understood(convert, tmp_path, capsys):
     assert next(read_texts(tmp_path / "c.jsonl")).text == "Zo\u043b left Lee"
 
 
-def test_parts_of_speech_are_no_entities(convert, tmp_path, capsys):
+def test_parts_of_speech_are_not_entities(convert, tmp_path, capsys):
     (tmp_path / "in.conll").write_text("Ada N\nleft V\nLee N\nran V\n")
     convert(tmp_path / "in.conll", tmp_path / "a.jsonl", "--to", "doccano")
     assert "entities  0\nlabels    of 4 tokens, which mark no entities" in capsys.readouterr().out

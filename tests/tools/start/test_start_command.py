@@ -23,7 +23,7 @@ def _in_empty_folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def begin(allennlp, tmp_path, capsys):
-    """Writes files, calls the command, and gives the config and what is printed."""
+    """Writes files and runs the command. Returns the config and the output."""
 
     def begin(*contents, options=()):
         names = ["train.txt", "dev.txt"][: len(contents)]
@@ -41,7 +41,7 @@ def words(path):
 
 
 def train_for_an_epoch(allennlp, tmp_path):
-    """Trains a small tagger on what is written; gives its metrics."""
+    """Trains a small tagger with the written config and returns its metrics."""
     sizes = {"model.encoder.hidden_size": 4, "trainer.num_epochs": 1}
     allennlp("train", "mine.jsonnet", "-s", "run", "-o", json.dumps(sizes))
     return json.loads((tmp_path / "run/metrics.json").read_text())
@@ -75,7 +75,7 @@ def test_a_file_of_unknown_form_becomes_a_tagger_with_three_commands(
     assert json.dumps(text, ensure_ascii=False) in capsys.readouterr().out
 
 
-def test_it_says_what_it_saw_and_splits_a_file_by_its_labels(begin):
+def test_it_reports_its_findings_and_splits_a_file_by_its_labels(begin):
     config, said = begin(TOY)
     assert said.splitlines()[:7] == [
         "train.txt",
@@ -179,7 +179,7 @@ def test_plain_labels_choose_the_best_epoch_by_tokens_and_sets_get_a_head(text, 
     "text",
     ["a NOUN\nb VERB\n\n", "a PER\nb O\n\n", "a A|B\nb A\nc B\nd O\n\n", "Ada B-PER\nx ?\n\n"],
 )
-def test_what_it_writes_trains(text, begin, allennlp, tmp_path):
+def test_the_written_config_trains(text, begin, allennlp, tmp_path):
     config, _ = begin(text * 10)
     chosen = config["trainer"]["validation_metric"]
     assert f"best_validation_{chosen[1:]}" in train_for_an_epoch(allennlp, tmp_path)
