@@ -39,7 +39,7 @@ CHEAP = [
     ("show-scores", "file without metrics"),
     ("show-scores", "folder of an unfinished run"),
     ("study", "study without seeds"),
-    ("study", "study whose columns are names"),
+    ("study", "study with names as columns"),
 ]
 BY_NAME = {(case.command.split()[0], case.title): case for case in CASES}
 

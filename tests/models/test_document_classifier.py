@@ -20,7 +20,7 @@ DEV = ROOT / "data/toy/dev.txt"
 
 
 def documents(count, seed):
-    """Documents whose labels (none, one or two) follow from their words."""
+    """Documents with no, one or two labels, which follow from their words."""
     draws = random.Random(seed)
     for _ in range(count):
         labels = draws.sample(sorted(TOPICS), draws.choice([0, 1, 1, 2]))

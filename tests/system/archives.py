@@ -140,10 +140,10 @@ _EMBEDDING = {"type": "embedding", "vocab_namespace": "tokens", "embedding_dim":
 CONFIGS = {
     "a function of a library": replaced("model", type="os.system", command=f"touch {TRACE}"),
     "a module of the current folder": _type("hostile_module.Model"),
-    "a module whose name is no identifier": _type("hostile-module.Model"),
-    "a module whose name starts with a digit": _type("1hostile.Model"),
-    "a module whose name is no ASCII": _type("hóstile.Model"),
-    "a module whose name has a blank": _type("hostile module.Model"),
+    "a module name that is not an identifier": _type("hostile-module.Model"),
+    "a module name that starts with a digit": _type("1hostile.Model"),
+    "a module name that is not ASCII": _type("hóstile.Model"),
+    "a module name with a space": _type("hostile module.Model"),
     "a module in a folder": _type("hostile_folder.module.Model"),
     "a reader of the current folder": changed("dataset_reader", type="hostile-module.Model"),
     "a file read by Jsonnet": _jsonnet("importstr '/etc/passwd'"),
@@ -162,10 +162,10 @@ CONFIGS = {
         type="word_vectors", embedding_dim=2, pretrained_file="../current/secret.txt"
     ),
     "lists in a folder": embedded_by(type="lexicon", names=["secret"], pretrained_file="."),
-    "a transformer that is to be downloaded": _indexed_by(
+    "a transformer to download": _indexed_by(
         type="pretrained_transformer", model_name="nobody/nothing"
     ),
-    "a spaCy model that is to be downloaded": replaced(
+    "a spaCy model to download": replaced(
         "dataset_reader", type="text_classification_json", tokenizer=_SPACY
     ),
     "a transformer that brings code": _indexed_by(

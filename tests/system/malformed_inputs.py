@@ -83,7 +83,7 @@ def of_train():
                f"{train} --recover")
     yield case("folder that cannot be written", config(), "/proc/run",
                "train mine.jsonnet -s /proc/run")
-    yield case("folder whose name a file has", config(), "train.txt",
+    yield case("folder with the name of a file", config(), "train.txt",
                "train mine.jsonnet -s train.txt")
     yield case("training file that does not exist", config("train_data_path: 'tain.txt',"),
                "tain.txt")
@@ -336,7 +336,7 @@ def of_the_others():
     yield Case("part that exists", "split train.txt .", nothing, "train.txt")
     yield Case("no such column", "split train.txt parts --tag-column 7", nothing, "train.txt:1:")
     yield Case("study without seeds", "study s.json -s run", file("s.json", "{}"), "`variants`")
-    yield Case("study whose columns are names", "study s.json -s run",
+    yield Case("study with names as columns", "study s.json -s run",
                file("s.json", '{"variants": {"a": {}}, "seeds": [1], "columns": ["F1"]}'),
                "`metrics`")
 

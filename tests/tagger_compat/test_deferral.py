@@ -384,7 +384,7 @@ def test_allennlp_uses_deferred_names_only_in_ways_that_stand_ins_support():
         "checked by isinstance",
     }
     others = {name: kinds - answered for name, kinds in uses.items() if kinds - answered}
-    # The patch of optimizers gives `Adafactor` and `AdamW` bases of their own. A metric keeps a function
+    # The optimizer patch gives `Adafactor` and `AdamW` separate base classes. A metric stores a function
     # and compares it.
     assert others.pop(("transformers", None)) == {"subclassed"}
     assert others.keys() == {("scipy.stats", "wasserstein_distance")}

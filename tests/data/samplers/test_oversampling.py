@@ -132,7 +132,9 @@ def test_shares_out_of_range_are_refused(name, value):
 
 def test_instances_without_a_label_are_refused():
     sampler = OversamplingBatchSampler(2, 0.1, label_namespace="ner")
-    with pytest.raises(ConfigurationError, match="'ner', in which none of the 1.*labels in labels;"):
+    with pytest.raises(
+        ConfigurationError, match="'ner', in which none of the 1.*labels in labels;"
+    ):
         sampler.get_num_batches([instance(["B-PER"])])
     with pytest.raises(ConfigurationError, match="none of the 2 instances has a label"):
         list(OversamplingBatchSampler(2, 0.1).get_batch_indices(2 * [instance(["O", "?"])]))

@@ -132,7 +132,7 @@ def test_training_reads_the_prepared_features(options, close, folder, tmp_path, 
     embedder.prepare(passages)
     again = random_embedder(folder, tmp_path, **options)
     again.load_state_dict(embedder.state_dict())
-    monkeypatch.setattr(again._features, "compute", lambda *_: pytest.fail("computed anew"))
+    monkeypatch.setattr(again._features, "compute", lambda *_: pytest.fail("computed again"))
     again.prepare(passages)
     for each in (again.train(), again.eval()):
         with torch.set_grad_enabled(each.training):

@@ -1,4 +1,4 @@
-"""Reads pages of HTML as strictly as a browser does not."""
+"""Reads HTML pages more strictly than a browser."""
 
 import re
 from html.parser import HTMLParser
@@ -35,7 +35,7 @@ class _Reader(HTMLParser):
 
 
 def read_page(path):
-    """Returns what a page holds, once it is known to be whole and to need nothing beside it."""
+    """Returns the contents of a page after checking that it is complete and self-contained."""
     source = path.read_text(encoding="utf-8")
     reader = _Reader()
     reader.feed(source)

@@ -11,7 +11,7 @@ LINES = "Ada B-PER\nLovelace I-PER\nmet O\nBank B-ORG\nParis B-LOC\n\nParis B-LO
 
 @pytest.fixture
 def spoilt(archive):
-    """The toy model with weights that make errors."""
+    """The toy model with changed weights, so that it makes errors."""
     with torch.no_grad():
         for parameter in archive.model.projection.parameters():
             parameter.add_(0.5 * torch.randn_like(parameter))

@@ -37,7 +37,7 @@ def num_figures(page):
 
 
 def report(run, data=None, **options):
-    """Writes the report of a run, beside it, and reads it."""
+    """Writes the report of a run next to it and reads it."""
     path = run.parent / "report.html"
     write_run_report(run, path, *([str(data)] if data else []), **options)
     return read_page(path)
@@ -153,7 +153,7 @@ def test_plain_labels_have_metrics_of_tokens_and_errors_with_probabilities(train
     assert re.search(r"Ada (NOUN|VERB), wrong label \d+ %", page.text)
 
 
-def test_what_comes_from_data_is_no_html(train_on, tmp_path):
+def test_text_from_data_is_escaped(train_on, tmp_path):
     lines = f"{EVIL} B-{EVIL}\n{EVIL} O\n\n" * 12 + f"b B-{EVIL}\nc O\n\n"
     page = report(train_on(lines, name="<b>run"))
     source = (tmp_path / "report.html").read_text(encoding="utf-8")
@@ -248,7 +248,7 @@ def test_a_metric_that_some_epochs_lack_leaves_a_gap(trained, at_root, tmp_path)
     assert num_figures(report(tmp_path / "run")) == 5
 
 
-def test_what_is_no_whole_tagger_with_tagged_data_is_refused(
+def test_incomplete_taggers_and_untagged_data_are_refused(
     allennlp, archive, of_archive, trained, tmp_path, monkeypatch
 ):
     reader = of_archive.validation_dataset_reader

@@ -75,7 +75,7 @@ def test_errors_are_drawn_by_the_seed_keep_their_order_and_rare_ones_come_first(
     assert {77, 99} <= set(sample_errors(errors, 10, seed=1))
 
 
-def test_precision_and_recall_are_those_of_what_each_threshold_keeps():
+def test_precision_and_recall_count_what_each_threshold_keeps():
     probabilities = np.array([0.3, 0.9, 0.6, 0.6, 0.3])
     is_right = np.array([True, True, False, True, False])
     precision, recall = precision_recall_points(probabilities, is_right, num_gold=6)

@@ -51,7 +51,7 @@ def test_a_study_runs_every_job_once_and_keeps_on_after_a_failure(config, tmp_pa
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("warm_python")
-def test_an_interrupted_run_is_begun_anew_and_gives_what_an_unbroken_one_gives(config, tmp_path):
+def test_an_interrupted_run_is_restarted_with_the_same_result(config, tmp_path):
     (job,) = seeded_jobs({"variant": "plain"}, config, [1])
     half = job.folder(tmp_path / "a")
     half.mkdir(parents=True)
@@ -110,7 +110,7 @@ def test_a_study_that_is_stopped_stops_its_runs(number, stopped_by, tmp_path):
 LABELS = ["PER", "..", ".", "...", "a/b", "a_b", "a%2Fb", "", "/etc", "Zoé.1", "a\\b", "\n"]
 
 
-def test_every_label_has_a_folder_of_its_own_within_the_study(tmp_path):
+def test_every_label_has_a_separate_folder_within_the_study(tmp_path):
     jobs = [Job({"label": label, "seed": 1}, {}) for label in LABELS]
     folders = {job.folder(tmp_path).resolve() for job in jobs}
     assert len(folders) == len(LABELS)
@@ -188,7 +188,7 @@ TEXTS = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "'s-Hertogenbosch", "'=1", "''"
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_a_name_is_no_formula_in_the_file_and_the_same_when_it_is_read(name, tmp_path):
+def test_a_name_is_not_a_formula_in_the_file_and_reads_back_unchanged(name, tmp_path):
     path = tmp_path / "results.csv"
     write([result(name, -1, f1=-0.5)], path)
     with path.open(newline="") as file:

@@ -17,7 +17,7 @@ TEXTS = [("wheat corn", ["A"]), ("bank", ["B"]), ("wheat bank", ["A", "B"]), ("t
 
 
 def untrained(reader, model, path):
-    """A reader, and a model that guesses, and its metrics on a file."""
+    """Returns a reader, an untrained model, and its metrics on a file."""
     torch.manual_seed(0)
     reader = DatasetReader.from_params(Params(reader))
     instances = list(reader.read(str(path)))
@@ -72,7 +72,7 @@ def test_the_sentences_of_a_document_count_together(tmp_path):
     assert_adds_up(found, metrics)
 
 
-def test_texts_with_labels_of_their_own_count_one_by_one(tmp_path):
+def test_labelled_texts_count_separately(tmp_path):
     path = tmp_path / "texts.jsonl"
     lines = (json.dumps({"text": text, "labels": labels}) for text, labels in TEXTS)
     path.write_text("\n".join(lines) + "\n")

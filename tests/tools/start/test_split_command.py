@@ -89,7 +89,7 @@ def test_a_token_may_have_several_labels_and_unknown_ones_do_not_count(tmp_path)
     assert [item.labels for item in items] == [["A", "B"], ["A", "B", "A"], []]
 
 
-def test_files_that_are_there_stay_untouched(split, tmp_path):
+def test_existing_files_are_not_changed(split, tmp_path):
     (tmp_path / "dev.txt").write_text("mine")
     with pytest.raises(SystemExit, match="^split: .*dev.txt is there already"):
         split(TOY, tmp_path)
@@ -113,7 +113,7 @@ DOCUMENTS = "a B-A\n\nb O\n\nc B-A\n\n"
         (DOCUMENTS, "--documents 1", " expected at least 3 documents, told by column 1, .* got 2"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_split_is_named(text, options, message, split, tmp_path):
+def test_inputs_that_cannot_be_split_are_named(text, options, message, split, tmp_path):
     (tmp_path / "all.txt").write_text(text)
     message = message if message.startswith("`") else f".*all.txt:{message}"
     with pytest.raises(SystemExit, match=f"^split: {message}"):

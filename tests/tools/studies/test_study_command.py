@@ -15,7 +15,7 @@ STUDIES = sorted(path.stem for path in (CONFIGS / "studies").glob("*.jsonnet"))
 
 
 @pytest.mark.parametrize("name", STUDIES)
-def test_studies_that_come_along_are_whole(name, at_root):
+def test_shipped_studies_are_complete(name, at_root):
     study = Params.from_file(CONFIGS / "studies" / f"{name}.jsonnet").as_dict(quiet=True)
     assert len(study["seeds"]) >= 3
     assert all({"title", "metrics"} == set(column) for column in study["columns"])
@@ -24,7 +24,7 @@ def test_studies_that_come_along_are_whole(name, at_root):
 
 
 @pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.jsonnet")), ids=lambda path: path.stem)
-def test_no_config_that_comes_along_sees_test_data(path):
+def test_no_shipped_config_sees_test_data(path):
     params = Params.from_file(path).as_dict(quiet=True)
     assert "test_data_path" not in params
     assert params["datasets_for_vocab_creation"] == ["train"]
@@ -108,7 +108,7 @@ def test_the_examples_of_the_page_are_studies(at_root, tmp_path):
 
 
 def plain(*titles, **changes):
-    """A study of an empty config whose columns have these titles."""
+    """A study of an empty config, with columns of these titles."""
     columns = [{"title": title, "metrics": ["f"]} for title in titles or ["F1"]]
     return {"variants": {"plain": {}}, "seeds": [1], "columns": columns, **changes}
 
