@@ -12,7 +12,12 @@ shows
 - answers: the share of draws in which the rule found a setting;
 - broken: the share of draws in which that setting misses its target on all documents;
 - costs: the recall that a promised precision gives up against the best setting known afterwards, or the
-  precision that a promised recall gives up, in points, where the rule found a setting.
+  precision that a promised recall gives up, in points, where the rule found a setting. For masks it is
+  the share of characters outside all entities that are masked for nothing, in points, and `masked` has
+  this share itself.
+
+With `--halves`, documents are drawn without replacement, the others judge, and a promise is for as many
+new documents as these.
 
 Rules: `promise` is that of `tune-decoding --confidence`, by its own functions. `point` takes the
 loosest setting that meets the target on the drawn data, as `tune-decoding` does without it. `z-test`
@@ -20,7 +25,7 @@ is a z-test by documents and a binomial tail, from the first setting that passes
 more, to the last. `conformal` counts one more error among the entities (Angelopoulos et al. 2022,
 "Conformal risk control"), without a confidence, after the description of pull request 374 of GLiNER.
 `hoeffding` tests every threshold by Hoeffding's bound, entities as groups, after that of openmed; it
-knows no recall.
+knows no recall. `unchanged` is the tagger as it is.
 """
 
 import argparse
@@ -31,17 +36,22 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Optional
 
 import numpy as np
-from allennlp.models import load_archive
+from allennlp.models import Archive, load_archive
 from scipy import stats
 
+from tagger.spans.finding import tag_tables
 from tagger.tools.tuning.decoding import DecodingTuner, Settings
-from tagger.tools.tuning.goals import Goal
+from tagger.tools.tuning.goals import OF_MASKS, OF_SEVERAL, Goal
 from tagger.tools.tuning.groups import Groups, groups_of_file
 from tagger.tools.tuning.labelled_file import settings_of, tuner_on_file
 from tagger.tools.tuning.promise_search import Candidates, candidates_for
 
 DRAWS, CONFIDENCES = 1000, (0.95, 0.9)
-COLUMNS = ("measure", "labels", "level", "rule", "confidence", "answers", "broken", "costs")
+COLUMNS = (
+    *("measure", "labels", "level", "rule", "confidence"),
+    *("answers", "broken", "costs", "masked"),
+)
+MEASURES = ("precision", "recall", *OF_SEVERAL)
 
 
 class Population(NamedTuple):
@@ -49,7 +59,8 @@ class Population(NamedTuple):
 
     Attributes:
         candidates: The settings that `tune-decoding` tests.
-        merit: (M,), what is to be lost: the recall of a precision, else the precision.
+        merit: (M,), what is to be lost: the recall of a precision, else the precision; for masks, the
+            share of characters outside all entities that are not masked.
     """
 
     candidates: Candidates
@@ -59,9 +70,13 @@ class Population(NamedTuple):
 def main(arguments: Optional[Sequence[str]] = None) -> None:
     """Runs the command line."""
     options = _options(arguments)
-    populations = _populations(options)
+    archive = load_archive(options.archive, cuda_device=-1)
+    every = tuple(tag_tables(archive.model.tags, archive.model.tag_encoding).labels)
+    populations = _populations(options, archive, every)
     num_documents = next(iter(populations.values())).candidates.right.shape[-1]
     size, share = num_documents // 2, np.full(num_documents, 1 / num_documents)
+    if options.halves:
+        options.for_next = num_documents - size
     print(f"{num_documents} documents, {size} drawn each time, {DRAWS} times", flush=True)
     with open(options.output or sys.stdout.fileno(), "w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -70,10 +85,15 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
             # The same draws whatever else is measured.
             rng = np.random.default_rng([0, zlib.crc32(str(goal).encode())])
             draw, new = rng.multinomial(size, share, DRAWS), None
-            if options.for_next:
+            if options.halves:
+                orders = rng.permuted(np.tile(np.arange(num_documents), (DRAWS, 1)), axis=1)
+                draw = (orders < size).astype(int)
+                new = 1 - draw
+            elif options.for_next:
                 new = rng.multinomial(options.for_next, share, DRAWS)
             for row in _rows(goal, population, draw, new, options.for_next):
-                writer.writerow([goal.measure, " ".join(goal.labels), f"{goal.level:g}", *row])
+                labels = "all" if goal.labels == every else " ".join(goal.labels)
+                writer.writerow([goal.measure, labels, f"{goal.level:g}", *row])
             file.flush()
 
 
@@ -97,6 +117,8 @@ def _rows(
         ("promise", f"{confidence:g}"): candidates.pick(p_values, 1 - confidence)
         for confidence in CONFIDENCES
     }
+    if goal.measure in OF_MASKS and candidates.unchanged is not None:
+        choices["unchanged", ""] = np.full(len(draw), candidates.unchanged)
     if not num_next:
         choices |= _others(goal, right, total, draw, max(CONFIDENCES))
     for (rule, confidence), chosen in choices.items():
@@ -105,7 +127,10 @@ def _rows(
         broken = (~is_kept[at]).sum() / len(draw)
         lost = (known[answers] - merit[chosen[answers]])[np.isfinite(known[answers])]
         cost = f"{100 * lost.mean():.2f}" if len(lost) else ""
-        yield rule, confidence, f"{answers.mean():.3f}", f"{broken:.3f}", cost
+        masked = ""
+        if goal.measure in OF_MASKS and answers.any():
+            masked = f"{100 * (1 - merit[chosen[answers]].mean()):.2f}"
+        yield rule, confidence, f"{answers.mean():.3f}", f"{broken:.3f}", cost, masked
 
 
 def _others(
@@ -141,12 +166,13 @@ def _last(passing: np.ndarray) -> np.ndarray:
     return np.where(passing.any(1), last, -1)
 
 
-def _populations(options: argparse.Namespace) -> dict[Goal, Population]:
-    archive = load_archive(options.archive, cuda_device=-1)
+def _populations(
+    options: argparse.Namespace, archive: Archive, every: tuple[str, ...]
+) -> dict[Goal, Population]:
     model, reader = archive.model, archive.validation_dataset_reader
     goals = [
-        Goal(tuple(labels.split(",")), measure, level)
-        for measure in ("precision", "recall", "leak")
+        Goal(every if labels == "all" else tuple(labels.split(",")), measure, level)
+        for measure in MEASURES
         for labels, level in getattr(options, measure) or []
     ]
     # Counts are the same for all levels.
@@ -157,8 +183,19 @@ def _populations(options: argparse.Namespace) -> dict[Goal, Population]:
         tuner = tuner_on_file(model, reader, path, in_order=True)
         groups = groups_of_file(reader, path, tuner.num_sentences)
         print(f"{path}: {groups.number} {groups.kind}s", file=sys.stderr, flush=True)
+        lengths = np.array(
+            [len(token.text) for instance in reader.read(path) for token in instance["tokens"]]
+        )
+        # Both measures of masks are counted at once, since each decodes the file for many biases.
+        masks = {
+            labels: _masks(tuner, labels, settings_of(model), groups, lengths)
+            for labels in {labels for measure, labels in kinds if measure in OF_MASKS}
+        }
         for kind, goal in kinds.items():
-            parts[kind].append(_part(tuner, goal, settings_of(model), groups))
+            if goal.measure in OF_MASKS:
+                parts[kind].append(masks[goal.labels][OF_MASKS.index(goal.measure)])
+            else:
+                parts[kind].append(_part(tuner, goal, settings_of(model), groups))
     return {goal: _joined(goal, parts[goal.measure, goal.labels]) for goal in goals}
 
 
@@ -174,6 +211,25 @@ def _part(
     precision = Goal(goal.labels[:1], "precision", 0.5)
     ((both,),) = candidates_for(tuner, [goal, precision], start, groups)
     return candidates, np.stack([both.right[1].sum(1), both.total[1].sum(1)])
+
+
+def _masks(
+    tuner: DecodingTuner,
+    labels: tuple[str, ...],
+    start: Settings,
+    groups: Groups,
+    lengths: np.ndarray,
+) -> list[tuple[Candidates, np.ndarray]]:
+    """As `_part`, for both of `OF_MASKS`; `lengths`, (N,), are the characters of each token."""
+    goals = [Goal(labels, measure, 0.5) for measure in OF_MASKS]
+    ((both,),) = candidates_for(tuner, goals, start, groups)
+    harmless = lengths * ~tuner.sensitive_tokens()
+    settings = (start.with_changes(changes) for changes in both.changes)
+    kept = [harmless @ ~tuner.masked_tokens(each) for each in settings]
+    merit = np.stack([kept, np.full(len(kept), harmless.sum())])
+    return [
+        (both._replace(right=both.right[[at]], total=both.total[[at]]), merit) for at in range(2)
+    ]
 
 
 def _joined(goal: Goal, parts: Sequence[tuple[Candidates, np.ndarray]]) -> Population:
@@ -194,11 +250,12 @@ def _options(arguments: Optional[Sequence[str]]) -> argparse.Namespace:
     add = parser.add_argument
     add("archive", metavar="ARCHIVE")
     add("files", nargs="+", metavar="FILE")
-    for measure in ("precision", "recall", "leak"):
+    for measure in MEASURES:
         text = f"a {measure} to promise; may be repeated"
         add(f"--{measure}", type=_goal, action="append", metavar="LABEL=LEVEL", help=text)
     text = "judge by so many newly drawn documents, and promise for them"
     add("--for-next", type=int, metavar="NUMBER", help=text)
+    add("--halves", action="store_true", help="draw a half, and let the other one judge")
     add("-o", "--output", help="the CSV file to write (printed)")
     return parser.parse_args(arguments)
 

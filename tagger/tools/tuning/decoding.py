@@ -1,10 +1,10 @@
 """Settings of a `ChainDecoder`, fitted to labelled data without training.
 
-Letters: `B` sentences, `T` tokens, `K` tags, `C` labels, `S` spans.
+Letters: `B` sentences, `T` tokens, `N` tokens of all sentences, `K` tags, `C` labels, `S` spans.
 """
 
 import itertools
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 import torch
@@ -13,12 +13,14 @@ from allennlp.common.checks import ConfigurationError
 from tagger.common.vocabulary import check_is_label
 from tagger.modules.chain_decoder import ChainDecoder
 from tagger.modules.heads import ChainHead
-from tagger.spans.finding import lay_end_to_end, rows_and_tokens, tag_tables
+from tagger.spans.finding import lay_end_to_end, num_before, rows_and_tokens, tag_tables
 from tagger.spans.matching import match_spans
 from tagger.tools.tuning.goals import Goal
 
 #: Whether a goal is met, and two numbers to compare: see `Goal.merit`.
 Merit = Tuple[bool, float, float]
+#: Predicted tags of a batch, (B, T), and the probabilities of entities at their first tokens, or NaN.
+Output = Tuple[torch.Tensor, torch.Tensor]
 
 #: The settings to tune: a label's bias, which finds more or less of it, or its threshold, which only
 #: drops entities.
@@ -48,6 +50,15 @@ class Settings(NamedTuple):
             _replaced(self.entity_thresholds, label, threshold),
         )
 
+    def with_changes(
+        self, changes: Mapping[str, Tuple[Optional[float], Optional[float]]]
+    ) -> "Settings":
+        """Returns settings in which labels have these biases and thresholds."""
+        settings = self
+        for label, (bias, threshold) in changes.items():
+            settings = settings.changed(label, bias, threshold)
+        return settings
+
 
 class Batch(NamedTuple):
     """Sentences to decode repeatedly."""
@@ -70,6 +81,13 @@ class FoundEntities(NamedTuple):
         return FoundEntities(*(each[chosen] for each in self))
 
 
+class Masking(NamedTuple):
+    """What is masked if all predicted entities are, whatever their labels."""
+
+    of_gold: np.ndarray  # (S,) bool, whether all tokens of each gold entity are masked
+    of_tokens: np.ndarray  # (N,) bool, whether each token is, in the order of the batches
+
+
 class DecodingTuner:
     """Tries settings of a head's decoder on labelled sentences.
 
@@ -88,17 +106,29 @@ class DecodingTuner:
         *self._first_sentences, self.num_sentences = itertools.accumulate(
             (len(batch.mask) for batch in batches), initial=0
         )
-        self._gold = self._found(
-            [(batch.gold_tags, torch.full(batch.mask.shape, torch.nan)) for batch in batches]
-        )
+        self._gold = self._found(self._gold_outputs())
 
     def counts(self, settings: Settings) -> np.ndarray:
         """Returns true positives, predicted and gold entities of each label, (3, C) int64."""
         return self._counts(self._decode(settings))[:, :, 0]
 
     def counts_by_group(self, settings: Settings, groups: np.ndarray) -> np.ndarray:
-        """As `counts`, (3, C, groups); `groups` numbers the group of each sentence of the batches."""
-        return self._counts(self._decode(settings), groups)
+        """As `counts`, (4, C, groups), with the masked gold entities of each label: see `Masking`.
+
+        `groups` numbers the group of each sentence of the batches.
+        """
+        outputs = self._outputs(settings)
+        masked = self._gold.take(self._masking(outputs).of_gold)
+        counts = self._counts(self._found(outputs), groups)
+        return np.concatenate([counts, self._counts(masked, groups)[1:2]])
+
+    def masked_tokens(self, settings: Settings) -> np.ndarray:
+        """Returns which tokens lie in predicted entities, (N,) bool, in the order of the batches."""
+        return self._masking(self._outputs(settings)).of_tokens
+
+    def sensitive_tokens(self) -> np.ndarray:
+        """Returns which tokens lie in gold entities, (N,) bool."""
+        return self._masking(self._gold_outputs()).of_tokens
 
     def counts_by_threshold(
         self, settings: Settings, label: int, thresholds: Sequence[float], groups: np.ndarray
@@ -173,6 +203,9 @@ class DecodingTuner:
                 yield goal.merit(counts, self.labels), float(middle)
 
     def _decode(self, settings: Settings, with_probabilities: bool = False) -> FoundEntities:
+        return self._found(self._outputs(settings, with_probabilities))
+
+    def _outputs(self, settings: Settings, with_probabilities: bool = False) -> List[Output]:
         head = self.head
         decoding = head.decoder.decoding
         decoder = ChainDecoder(self._tags, self._tag_encoding, *settings, decoding)
@@ -185,23 +218,43 @@ class DecodingTuner:
             else:
                 tags = head.decode(batch.emissions, batch.mask)
                 outputs.append((tags, torch.full(tags.shape, torch.nan)))
-        return self._found(outputs)
+        return outputs
 
-    def _found(self, outputs: Sequence[Tuple[torch.Tensor, torch.Tensor]]) -> FoundEntities:
+    def _gold_outputs(self) -> List[Output]:
+        return [(each.gold_tags, torch.full(each.mask.shape, torch.nan)) for each in self.batches]
+
+    def _found(self, outputs: Sequence[Output]) -> FoundEntities:
         """Finds the entities that tags of the batches spell; each comes with its probabilities."""
         parts = []
         for first, batch, (tags, probabilities) in zip(
             self._first_sentences, self.batches, outputs
         ):
-            predicted, gold = (
-                lay_end_to_end(each.cpu().numpy(), batch.mask.cpu().numpy(), len(self._tags))
-                for each in (tags, batch.gold_tags)
-            )
-            matches = match_spans(self._tables, predicted, gold)
+            matches = match_spans(self._tables, *self._laid_end_to_end(batch, tags))
             rows, tokens = rows_and_tokens(matches.predicted.starts, tags.size(1))
             of_spans = probabilities.cpu().numpy()[rows, tokens]
             parts.append((matches.predicted.labels, first + rows, matches.is_right(), of_spans))
         return FoundEntities(*map(np.concatenate, zip(*parts)))
+
+    def _masking(self, outputs: Sequence[Output]) -> Masking:
+        parts = []
+        for batch, (tags, _) in zip(self.batches, outputs):
+            predicted, gold_tags = self._laid_end_to_end(batch, tags)
+            gold = match_spans(self._tables, predicted, gold_tags).gold
+            num_masked = num_before(self._tables.label_of[predicted] >= 0)
+            ends = gold.ends + 1
+            of_gold = num_masked[ends] - num_masked[gold.starts] == ends - gold.starts
+            is_token = batch.mask.cpu().numpy()
+            parts.append((of_gold, self._tables.label_of[tags.cpu().numpy()[is_token]] >= 0))
+        return Masking(*map(np.concatenate, zip(*parts)))
+
+    def _laid_end_to_end(self, batch: Batch, tags: torch.Tensor) -> Tuple[np.ndarray, np.ndarray]:
+        """Returns predicted and gold tags of a batch: see `lay_end_to_end`."""
+        mask = batch.mask.cpu().numpy()
+        predicted, gold = (
+            lay_end_to_end(each.cpu().numpy(), mask, len(self._tags))
+            for each in (tags, batch.gold_tags)
+        )
+        return predicted, gold
 
     def _counts(self, found: FoundEntities, groups: Optional[np.ndarray] = None) -> np.ndarray:
         """Counts by label and group, (3, C, groups); without groups there is one."""

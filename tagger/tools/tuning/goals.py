@@ -6,33 +6,40 @@ import numpy as np
 
 from tagger.metrics.label_metrics import macro_average, precision_recall_f1
 
+#: What may be promised: shares for several labels together, of which two are of groups, and others.
+OF_GROUPS = ("leak", "unmasked")
+OF_MASKS = ("unmasked", "masked")
+OF_SEVERAL = ("leak", *OF_MASKS)
+PROMISED = ("precision", "recall", "f_beta", *OF_SEVERAL)
+
 
 class Goal(NamedTuple):
     """A goal for a label, or for several."""
 
-    labels: Tuple[str, ...]  # One label; several for a leak
+    labels: Tuple[str, ...]  # One label; several for a measure of `OF_SEVERAL`
     # `"precision"`: the highest recall at a precision of at least `level`. `"recall"`: the highest
     # precision at a recall of at least `level`. `"f_beta"`: the highest F score (van Rijsbergen
     # 1979, chapter 7), or one of at least `level`, to be promised. `"macro_f1"`: the highest mean
     # F1 of all labels. `"leak"`: a share of groups of sentences in which the prediction misses an
-    # entity of the labels.
+    # entity of the labels. `"unmasked"`: a share of groups with a token of such an entity that lies in
+    # no predicted one, of any label. `"masked"`: the share of entities without such a token.
     measure: str
-    level: float = 0.0  # The least precision, recall or F; the largest share of groups that leak
+    level: float = 0.0  # The least share; the largest for a measure of `OF_GROUPS`
     beta: float = 1.0  # How many times as much recall counts as precision in an F
 
     @property
     def label(self) -> str:
-        """The first label, which is the only one unless this is a leak."""
+        """The first label, which is the only one unless this is a goal for several."""
         return self.labels[0]
 
     @property
     def least(self) -> float:
         """The least share of what is right: of groups that do not leak for a leak."""
-        return 1 - self.level if self.measure == "leak" else self.level
+        return 1 - self.level if self.measure in OF_GROUPS else self.level
 
     def at_least(self, least: float) -> "Goal":
         """Returns this goal with another `least`."""
-        return self._replace(level=1 - least if self.measure == "leak" else least)
+        return self._replace(level=1 - least if self.measure in OF_GROUPS else least)
 
     def merit(self, counts: np.ndarray, labels: Sequence[str]) -> Tuple[bool, float, float]:
         """Returns whether the goal is met, and two numbers to compare: higher is better.
@@ -52,11 +59,17 @@ class Goal(NamedTuple):
         """Returns what is right and what there is in each group, (groups,) each.
 
         An F is such a share too: `(1 + beta^2) right / (predicted + beta^2 gold)`. The counts by group
-        are (3, C, groups): true positives, predicted and gold entities of all labels.
+        are (3, C, groups): true positives, predicted and gold entities of all labels; for masks
+        (4, C, groups), as of `DecodingTuner.counts_by_group`.
         """
-        right, predicted, gold = by_group[:, [labels.index(label) for label in self.labels]]
-        if self.measure == "leak":
-            return (right == gold).all(0), np.ones(right.shape[1])
+        right, predicted, gold, *masked = by_group[
+            :, [labels.index(label) for label in self.labels]
+        ]
+        if self.measure == "masked":
+            return masked[0].sum(0), gold.sum(0)
+        if self.measure in OF_GROUPS:
+            found = right if self.measure == "leak" else masked[0]
+            return (found == gold).all(0), np.ones(right.shape[1])
         if self.measure == "f_beta":
             weight = self.beta**2
             return right[0] * (1 + weight), predicted[0] + weight * gold[0]
@@ -66,5 +79,9 @@ class Goal(NamedTuple):
         labels = ", ".join(self.labels)
         if self.measure == "leak":
             return f"a share of at most {self.level:g} that misses any {labels}"
+        if self.measure == "unmasked":
+            return f"a share of at most {self.level:g} that leaves a token of any {labels} unmasked"
+        if self.measure == "masked":
+            return f"a share of at least {self.level:g} of all {labels} masked"
         name = f"F{self.beta:g}" if self.measure == "f_beta" else self.measure
         return f"{name} of {labels} at least {self.level:g}"

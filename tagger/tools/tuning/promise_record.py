@@ -8,7 +8,7 @@ from allennlp.common.checks import ConfigurationError
 
 from tagger.common.ranges import is_number
 from tagger.common.vocabulary import check_is_label
-from tagger.tools.tuning.goals import Goal
+from tagger.tools.tuning.goals import OF_SEVERAL, PROMISED, Goal
 from tagger.tools.tuning.groups import spell_groups
 from tagger_compat.archive_guard import printable
 from tagger_compat.tar_files import read_member
@@ -78,8 +78,8 @@ def _is_valid(promise: Promise) -> bool:
         and all(isinstance(each, str) and printable(each) == each for each in texts)
         and all(type(each) is int and each > 0 for each in counts)
         and all(type(each) is float and 0 < each < 1 for each in shares)
-        and goal.measure in ("precision", "recall", "f_beta", "leak")
-        and (goal.measure == "leak" or len(goal.labels) == 1)
+        and goal.measure in PROMISED
+        and (goal.measure in OF_SEVERAL or len(goal.labels) == 1)
         and all(is_number(each, 0) for each in (promise.num_right, promise.num_total, goal.beta))
         and goal.beta > 0
     )

@@ -8,7 +8,7 @@ from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 import numpy as np
 
 from tagger.tools.tuning.decoding import DecodingTuner, Settings
-from tagger.tools.tuning.goals import Goal
+from tagger.tools.tuning.goals import OF_SEVERAL, Goal
 from tagger.tools.tuning.groups import Groups
 from tagger.tools.tuning.promise_tests import p_values, rejected
 
@@ -115,12 +115,12 @@ class Search(NamedTuple):
 
     @property
     def num_items(self) -> int:
-        """The most predicted or gold entities that decide a precision or a recall; 0 for others."""
+        """The most entities that decide a precision, a recall or a masked share; 0 for others."""
         totals = [
             int(total.sum(1).max())
             for each in self.options[0]
             for goal, total in zip(each.goals, each.total)
-            if goal.measure in ("precision", "recall")
+            if goal.measure in ("precision", "recall", "masked")
         ]
         return max(totals, default=0)
 
@@ -211,7 +211,7 @@ def _biases(
     # (right or total, G, M, groups)
     right, total = np.array(counts).transpose(2, 1, 0, 3)
     changes = [dict.fromkeys(labels, (bias, None)) for bias in biases]
-    is_monotone = all(goal.measure in ("recall", "leak") for goal in goals)
+    is_monotone = all(goal.measure in ("recall", *OF_SEVERAL) for goal in goals)
     starts = [0] if len(biases) == 1 else BIAS_STARTS if is_monotone else MIDDLE_STARTS
     unchanged = list(biases).index(0) if 0 in biases else None
     return Candidates(goals, changes, right, total, starts, is_monotone, unchanged)

@@ -12,7 +12,7 @@ from allennlp.common.file_utils import cached_path
 from tagger.common.files import sha256_of_file
 from tagger.common.vocabulary import check_is_label
 from tagger.tools.tuning.decoding import DecodingTuner, Settings
-from tagger.tools.tuning.goals import Goal
+from tagger.tools.tuning.goals import OF_MASKS, Goal
 from tagger.tools.tuning.groups import Groups, spell_groups
 from tagger.tools.tuning.promise_record import Promise, check_labels
 from tagger.tools.tuning.promise_search import (
@@ -29,7 +29,9 @@ _CONFIDENCES = (0.99, 0.975, 0.95, 0.925, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5)
 _COUNTED = {
     "precision": "{right:g} of the {total:g} entities that it predicts are right",
     "recall": "it finds {right:g} of the {total:g} gold entities",
+    "masked": "it masks {right:g} of the {total:g} gold entities",
 }
+_NOUNS = {"precision": "precision", "recall": "recall", "masked": "masked share"}
 
 
 def fit_promises(
@@ -50,6 +52,7 @@ def fit_promises(
     what the promises cost.
     """
     _check(goals, confidence, for_next, tuner.labels)
+    as_it_was = start
     for goal in goals:
         for label in goal.labels:
             start = start.changed(label)
@@ -70,12 +73,14 @@ def fit_promises(
     num_gold = dict(zip(tuner.labels, tuner.counts(start)[2].tolist()))
     for choice in choices:
         candidates, at = choice
-        for label, (bias, threshold) in candidates.changes[at].items():
-            settings = settings.changed(label, bias, threshold)
+        settings = settings.with_changes(candidates.changes[at])
         for goal, right, total in zip(candidates.goals, candidates.right, candidates.total):
             about["num_right"], about["num_total"] = float(right[at].sum()), float(total[at].sum())
             promises.append(Promise(goal, **about))
         remarks.append(evidence_of(choice, search, groups, num_gold[candidates.goals[0].label]))
+    if any(goal.measure in OF_MASKS for goal in goals):
+        was_masked, is_masked = map(tuner.masked_tokens, (as_it_was, settings))
+        remarks.append(evidence_of_masks(was_masked, is_masked))
     return settings, promises, [each for each in remarks if each]
 
 
@@ -88,8 +93,8 @@ def _check(
         raise ConfigurationError(f"`--for-next` must be at least 1, got {for_next}")
     if not goals:
         raise ConfigurationError(
-            "`--confidence` promises a precision, a recall, an F score or a share of leaks; give "
-            "--precision, --recall, --f-beta or --leak"
+            "`--confidence` promises a precision, a recall, an F score or a share of leaks or masks; "
+            "give --precision, --recall, --f-beta, --leak, --unmasked or --masked"
         )
     seen = set()
     for goal in goals:
@@ -189,8 +194,22 @@ def _as_it_is(candidates: Candidates, search: Search) -> str:
         low, high = (middle, high) if is_shown else (low, middle)
     counted = _COUNTED[goal.measure].format(right=right.sum(), total=total.sum())
     return (
-        f"{goal.label}: as the tagger is, {counted}; by themselves, they show a {goal.measure} of at "
-        f"least {low:.4f} with {100 * (1 - search.error):g} % confidence"
+        f"{', '.join(goal.labels)}: as the tagger is, {counted}; by themselves, they show a "
+        f"{_NOUNS[goal.measure]} of at least {low:.4f} with {100 * (1 - search.error):g} % confidence"
+    )
+
+
+def evidence_of_masks(was_masked: np.ndarray, is_masked: np.ndarray) -> str:
+    """Says how many tokens are masked, or may be read instead; of each token, (N,) bool.
+
+    Example:
+        >>> evidence_of_masks(np.array([1, 0, 0, 0], bool), np.array([1, 1, 0, 0], bool))
+        'Of 1,000 tokens, 250.0 were masked, and 250.0 more are now; a person may read these instead'
+    """
+    before, more = (1_000 * each.mean() for each in (was_masked, is_masked & ~was_masked))
+    return (
+        f"Of 1,000 tokens, {before:.1f} were masked, and {more:.1f} more are now; a person may read "
+        "these instead"
     )
 
 

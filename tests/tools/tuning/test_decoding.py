@@ -5,6 +5,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
 from tagger.modules import CrfHead
+from tagger.modules.chain_decoder import ChainDecoder
+from tagger.spans import tags_to_spans
 from tagger.tools.tuning.decoding import Batch, DecodingTuner, Settings
 from tagger.tools.tuning.goals import Goal
 
@@ -71,6 +73,25 @@ def test_no_other_setting_has_a_higher_f_score(beta, tuner):
         for settings in some_settings(tuner, "Y", means)
     ]
     assert tuned >= max(others) > 0
+
+
+def test_an_entity_is_masked_if_all_its_tokens_lie_in_predicted_ones_of_any_label(tuner):
+    settings = Settings({"X": 1.0, "Y": -0.5}, {})
+    decoder = ChainDecoder(TAGS, "BIO", *settings)
+    masked, of_tokens = np.zeros((2, 2), int), []
+    for sentence in (each for batch in tuner.batches for each in zip(*batch)):
+        emissions, gold_tags, mask = (each.unsqueeze(0) for each in sentence)
+        tuner.head.decoder = decoder
+        is_masked = tuner.head.decode(emissions, mask)[mask].numpy() > 0
+        of_tokens.append(is_masked)
+        gold = tags_to_spans([TAGS[tag] for tag in gold_tags[mask]], "BIO")
+        for label, (first, last) in gold:
+            masked[:, "XY".index(label)] += is_masked[first : last + 1].all(), 1
+    counts = tuner.counts_by_group(settings, np.zeros(tuner.num_sentences, int))[:, :, 0]
+    assert counts[3].tolist() == masked[0].tolist()
+    assert counts[2].tolist() == masked[1].tolist()
+    assert (counts[0] < counts[3]).all()
+    assert tuner.masked_tokens(settings).tolist() == np.concatenate(of_tokens).tolist()
 
 
 def test_several_labels_meet_their_targets_together(tuner):

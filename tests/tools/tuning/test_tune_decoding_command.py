@@ -266,6 +266,13 @@ def test_promises_are_kept_in_the_archive(promise, allennlp, many, tmp_path, cap
         (["--f-beta", "LOC=2:0.8"], ["F2 of LOC at least 0.8, with"]),
         (["--leak", "LOC,PER=0.1"], ["a share of at most 0.1 that misses any LOC, PER, with"]),
         (
+            ["--unmasked", "PER=0.1", "--masked", "LOC,PER=0.9"],
+            [
+                "a share of at most 0.1 that leaves a token of any PER unmasked, with",
+                "a share of at least 0.9 of all LOC, PER masked, with",
+            ],
+        ),
+        (
             ["--precision", "LOC=0.8", "--for-next", "500"],
             ["precision of LOC at least 0.8 in the next 500 documents, with"],
         ),
@@ -279,6 +286,14 @@ def test_promises_of_every_kind(arguments, promised, promise, allennlp, many, ca
         assert each.num_right >= 0.8 * each.num_total > 0
     allennlp("evaluate", output, many)
     assert capsys.readouterr().out.count("; not contradicted (p = ") == len(promises)
+
+
+@pytest.mark.slow
+def test_masks_of_all_labels_and_what_they_cost(promise):
+    _, (masked,), printed = promise("--masked", "all=0.9")
+    assert masked.goal.labels == ("EVENT", "LOC", "ORG", "PER")
+    assert "EVENT, LOC, ORG, PER: as the tagger is, it masks " in printed
+    assert re.search(r"Of 1,000 tokens, \d+\.\d were masked, and \d+\.\d more are now", printed)
 
 
 @pytest.mark.slow
@@ -315,6 +330,7 @@ def test_a_column_names_the_unit(promise, tmp_path, allennlp, capsys):
         (["--confidence", "0.9", "--recall", "PER=0.8", "--for-next", "0"], "at least 1, got 0"),
         (["--confidence", "0.9", "--recall", "PER=0.8", "--unit", "text"], "got 'text'"),
         (["--leak", "PER=0.1"], "`--leak` is part of a promise; add --confidence"),
+        (["--masked", "all=0.9"], "`--masked` is part of a promise; add --confidence"),
         (
             ["--confidence", "0.9", "--precision", "LOC=0.98"],
             r"the 40 documents do not support `precision of LOC at least 0.98`; they do support "

@@ -22,11 +22,18 @@ from tagger.tools.tuning.decoding import LEAST_TUNED, MEANS, DecodingTuner, Sett
 from tagger.tools.tuning.estimates import calibration_errors, fitted_correction
 from tagger.tools.tuning.evidence import few_entities, format_evidence, say_changes
 from tagger.tools.tuning.features import features_of
-from tagger.tools.tuning.goals import Goal
+from tagger.tools.tuning.goals import OF_MASKS, OF_SEVERAL, PROMISED, Goal
 from tagger.tools.tuning.groups import groups_of_file
 from tagger.tools.tuning.labelled_file import settings_of, tuner_on_file
 from tagger.tools.tuning.promise_record import Promise
 from tagger.tools.tuning.tuned_archive import rewrite_archive, write_settings
+
+_OF_SEVERAL_HELP = {
+    "--leak": "at most this share of documents misses any entity of these labels: PER,LOC=0.005",
+    "--unmasked": "at most this share of documents has a token of such an entity outside all predicted "
+    "ones, whatever their labels: PER,LOC=0.005, or all=0.05 for every label",
+    "--masked": "at least this share of such entities lies within predicted ones: all=0.999",
+}
 
 
 @Subcommand.register("tune-decoding")
@@ -51,11 +58,9 @@ class TuneDecoding(Command):
         }
         for option, text in of_labels.items():
             add(option, type=_label_and_number, action="append", metavar="LABEL=NUMBER", help=text)
-        text = (
-            "with --confidence: at most this share of documents misses any entity of these labels: "
-            "PER,LOC=0.005"
-        )
-        add("--leak", type=_label_and_number, action="append", metavar="LABELS=SHARE", help=text)
+        for option, text in _OF_SEVERAL_HELP.items():
+            help = f"with --confidence: {text}"
+            add(option, type=_label_and_number, action="append", metavar="LABELS=SHARE", help=help)
         text = (
             "maximise macro F1, by tuning all labels without a target that have at least "
             f"{LEAST_TUNED} entities there"
@@ -162,7 +167,7 @@ def _recalibrate(args: argparse.Namespace, archive: Archive) -> None:
 
 
 def _check_options(args: argparse.Namespace) -> None:
-    has_target = any((args.precision, args.recall, args.f_beta, args.leak, args.macro_f1))
+    has_target = args.macro_f1 or any(getattr(args, measure) for measure in PROMISED)
     if not (has_target or args.curves or args.recalibrate or args.target or args.common):
         raise ConfigurationError(
             "no target is given; add --precision, --recall, --f-beta or --macro-f1, or --curves or "
@@ -174,7 +179,7 @@ def _check_options(args: argparse.Namespace) -> None:
             "--by or --confidence"
         )
     if args.confidence is None:
-        for name in ("leak", "for_next", "unit"):
+        for name in (*OF_SEVERAL, "for_next", "unit"):
             if getattr(args, name) is not None:
                 raise ConfigurationError(
                     f"`--{name.replace('_', '-')}` is part of a promise; add --confidence, such as 0.95"
@@ -182,16 +187,18 @@ def _check_options(args: argparse.Namespace) -> None:
     elif args.by or args.macro_f1:
         raise ConfigurationError(
             "`--confidence` goes with neither `--by` nor `--macro-f1`: it reaches a precision by a "
-            "threshold, and a recall, an F score or a share of leaks by a bias"
+            "threshold, and a recall, an F score or a share of leaks or masks by a bias"
         )
 
 
 def _goals(args: argparse.Namespace, tuner: DecodingTuner) -> List[Goal]:
     goals = []
     is_promise = args.confidence is not None
-    for measure in ("precision", "recall", "f_beta", "leak"):
+    for measure in PROMISED:
         for text, number, level in getattr(args, measure) or []:
-            labels = tuple(text.split(",")) if measure == "leak" else (text,)
+            labels = tuple(text.split(",")) if measure in OF_SEVERAL else (text,)
+            if measure in OF_MASKS and labels == ("all",) and "all" not in tuner.labels:
+                labels = tuple(tuner.labels)
             if level is not None and not (is_promise and measure == "f_beta"):
                 raise ConfigurationError(
                     f"`--{measure.replace('_', '-')}` gives `{text}` two numbers; only --f-beta takes a "
