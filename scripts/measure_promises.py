@@ -44,7 +44,7 @@ from tagger.tools.tuning.decoding import DecodingTuner, Settings
 from tagger.tools.tuning.goals import OF_MASKS, OF_SEVERAL, Goal
 from tagger.tools.tuning.groups import Groups, groups_of_file
 from tagger.tools.tuning.labelled_file import settings_of, tuner_on_file
-from tagger.tools.tuning.promise_search import Candidates, candidates_for
+from tagger.tools.tuning.promise_search import MASK_THRESHOLDS, Candidates, candidates_for
 
 DRAWS, CONFIDENCES = 1000, (0.95, 0.9)
 COLUMNS = (
@@ -186,24 +186,24 @@ def _populations(
         lengths = np.array(
             [len(token.text) for instance in reader.read(path) for token in instance["tokens"]]
         )
-        # Both measures of masks are counted at once, since each decodes the file for many biases.
-        masks = {
-            labels: _masks(tuner, labels, settings_of(model), groups, lengths)
-            for labels in {labels for measure, labels in kinds if measure in OF_MASKS}
-        }
         for kind, goal in kinds.items():
-            if goal.measure in OF_MASKS:
-                parts[kind].append(masks[goal.labels][OF_MASKS.index(goal.measure)])
-            else:
-                parts[kind].append(_part(tuner, goal, settings_of(model), groups))
+            parts[kind].append(_part(tuner, goal, settings_of(model), groups, lengths))
     return {goal: _joined(goal, parts[goal.measure, goal.labels]) for goal in goals}
 
 
 def _part(
-    tuner: DecodingTuner, goal: Goal, start: Settings, groups: Groups
+    tuner: DecodingTuner, goal: Goal, start: Settings, groups: Groups, lengths: np.ndarray
 ) -> tuple[Candidates, np.ndarray]:
-    """Returns candidates, and (2, M): what is right and of how many, for what is to be lost."""
+    """Returns candidates, and (2, M): what is right and of how many, for what is to be lost.
+
+    `lengths`, (N,), are the characters of each token.
+    """
     ((candidates,),) = candidates_for(tuner, [goal], start, groups)
+    if goal.measure in OF_MASKS:
+        harmless = lengths * ~tuner.sensitive_tokens()
+        masks = tuner.masks(start, MASK_THRESHOLDS)
+        kept = [harmless @ ~each.of_tokens for each in masks]
+        return candidates, np.stack([kept, np.full(len(kept), harmless.sum())])
     if goal.measure == "precision":
         num_gold = tuner.counts(start)[2, tuner.labels.index(goal.labels[0])]
         num_right = candidates.right[0].sum(1)
@@ -211,25 +211,6 @@ def _part(
     precision = Goal(goal.labels[:1], "precision", 0.5)
     ((both,),) = candidates_for(tuner, [goal, precision], start, groups)
     return candidates, np.stack([both.right[1].sum(1), both.total[1].sum(1)])
-
-
-def _masks(
-    tuner: DecodingTuner,
-    labels: tuple[str, ...],
-    start: Settings,
-    groups: Groups,
-    lengths: np.ndarray,
-) -> list[tuple[Candidates, np.ndarray]]:
-    """As `_part`, for both of `OF_MASKS`; `lengths`, (N,), are the characters of each token."""
-    goals = [Goal(labels, measure, 0.5) for measure in OF_MASKS]
-    ((both,),) = candidates_for(tuner, goals, start, groups)
-    harmless = lengths * ~tuner.sensitive_tokens()
-    settings = (start.with_changes(changes) for changes in both.changes)
-    kept = [harmless @ ~tuner.masked_tokens(each) for each in settings]
-    merit = np.stack([kept, np.full(len(kept), harmless.sum())])
-    return [
-        (both._replace(right=both.right[[at]], total=both.total[[at]]), merit) for at in range(2)
-    ]
 
 
 def _joined(goal: Goal, parts: Sequence[tuple[Candidates, np.ndarray]]) -> Population:

@@ -47,7 +47,7 @@ def count_sentences(model: Any, reader: Any, data_path: str) -> Optional[Sentenc
         return None
     tuner = tuner_on_file(model, reader, data_path, _BATCH_SIZE, in_order=True)
     groups = told_groups(reader, data_path, tuner.num_sentences)
-    counts = tuner.counts_by_group(settings_of(model), groups.of_sentence)[:3]
+    counts = tuner.counts_by_group(settings_of(model), groups.of_sentence)
     return SentenceCounts(tuner.labels, np.moveaxis(counts, 2, 0))
 
 

@@ -4,7 +4,7 @@ Letters: `B` sentences, `T` tokens, `N` tokens of all sentences, `K` tags, `C` l
 """
 
 import itertools
-from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 import torch
@@ -50,15 +50,6 @@ class Settings(NamedTuple):
             _replaced(self.entity_thresholds, label, threshold),
         )
 
-    def with_changes(
-        self, changes: Mapping[str, Tuple[Optional[float], Optional[float]]]
-    ) -> "Settings":
-        """Returns settings in which labels have these biases and thresholds."""
-        settings = self
-        for label, (bias, threshold) in changes.items():
-            settings = settings.changed(label, bias, threshold)
-        return settings
-
 
 class Batch(NamedTuple):
     """Sentences to decode repeatedly."""
@@ -82,7 +73,10 @@ class FoundEntities(NamedTuple):
 
 
 class Masking(NamedTuple):
-    """What is masked if all predicted entities are, whatever their labels."""
+    """What is masked: predicted entities, and tokens that probably lie in one, whatever the label.
+
+    These are tokens whose tags of entities together have more than a threshold of probability.
+    """
 
     of_gold: np.ndarray  # (S,) bool, whether all tokens of each gold entity are masked
     of_tokens: np.ndarray  # (N,) bool, whether each token is, in the order of the batches
@@ -106,29 +100,37 @@ class DecodingTuner:
         *self._first_sentences, self.num_sentences = itertools.accumulate(
             (len(batch.mask) for batch in batches), initial=0
         )
-        self._gold = self._found(self._gold_outputs())
+        self._gold = self._found(
+            [(batch.gold_tags, torch.full(batch.mask.shape, torch.nan)) for batch in batches]
+        )
 
     def counts(self, settings: Settings) -> np.ndarray:
         """Returns true positives, predicted and gold entities of each label, (3, C) int64."""
         return self._counts(self._decode(settings))[:, :, 0]
 
     def counts_by_group(self, settings: Settings, groups: np.ndarray) -> np.ndarray:
-        """As `counts`, (4, C, groups), with the masked gold entities of each label: see `Masking`.
+        """As `counts`, (3, C, groups); `groups` numbers the group of each sentence of the batches."""
+        return self._counts(self._decode(settings), groups)
 
-        `groups` numbers the group of each sentence of the batches.
-        """
-        outputs = self._outputs(settings)
-        masked = self._gold.take(self._masking(outputs).of_gold)
-        counts = self._counts(self._found(outputs), groups)
-        return np.concatenate([counts, self._counts(masked, groups)[1:2]])
+    def masks(self, settings: Settings, thresholds: Sequence[float]) -> Iterator[Masking]:
+        """Yields what is masked under each threshold, 1 for nothing but predicted entities."""
+        is_inside = torch.from_numpy(self._tables.label_of[:-1] >= 0)
+        with torch.no_grad():
+            marginals = (self.head.marginals(each.emissions, each.mask) for each in self.batches)
+            probabilities = [each[:, :, is_inside].sum(2).cpu().numpy() for each in marginals]
+        is_predicted = [self._is_inside(tags) for tags, _ in self._outputs(settings)]
+        for threshold in thresholds:
+            masks = (p > threshold for p in probabilities)
+            yield self._masking([own | each for own, each in zip(is_predicted, masks)])
 
-    def masked_tokens(self, settings: Settings) -> np.ndarray:
-        """Returns which tokens lie in predicted entities, (N,) bool, in the order of the batches."""
-        return self._masking(self._outputs(settings)).of_tokens
+    def masks_by_group(self, masking: Masking, groups: np.ndarray) -> np.ndarray:
+        """Counts masked gold entities, and all of them, (2, C, groups)."""
+        masked = self._counts(self._gold.take(masking.of_gold), groups)
+        return np.stack([masked[1], masked[2]])
 
     def sensitive_tokens(self) -> np.ndarray:
-        """Returns which tokens lie in gold entities, (N,) bool."""
-        return self._masking(self._gold_outputs()).of_tokens
+        """Returns which tokens lie in gold entities, (N,) bool, in the order of the batches."""
+        return self._masking([self._is_inside(each.gold_tags) for each in self.batches]).of_tokens
 
     def counts_by_threshold(
         self, settings: Settings, label: int, thresholds: Sequence[float], groups: np.ndarray
@@ -205,6 +207,10 @@ class DecodingTuner:
     def _decode(self, settings: Settings, with_probabilities: bool = False) -> FoundEntities:
         return self._found(self._outputs(settings, with_probabilities))
 
+    def _is_inside(self, tags: torch.Tensor) -> np.ndarray:
+        """Whether each of (B, T) tags is one of an entity."""
+        return self._tables.label_of[tags.cpu().numpy()] >= 0
+
     def _outputs(self, settings: Settings, with_probabilities: bool = False) -> List[Output]:
         head = self.head
         decoding = head.decoder.decoding
@@ -220,41 +226,35 @@ class DecodingTuner:
                 outputs.append((tags, torch.full(tags.shape, torch.nan)))
         return outputs
 
-    def _gold_outputs(self) -> List[Output]:
-        return [(each.gold_tags, torch.full(each.mask.shape, torch.nan)) for each in self.batches]
-
     def _found(self, outputs: Sequence[Output]) -> FoundEntities:
         """Finds the entities that tags of the batches spell; each comes with its probabilities."""
         parts = []
         for first, batch, (tags, probabilities) in zip(
             self._first_sentences, self.batches, outputs
         ):
-            matches = match_spans(self._tables, *self._laid_end_to_end(batch, tags))
+            mask = batch.mask.cpu().numpy()
+            predicted, gold = (
+                lay_end_to_end(each.cpu().numpy(), mask, len(self._tags))
+                for each in (tags, batch.gold_tags)
+            )
+            matches = match_spans(self._tables, predicted, gold)
             rows, tokens = rows_and_tokens(matches.predicted.starts, tags.size(1))
             of_spans = probabilities.cpu().numpy()[rows, tokens]
             parts.append((matches.predicted.labels, first + rows, matches.is_right(), of_spans))
         return FoundEntities(*map(np.concatenate, zip(*parts)))
 
-    def _masking(self, outputs: Sequence[Output]) -> Masking:
+    def _masking(self, masks: Sequence[np.ndarray]) -> Masking:
+        """`masks` say for each batch which tokens are masked, (B, T) bool; anything in the padding."""
         parts = []
-        for batch, (tags, _) in zip(self.batches, outputs):
-            predicted, gold_tags = self._laid_end_to_end(batch, tags)
-            gold = match_spans(self._tables, predicted, gold_tags).gold
-            num_masked = num_before(self._tables.label_of[predicted] >= 0)
+        for batch, is_masked in zip(self.batches, masks):
+            is_token = batch.mask.cpu().numpy()
+            num_masked = num_before(lay_end_to_end(is_masked, is_token, False))
+            gold_tags = lay_end_to_end(batch.gold_tags.cpu().numpy(), is_token, len(self._tags))
+            gold = match_spans(self._tables, gold_tags, gold_tags).gold
             ends = gold.ends + 1
             of_gold = num_masked[ends] - num_masked[gold.starts] == ends - gold.starts
-            is_token = batch.mask.cpu().numpy()
-            parts.append((of_gold, self._tables.label_of[tags.cpu().numpy()[is_token]] >= 0))
+            parts.append((of_gold, is_masked[is_token]))
         return Masking(*map(np.concatenate, zip(*parts)))
-
-    def _laid_end_to_end(self, batch: Batch, tags: torch.Tensor) -> Tuple[np.ndarray, np.ndarray]:
-        """Returns predicted and gold tags of a batch: see `lay_end_to_end`."""
-        mask = batch.mask.cpu().numpy()
-        predicted, gold = (
-            lay_end_to_end(each.cpu().numpy(), mask, len(self._tags))
-            for each in (tags, batch.gold_tags)
-        )
-        return predicted, gold
 
     def _counts(self, found: FoundEntities, groups: Optional[np.ndarray] = None) -> np.ndarray:
         """Counts by label and group, (3, C, groups); without groups there is one."""

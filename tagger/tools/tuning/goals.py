@@ -60,20 +60,17 @@ class Goal(NamedTuple):
 
         An F is such a share too: `(1 + beta^2) right / (predicted + beta^2 gold)`. The counts by group
         are (3, C, groups): true positives, predicted and gold entities of all labels; for masks
-        (4, C, groups), as of `DecodingTuner.counts_by_group`.
+        (2, C, groups): masked and all gold entities.
         """
-        right, predicted, gold, *masked = by_group[
-            :, [labels.index(label) for label in self.labels]
-        ]
+        right, *predicted, gold = by_group[:, [labels.index(label) for label in self.labels]]
         if self.measure == "masked":
-            return masked[0].sum(0), gold.sum(0)
+            return right.sum(0), gold.sum(0)
         if self.measure in OF_GROUPS:
-            found = right if self.measure == "leak" else masked[0]
-            return (found == gold).all(0), np.ones(right.shape[1])
+            return (right == gold).all(0), np.ones(right.shape[1])
         if self.measure == "f_beta":
             weight = self.beta**2
-            return right[0] * (1 + weight), predicted[0] + weight * gold[0]
-        return right[0], (predicted if self.measure == "precision" else gold)[0]
+            return right[0] * (1 + weight), predicted[0][0] + weight * gold[0]
+        return right[0], (predicted[0] if self.measure == "precision" else gold)[0]
 
     def __str__(self) -> str:
         labels = ", ".join(self.labels)

@@ -8,7 +8,7 @@ from allennlp.common.checks import ConfigurationError
 
 from tagger.common.ranges import is_number
 from tagger.common.vocabulary import check_is_label
-from tagger.tools.tuning.goals import OF_SEVERAL, PROMISED, Goal
+from tagger.tools.tuning.goals import OF_MASKS, OF_SEVERAL, PROMISED, Goal
 from tagger.tools.tuning.groups import spell_groups
 from tagger_compat.archive_guard import printable
 from tagger_compat.tar_files import read_member
@@ -31,6 +31,8 @@ class Promise(NamedTuple):
     date: str  # Of the command, as in `2026-01-31`
     # The promise is about so many new groups; None for all that there are.
     for_next: Optional[int] = None
+    # From which probability on tokens are masked too, if the promise is of masks: see `Masking`.
+    mask_threshold: Optional[float] = None
     # How the promise was tested.
     method: str = (
         "Learn then Test, fallback procedure; binomial tail, and Hall's t-test where items cluster"
@@ -40,7 +42,10 @@ class Promise(NamedTuple):
         new = f" in the next {spell_groups(self.for_next, self.unit)}" if self.for_next else ""
         groups = spell_groups(self.num_units, self.unit)
         counted = f"{self.num_right:g} of {self.num_total:g} in {groups} of {self.data}"
-        return f"{self.goal}{new}, with {100 * self.confidence:g} % confidence ({counted})"
+        masks = ""
+        if self.mask_threshold is not None:
+            masks = f" where tokens above {self.mask_threshold:g} are masked, too"
+        return f"{self.goal}{masks}{new}, with {100 * self.confidence:g} % confidence ({counted})"
 
 
 def saved_promises(archive_file: Union[str, Path]) -> List[Promise]:
@@ -82,6 +87,8 @@ def _is_valid(promise: Promise) -> bool:
         and (goal.measure in OF_SEVERAL or len(goal.labels) == 1)
         and all(is_number(each, 0) for each in (promise.num_right, promise.num_total, goal.beta))
         and goal.beta > 0
+        and (promise.mask_threshold is not None) == (goal.measure in OF_MASKS)
+        and (promise.mask_threshold is None or is_number(promise.mask_threshold, 0))
     )
 
 

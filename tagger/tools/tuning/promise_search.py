@@ -8,7 +8,7 @@ from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 import numpy as np
 
 from tagger.tools.tuning.decoding import DecodingTuner, Settings
-from tagger.tools.tuning.goals import OF_SEVERAL, Goal
+from tagger.tools.tuning.goals import OF_MASKS, Goal
 from tagger.tools.tuning.groups import Groups
 from tagger.tools.tuning.promise_tests import p_values, rejected
 
@@ -29,6 +29,10 @@ THRESHOLD_STARTS = [
 BIAS_STARTS = [BIASES.index(bias) for bias in (6, 2)]
 #: Where they start for goals that are lost on both sides, such as a precision with a recall.
 MIDDLE_STARTS = [BIASES.index(bias) for bias in (4, 3, 2, 1, 0, -1)]
+#: The thresholds of masks, from strict to loose; 1 masks nothing but predicted entities. Their tests
+#: start at 0.0001, at 0.01, and at the tagger as it is.
+MASK_THRESHOLDS: List[float] = np.geomspace(1e-5, 1, 41).round(7).tolist()
+MASK_STARTS = [8, 24, 40]
 #: The biases of some labels under which thresholds of others are tested.
 FEW_BIASES = (0.0, 1.0, 2.0, 4.0)
 
@@ -46,6 +50,7 @@ class Candidates(NamedTuple):
     # lowest.
     takes_last: bool = True
     unchanged: Optional[int] = None  # Which setting leaves the tagger as it is; None if none does
+    thresholds: Optional[Sequence[float]] = None  # Those of masks, which change no settings
 
     def p_values(
         self, draws: Optional[np.ndarray] = None, for_next: Optional[int] = None
@@ -165,7 +170,10 @@ def candidates_for(
     A precision is reached by a threshold, which leaves other labels as they are, so each label has
     candidates of its own. All other goals are reached by one bias of all these labels, since a bias
     changes what is found of other labels. If there are both, thresholds are tested under a few biases.
+    Masks have one threshold of their own, and no other goals beside them.
     """
+    if goals[0].measure in OF_MASKS:
+        return [[_masks(tuner, tuple(goals), start, groups)]]
     biased = {label for goal in goals if goal.measure != "precision" for label in goal.labels}
     joint = tuple(goal for goal in goals if biased & set(goal.labels))
     single = [goal for goal in goals if goal not in joint]
@@ -211,7 +219,25 @@ def _biases(
     # (right or total, G, M, groups)
     right, total = np.array(counts).transpose(2, 1, 0, 3)
     changes = [dict.fromkeys(labels, (bias, None)) for bias in biases]
-    is_monotone = all(goal.measure in ("recall", *OF_SEVERAL) for goal in goals)
+    is_monotone = all(goal.measure in ("recall", "leak") for goal in goals)
     starts = [0] if len(biases) == 1 else BIAS_STARTS if is_monotone else MIDDLE_STARTS
     unchanged = list(biases).index(0) if 0 in biases else None
     return Candidates(goals, changes, right, total, starts, is_monotone, unchanged)
+
+
+def _masks(
+    tuner: DecodingTuner, goals: Tuple[Goal, ...], settings: Settings, groups: Groups
+) -> Candidates:
+    by_group = (
+        tuner.masks_by_group(each, groups.of_sentence)
+        for each in tuner.masks(settings, MASK_THRESHOLDS)
+    )
+    counts = [[goal.counts(each, tuner.labels) for goal in goals] for each in by_group]
+    # (right or total, G, M, groups)
+    right, total = np.array(counts).transpose(2, 1, 0, 3)
+    num = len(MASK_THRESHOLDS)
+    return Candidates(
+        *(goals, [{}] * num, right, total, MASK_STARTS),
+        unchanged=num - 1,
+        thresholds=MASK_THRESHOLDS,
+    )

@@ -52,9 +52,8 @@ def fit_promises(
     what the promises cost.
     """
     _check(goals, confidence, for_next, tuner.labels)
-    as_it_was = start
     for goal in goals:
-        for label in goal.labels:
+        for label in goal.labels if goal.measure not in OF_MASKS else ():
             start = start.changed(label)
     search = Search(candidates_for(tuner, goals, start, groups), 1 - confidence, for_next)
     choices = search.choose()
@@ -73,14 +72,16 @@ def fit_promises(
     num_gold = dict(zip(tuner.labels, tuner.counts(start)[2].tolist()))
     for choice in choices:
         candidates, at = choice
-        settings = settings.with_changes(candidates.changes[at])
+        for label, (bias, threshold) in candidates.changes[at].items():
+            settings = settings.changed(label, bias, threshold)
+        if candidates.thresholds is not None:
+            about["mask_threshold"] = candidates.thresholds[at]
+            masks = tuner.masks(start, [1.0, candidates.thresholds[at]])
+            remarks.append(evidence_of_masks(*(each.of_tokens for each in masks)))
         for goal, right, total in zip(candidates.goals, candidates.right, candidates.total):
             about["num_right"], about["num_total"] = float(right[at].sum()), float(total[at].sum())
             promises.append(Promise(goal, **about))
         remarks.append(evidence_of(choice, search, groups, num_gold[candidates.goals[0].label]))
-    if any(goal.measure in OF_MASKS for goal in goals):
-        was_masked, is_masked = map(tuner.masked_tokens, (as_it_was, settings))
-        remarks.append(evidence_of_masks(was_masked, is_masked))
     return settings, promises, [each for each in remarks if each]
 
 
@@ -95,6 +96,11 @@ def _check(
         raise ConfigurationError(
             "`--confidence` promises a precision, a recall, an F score or a share of leaks or masks; "
             "give --precision, --recall, --f-beta, --leak, --unmasked or --masked"
+        )
+    if 0 < sum(goal.measure in OF_MASKS for goal in goals) < len(goals):
+        raise ConfigurationError(
+            "`--masked` and `--unmasked` go with no other target; give the others first, and repeat "
+            "the command with its output"
         )
     seen = set()
     for goal in goals:
@@ -120,9 +126,13 @@ def check_promises(
     `fit_promises` uses, on what is wrong. The tuner has the sentences in the order of the file.
     """
     check_labels(promises, tuner.labels)
-    by_group = tuner.counts_by_group(settings, groups.of_sentence)
+    of_decoding = tuner.counts_by_group(settings, groups.of_sentence)
     lines = []
     for promise in promises:
+        by_group = of_decoding
+        if promise.mask_threshold is not None:
+            (masking,) = tuner.masks(settings, [promise.mask_threshold])
+            by_group = tuner.masks_by_group(masking, groups.of_sentence)
         right, total = promise.goal.counts(by_group, tuner.labels)
         wrong = (total - right)[np.newaxis]
         p = float(p_values(wrong, total[np.newaxis], 1 - promise.goal.least)[0])
@@ -200,16 +210,16 @@ def _as_it_is(candidates: Candidates, search: Search) -> str:
 
 
 def evidence_of_masks(was_masked: np.ndarray, is_masked: np.ndarray) -> str:
-    """Says how many tokens are masked, or may be read instead; of each token, (N,) bool.
+    """Says how many tokens are masked, or read; for each token, (N,) bool.
 
     Example:
         >>> evidence_of_masks(np.array([1, 0, 0, 0], bool), np.array([1, 1, 0, 0], bool))
-        'Of 1,000 tokens, 250.0 were masked, and 250.0 more are now; a person may read these instead'
+        'of 1,000 tokens, 250.0 lie in predicted entities; 250.0 more must be masked, or be read'
     """
     before, more = (1_000 * each.mean() for each in (was_masked, is_masked & ~was_masked))
     return (
-        f"Of 1,000 tokens, {before:.1f} were masked, and {more:.1f} more are now; a person may read "
-        "these instead"
+        f"of 1,000 tokens, {before:.1f} lie in predicted entities; {more:.1f} more must be masked, or "
+        "be read"
     )
 
 

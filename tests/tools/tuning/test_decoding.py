@@ -75,23 +75,24 @@ def test_no_other_setting_has_a_higher_f_score(beta, tuner):
     assert tuned >= max(others) > 0
 
 
-def test_an_entity_is_masked_if_all_its_tokens_lie_in_predicted_ones_of_any_label(tuner):
+@pytest.mark.parametrize("threshold", [1.0, 0.3, 0.01])
+def test_masks_hold_predicted_entities_and_tokens_that_probably_lie_in_one(threshold, tuner):
     settings = Settings({"X": 1.0, "Y": -0.5}, {})
-    decoder = ChainDecoder(TAGS, "BIO", *settings)
     masked, of_tokens = np.zeros((2, 2), int), []
+    (masking,) = tuner.masks(settings, [threshold])
+    tuner.head.decoder = ChainDecoder(TAGS, "BIO", *settings)
     for sentence in (each for batch in tuner.batches for each in zip(*batch)):
         emissions, gold_tags, mask = (each.unsqueeze(0) for each in sentence)
-        tuner.head.decoder = decoder
-        is_masked = tuner.head.decode(emissions, mask)[mask].numpy() > 0
-        of_tokens.append(is_masked)
-        gold = tags_to_spans([TAGS[tag] for tag in gold_tags[mask]], "BIO")
-        for label, (first, last) in gold:
-            masked[:, "XY".index(label)] += is_masked[first : last + 1].all(), 1
-    counts = tuner.counts_by_group(settings, np.zeros(tuner.num_sentences, int))[:, :, 0]
-    assert counts[3].tolist() == masked[0].tolist()
-    assert counts[2].tolist() == masked[1].tolist()
-    assert (counts[0] < counts[3]).all()
-    assert tuner.masked_tokens(settings).tolist() == np.concatenate(of_tokens).tolist()
+        outside = tuner.head.marginals(emissions, mask)[mask][:, 0]
+        is_masked = (tuner.head.decode(emissions, mask)[mask] > 0) | (1 - outside > threshold)
+        of_tokens += is_masked.tolist()
+        for label, (first, last) in tags_to_spans([TAGS[tag] for tag in gold_tags[mask]], "BIO"):
+            masked[:, "XY".index(label)] += bool(is_masked[first : last + 1].all()), 1
+    counts = tuner.masks_by_group(masking, np.zeros(tuner.num_sentences, int))[:, :, 0]
+    assert counts.tolist() == masked.tolist()
+    assert masking.of_tokens.tolist() == of_tokens
+    gold_tags = torch.cat([batch.gold_tags[batch.mask] for batch in tuner.batches])
+    assert tuner.sensitive_tokens().tolist() == (gold_tags > 0).tolist()
 
 
 def test_several_labels_meet_their_targets_together(tuner):

@@ -268,8 +268,8 @@ def test_promises_are_kept_in_the_archive(promise, allennlp, many, tmp_path, cap
         (
             ["--unmasked", "PER=0.1", "--masked", "LOC,PER=0.9"],
             [
-                "a share of at most 0.1 that leaves a token of any PER unmasked, with",
-                "a share of at least 0.9 of all LOC, PER masked, with",
+                "a share of at most 0.1 that leaves a token of any PER unmasked where tokens above 1 ",
+                "a share of at least 0.9 of all LOC, PER masked where tokens above 1 are masked, too,",
             ],
         ),
         (
@@ -293,7 +293,8 @@ def test_masks_of_all_labels_and_what_they_cost(promise):
     _, (masked,), printed = promise("--masked", "all=0.9")
     assert masked.goal.labels == ("EVENT", "LOC", "ORG", "PER")
     assert "EVENT, LOC, ORG, PER: as the tagger is, it masks " in printed
-    assert re.search(r"Of 1,000 tokens, \d+\.\d were masked, and \d+\.\d more are now", printed)
+    assert masked.mask_threshold == 1
+    assert re.search(r"of 1,000 tokens, \d+\.\d lie in predicted entities; 0\.0 more", printed)
 
 
 @pytest.mark.slow
@@ -331,6 +332,10 @@ def test_a_column_names_the_unit(promise, tmp_path, allennlp, capsys):
         (["--confidence", "0.9", "--recall", "PER=0.8", "--unit", "text"], "got 'text'"),
         (["--leak", "PER=0.1"], "`--leak` is part of a promise; add --confidence"),
         (["--masked", "all=0.9"], "`--masked` is part of a promise; add --confidence"),
+        (
+            ["--confidence", "0.9", "--masked", "all=0.9", "--recall", "PER=0.8"],
+            "`--masked` and `--unmasked` go with no other target; give the others first",
+        ),
         (
             ["--confidence", "0.9", "--precision", "LOC=0.98"],
             r"the 40 documents do not support `precision of LOC at least 0.98`; they do support "
