@@ -23,9 +23,13 @@ def add_content(digest: Any, path: AnyPath) -> None:
 
 
 def sha256_of_file(path: AnyPath) -> str:
-    """Returns the SHA-256 of a file's content, in hexadecimal."""
+    """Returns the SHA-256 of a file's content, in hexadecimal, or of names and content in a folder."""
     digest = hashlib.sha256()
-    add_content(digest, path)
+    if not Path(path).is_dir():
+        add_content(digest, path)
+    else:
+        for file in sorted(each for each in Path(path).rglob("*") if each.is_file()):
+            digest.update(f"{file.relative_to(path)} {sha256_of_file(file)}\n".encode())
     return digest.hexdigest()
 
 

@@ -5,7 +5,7 @@ from unittest.mock import Mock
 import pytest
 
 from tagger.common import files
-from tagger.common.files import write_atomically
+from tagger.common.files import sha256_of_file, write_atomically
 from tagger.data.dataset_readers import ColumnDatasetReader, DocumentDatasetReader
 from tagger.modules.token_embedders import VectorTable
 from tagger.tools.start.parts import source_of_labelled_texts
@@ -15,6 +15,19 @@ from tagger.tools.start.survey import survey
 def write(path, overwrite=False):
     with write_atomically(path, overwrite) as new:
         new.write_text("new")
+
+
+def test_the_digest_of_a_folder_is_of_its_files_and_their_names(tmp_path):
+    digests = set()
+    for number, names in enumerate([("a.txt", "b.txt"), ("a.txt", "c.txt"), ("a.txt",)]):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        for name in names:
+            (folder / name).write_text("text")
+        digests.add(sha256_of_file(folder))
+        os.utime(folder / "a.txt", (1, 1))
+        assert sha256_of_file(folder) in digests
+    assert len(digests) == 3
 
 
 def test_a_file_is_replaced_atomically_and_only_on_demand(tmp_path):

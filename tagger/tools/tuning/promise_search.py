@@ -30,9 +30,9 @@ BIAS_STARTS = [BIASES.index(bias) for bias in (6, 2)]
 #: Where they start for goals that are lost on both sides, such as a precision with a recall.
 MIDDLE_STARTS = [BIASES.index(bias) for bias in (4, 3, 2, 1, 0, -1)]
 #: The thresholds of masks, from strict to loose; 1 masks nothing but predicted entities. Their tests
-#: start at 0.0001, at 0.01, and at the tagger as it is.
-MASK_THRESHOLDS: List[float] = np.geomspace(1e-5, 1, 41).round(7).tolist()
-MASK_STARTS = [8, 24, 40]
+#: start at the strictest, and at 0.001.
+MASK_THRESHOLDS: List[float] = np.geomspace(1e-6, 1, 49).round(8).tolist()
+MASK_STARTS = [0, 24]
 #: The biases of some labels under which thresholds of others are tested.
 FEW_BIASES = (0.0, 1.0, 2.0, 4.0)
 

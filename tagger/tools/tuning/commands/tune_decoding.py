@@ -133,7 +133,7 @@ def _tune(args: argparse.Namespace, archive: Archive) -> None:
     elif goals:
         tuned = tuner.tune(goals, start, [args.by] if args.by else None)
         _check_is_met(args, goals, tuner, start, tuned)
-    if goals:
+    if goals and goals[0].measure not in OF_MASKS:  # masks change no settings
         _print_result([] if in_order else goals, tuner, start, tuned)
         for name, values in tuned._asdict().items():
             say(f"{name}: {json.dumps(values, sort_keys=True)}")
