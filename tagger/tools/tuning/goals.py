@@ -21,8 +21,8 @@ class Goal(NamedTuple):
     # precision at a recall of at least `level`. `"f_beta"`: the highest F score (van Rijsbergen
     # 1979, chapter 7), or one of at least `level`, to be promised. `"macro_f1"`: the highest mean
     # F1 of all labels. `"leak"`: a share of groups of sentences in which the prediction misses an
-    # entity of the labels. `"unmasked"`: a share of groups with a token of such an entity that lies in
-    # no predicted one, of any label. `"masked"`: the share of entities without such a token.
+    # entity of the labels. `"unmasked"`: a share of groups with a token of such an entity that is not
+    # masked (see `Masking`). `"masked"`: the share of entities without such a token.
     measure: str
     level: float = 0.0  # The least share; the largest for a measure of `OF_GROUPS`
     beta: float = 1.0  # How many times as much recall counts as precision in an F

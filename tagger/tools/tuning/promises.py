@@ -99,8 +99,7 @@ def _check(
         )
     if 0 < sum(goal.measure in OF_MASKS for goal in goals) < len(goals):
         raise ConfigurationError(
-            "`--masked` and `--unmasked` go with no other target; give the others first, and repeat "
-            "the command with its output"
+            "`--masked` and `--unmasked` go with no other target; give the others in another command"
         )
     seen = set()
     for goal in goals:

@@ -334,7 +334,7 @@ def test_a_column_names_the_unit(promise, tmp_path, allennlp, capsys):
         (["--masked", "all=0.9"], "`--masked` is part of a promise; add --confidence"),
         (
             ["--confidence", "0.9", "--masked", "all=0.9", "--recall", "PER=0.8"],
-            "`--masked` and `--unmasked` go with no other target; give the others first",
+            "`--masked` and `--unmasked` go with no other target",
         ),
         (
             ["--confidence", "0.9", "--precision", "LOC=0.98"],

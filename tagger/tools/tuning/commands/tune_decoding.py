@@ -30,9 +30,9 @@ from tagger.tools.tuning.tuned_archive import rewrite_archive, write_settings
 
 _OF_SEVERAL_HELP = {
     "--leak": "at most this share of documents misses any entity of these labels: PER,LOC=0.005",
-    "--unmasked": "at most this share of documents has a token of such an entity outside all predicted "
-    "ones, whatever their labels: PER,LOC=0.005, or all=0.05 for every label",
-    "--masked": "at least this share of such entities lies within predicted ones: all=0.999",
+    "--unmasked": "choose from which probability on tokens are masked, so that at most this share of "
+    "documents has an unmasked token of such an entity: PER,LOC=0.005, or all=0.05 for every label",
+    "--masked": "the same, so that at least this share of such entities is masked: all=0.999",
 }
 
 
