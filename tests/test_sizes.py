@@ -32,7 +32,7 @@ def test_modules_have_at_most_350_lines():
 #: The maximum lines of Python per folder with its subfolders. Raise one in a commit that says why.
 BUDGETS = {
     "tagger/commands": 1_850,
-    "tagger/common": 1_450,
+    "tagger/common": 1_460,
     "tagger/data": 7_800,
     "tagger/linear_chain": 5_850,
     "tagger/metrics": 890,
