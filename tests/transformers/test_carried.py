@@ -112,7 +112,7 @@ def test_weights_are_stored_in_their_precision(tmp_path):
     [
         ({"model_type": "clip"}, "must name one of albert, bert"),
         ({"model_type": 5}, "must name one of albert, bert"),
-        ({"auto_map": {"AutoModel": "code.Model"}}, "has `auto_map`, which is no setting"),
+        ({"auto_map": {"AutoModel": "code.Model"}}, "has `auto_map`, which is not a setting"),
         ({"gguf_file": "/etc/passwd"}, "has `gguf_file`"),
         ({"num_labels": 10**9}, "has `num_labels`"),
         ({"attn_implementation": "nobody/kernels"}, "has `attn_implementation`"),
@@ -178,7 +178,7 @@ ADDED = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized", "special
         ("normalizer", _part("Precompiled", precompiled_charsmap="BAAAAA=="), "damaged"),
         ("normalizer", _part("Unknown"), "a normalizer `Unknown`"),
         ("pre_tokenizer", _part("CharDelimiterSplit", delimiter="a"), "a pre_tokenizer `CharDel"),
-        ("post_processor", _part("BertProcessing", sep=["a", 10**9], cls=["a", 1]), "no piece"),
+        ("post_processor", _part("BertProcessing", sep=["a", 10**9], cls=["a", 1]), "not a piece"),
         ("post_processor", _part("TemplateProcessing", **TEMPLATE), "too many tokens"),
         ("added_tokens", [{"id": 1, "content": "a" * 1000, **ADDED}], "the added token .* too long"),
         ("added_tokens", [{"id": 10**9, "content": "a", **ADDED}], "or none of the model"),
