@@ -5,6 +5,7 @@
     python scripts/change_corpus.py hide-labels data/reuters/train.jsonl TARGET --share 0.3
     python scripts/change_corpus.py miss-entities data/wnut17/wnut17train.conll TARGET --share 0.5
     python scripts/change_corpus.py thin-label data/conll2003/eng.train TARGET --label MISC --share 0.01
+    python scripts/change_corpus.py split-labels data/conll2003/eng.train TARGET --label PER --share 0.25
 
 - `hide-tokens`: a token in any span becomes an `ENTITY`, every other token an `O`. A share of all
   tokens gets the tag `--hide-as`: `?` for unknown, or `O`, like data with overlooked entities.
@@ -13,6 +14,9 @@
   also hidden at any larger one.
 - `miss-entities`: a share of the entities (BIO) becomes `O`.
 - `thin-label`: keeps a share, rounded up, of the sentences with a label, and all other sentences.
+- `split-labels`: keeps a share of all runs of 40 sentences, by turns with the entities of `--label`,
+  such as PER,LOC, and with those of the other labels: `a.txt` and `b.txt` beside TARGET, a `.files.json`
+  that says so. `full.txt` has all entities, `absent.txt` is `a.txt` and `b.txt` in one.
 
 The same seed always changes the same. An existing TARGET is never overwritten.
 """
@@ -23,10 +27,10 @@ import json
 import math
 import random
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from typing import Any, Callable, Collection, Dict, List, Optional, Sequence
 
-from tagger.data.column_file import read_sentences
-from tagger.spans import tags_to_spans
+from tagger.data.column_file import Row, read_sentences
+from tagger.spans import spans_to_tags, tags_to_spans
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> None:
@@ -40,7 +44,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     add("target", type=Path, metavar="TARGET", help="the file to write")
     add("--share", type=float, required=True, help="the share to hide, miss or keep")
     add("--hide-as", default="?", metavar="TAG", help="for hide-tokens")
-    add("--label", help="for thin-label")
+    add("--label", help="for thin-label, and the labels for split-labels")
     add("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
     if not 0 <= options.share <= 1:
@@ -102,6 +106,36 @@ def _thin_label(options: argparse.Namespace, draw: random.Random) -> str:
     return "".join("\n".join(sentence) + "\n\n" for sentence in kept)
 
 
+def _split_labels(options: argparse.Namespace) -> str:
+    with options.file.open("rb") as stream:
+        sentences = list(read_sentences(stream, options.file))
+    step = round(1 / options.share)
+    kept = [rows for number, rows in enumerate(sentences) if number // 40 % step == 0]
+    halves = [[rows for i, rows in enumerate(kept) if i // 40 % 2 == half] for half in (0, 1)]
+    spans = [tags_to_spans([row.columns[-1] for row in rows], "IOB1") for rows in kept]
+    every = {label for of_sentence in spans for label, _ in of_sentence}
+    first = set(options.label.split(","))
+    labels = [sorted(first), sorted(every - first)]
+    texts = [_text_of(half, own) for half, own in zip(halves, labels)]
+    files = {"a": texts[0], "b": texts[1], "absent": "".join(texts), "full": _text_of(kept, every)}
+    options.target.parent.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        options.target.with_name(f"{name}.txt").write_text(text, encoding="utf-8")
+    listed = [{"path": f"{name}.txt", "labels": own} for name, own in zip("ab", labels)]
+    return json.dumps({"files": listed}) + "\n"
+
+
+def _text_of(sentences: Sequence[Sequence[Row]], labels: Collection[str]) -> str:
+    """A column file in BIO of the entities of some labels."""
+    lines = []
+    for rows in sentences:
+        spans = tags_to_spans([row.columns[-1] for row in rows], "IOB1")
+        tags = spans_to_tags([span for span in spans if span[0] in labels], len(rows), "BIO")
+        lines += [f"{row.columns[0]}\t{tag}\n" for row, tag in zip(rows, tags)]
+        lines.append("\n")
+    return "".join(lines)
+
+
 def _hide_labels(options: argparse.Namespace, draw: random.Random) -> str:
     documents = _read(options.file)
     # Drawn separately for each label, so that a larger share hides the same labels and more.
@@ -138,6 +172,7 @@ CHANGES: Dict[str, Callable[[argparse.Namespace, random.Random], str]] = {
     "hide-labels": _hide_labels,
     "hide-tokens": _hide_tokens,
     "miss-entities": _miss_entities,
+    "split-labels": lambda options, _: _split_labels(options),
     "thin-label": _thin_label,
 }
 

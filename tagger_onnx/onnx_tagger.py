@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import math
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Union
@@ -62,6 +63,8 @@ class OnnxTagger(TextTagger[str]):
         self._tags: List[str] = description["tags"]
         self._labels_of_tags: List[Optional[str]] = description["labels_of_tags"]
         self._has_label_sets = description["head"] == "sigmoid"
+        # How many rows of the graph's outputs are of a sentence, if entities of labels may overlap.
+        self._num_chains: int = description.get("num_chains", 1)
         self._splitting: Dict[str, Any] = description["splitting"]
         self._split = splitter_of(self._splitting)
         self._max_sentence_tokens: Optional[int] = description["max_sentence_tokens"]
@@ -120,8 +123,16 @@ class OnnxTagger(TextTagger[str]):
         for part in batches([len(sentence.words) for sentence in sentences], _BATCH_TOKENS):
             outputs = self.run([sentences[index].words for index in part], extras.leak_labels)
             for row, index in enumerate(part):
-                own = {name: values[row] for name, values in outputs.items()}
-                results[index] = self._tagged_text(sentences[index], own, extras)
+                first = row * self._num_chains
+                of_chains = [
+                    self._tagged_text(
+                        sentences[index],
+                        {name: values[first + chain] for name, values in outputs.items()},
+                        extras,
+                    )
+                    for chain in range(self._num_chains)
+                ]
+                results[index] = of_chains[0] if self._num_chains == 1 else _merged(of_chains)
         of_sentences = iter(results)
         return [joined(list(itertools.islice(of_sentences, len(text)))) for text in texts]
 
@@ -185,6 +196,27 @@ class OnnxTagger(TextTagger[str]):
             leaks = {name: outputs[name].item() for name in ("leak_probability", "expected_missed")}
             found = found._replace(**leaks)
         return found
+
+
+def _merged(of_chains: Sequence[TaggedText]) -> TaggedText:
+    """What the chains of all labels say of one sentence."""
+    first = of_chains[0]
+    tags = zip(*(each.tags for each in of_chains))
+    entities = itertools.chain(*(each.entities for each in of_chains))
+    rows = zip(*(each.probabilities for each in of_chains))
+    leaks = [each.leak_probability for each in of_chains if each.leak_probability is not None]
+    missed = [each.expected_missed for each in of_chains if each.expected_missed is not None]
+    return first._replace(
+        tags=["|".join(tag for tag in token if tag != "O") or "O" for token in tags],
+        entities=sorted(entities, key=lambda entity: (entity.first, -entity.last)),
+        # Under the chain of a label, the tags of all others have probability 0.
+        probabilities=[
+            {tag: sum(each[tag] for each in token) for tag in token[0] if tag != "O"}
+            for token in rows
+        ],
+        leak_probability=1 - math.prod(1 - leak for leak in leaks) if leaks else None,
+        expected_missed=math.fsum(missed) if missed else None,
+    )
 
 
 def load(

@@ -3,7 +3,7 @@
 import html
 import itertools
 import math
-from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from tagger_onnx.display import LABELS, MARK_TINT, label_colours, spell_probability
 from tagger_onnx.segments import join_words
@@ -107,12 +107,14 @@ class TaggedText(NamedTuple):
 
     def _repr_html_(self) -> str:
         colours = label_colours(self.known_labels)
-        parts, position = [], 0
-        for entity in self.entities:
-            parts.append(html.escape(self.text[position : entity.start]))
-            parts.append(_marked(entity.text, [entity.label], colours, entity.probability))
-            position = entity.end
-        parts.append(html.escape(self.text[position:]))
+        parts = []
+        for start, end, inside in self._segments():
+            text = self.text[start:end]
+            probability = inside[0].probability if len(inside) == 1 else None
+            labels = [entity.label for entity in inside]
+            parts.append(
+                _marked(text, labels, colours, probability) if inside else html.escape(text)
+            )
         if any(self.labels):
             parts = [
                 _marked(token, labels, colours) if labels else html.escape(token)
@@ -120,6 +122,12 @@ class TaggedText(NamedTuple):
             ]
             return f'<div style="line-height: 2">{" ".join(parts)}</div>'
         return f'<div style="line-height: 2; white-space: pre-wrap">{"".join(parts)}</div>'
+
+    def _segments(self) -> Iterator[Tuple[int, int, List[Entity]]]:
+        """Yields the pieces between borders of entities, which may overlap, and what lies over each."""
+        borders = {border for entity in self.entities for border in (entity.start, entity.end)}
+        for start, end in itertools.pairwise(sorted({0, *borders, len(self.text)})):
+            yield start, end, [e for e in self.entities if e.start <= start and end <= e.end]
 
 
 def joined(sentences: Sequence[TaggedText]) -> TaggedText:

@@ -118,6 +118,9 @@ CONFIGS_OF_KINDS = {
     "documents": _documents,
     "fine-tuned": _fine_tuned,
     "tuned": TUNED,
+    "label chains": _with(
+        "label_chains:: true, model+: { head+: { decode_bias: { PER: 2, ORG: 2 } } }"
+    ),
     **TOKENIZERS,
 }
 KINDS = [*CONFIGS_OF_KINDS, "ensemble"]

@@ -20,7 +20,7 @@ from tagger.data.tokenizers import max_sentence_tokens_of
 from tagger.models import TaggingModel
 from tagger.modules import ChainDecoder
 from tagger.modules.chain_decoder import labels_with_bias
-from tagger.modules.heads import ChainHead, SigmoidHead
+from tagger.modules.heads import DECODING_HEADS, SigmoidHead
 from tagger.predictors import SequenceTaggerPredictor
 from tagger.spans import AMBIGUOUS, labels_of_tags
 from tagger.transformers.pretrained import transformer_given
@@ -121,7 +121,7 @@ class SavedTagger(TextTagger[Union[str, Text]]):
     def biases(self) -> Dict[str, float]:
         """The bias of each label, 0 by default; empty if the tagger has no biases."""
         head = self.model.head
-        if not isinstance(head, ChainHead) or self.tag_encoding in AMBIGUOUS:
+        if not isinstance(head, DECODING_HEADS) or self.tag_encoding in AMBIGUOUS:
             return {}
         labels = labels_with_bias(self.model.tags, self.tag_encoding)
         return {label: head.decoder.decode_bias.get(label, 0.0) for label in labels}
@@ -220,15 +220,16 @@ class SavedTagger(TextTagger[Union[str, Text]]):
     ) -> "SavedTagger":
         model = _with_own_head(self.model)
         head = model.head
-        if isinstance(head, ChainHead):
+        if isinstance(head, DECODING_HEADS):
             before = head.decoder
-            head.decoder = ChainDecoder(
+            decoder = ChainDecoder(
                 model.tags,
                 model.tag_encoding,
                 {**before.decode_bias, **biases},
                 {**before.entity_thresholds, **thresholds},
                 before.decoding,
-            ).to(before.bias.device)
+            )
+            head.set_decoder(decoder.to(before.bias.device))
         elif isinstance(head, SigmoidHead) and not biases:
             own = head.thresholds
             own.thresholds = _replaced(own.thresholds, model.tags, thresholds)

@@ -22,7 +22,7 @@ from tagger.data.texts import (
 )
 from tagger.data.tokenizers import max_sentence_tokens_of, tokenizer_of
 from tagger.models import TaggingModel
-from tagger.modules.heads import ChainHead
+from tagger.modules.heads import DECODING_HEADS
 from tagger.predictors.batched_predictor import BatchedPredictor, Throughput
 from tagger_onnx.inputs import (
     RUN_CHARACTERS,
@@ -234,7 +234,7 @@ class SequenceTaggerPredictor(BatchedPredictor):
 
     def _nothing(self) -> JsonDict:
         """The output for a text without tokens."""
-        if not isinstance(self.model.head, ChainHead):
+        if not isinstance(self.model.head, DECODING_HEADS):
             return {"labels": [], "probabilities": []}
         names = ["tags"] + ["probabilities"] * self._extras.probabilities
         names += ["entities"] * (self.model.tag_encoding is not None)

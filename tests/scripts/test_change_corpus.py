@@ -77,7 +77,25 @@ def test_labels_of_documents_are_hidden_but_never_all_of_a_document(changed):
     assert pairs(changed("hide-labels", 1)) == {(0, "A"), (1, "B"), (400, "C")}
 
 
-@pytest.mark.parametrize("change", change_corpus.CHANGES)
+def test_two_halves_have_the_entities_of_other_labels(tmp_path):
+    target = tmp_path / "halves.files.json"
+    options = ["--share", "1", "--label", "PER,LOC"]
+    change_corpus.main(["split-labels", str(TOY), str(target), *options])
+    one, two = json.loads(target.read_text())["files"]
+    assert one == {"path": "a.txt", "labels": ["LOC", "PER"]}
+    assert two == {"path": "b.txt", "labels": ["EVENT", "ORG"]}
+    texts = {path.stem: path.read_text() for path in tmp_path.glob("*.txt")}
+    assert texts["absent"] == texts["a"] + texts["b"]
+    words = [
+        [line.split("\t")[0] for line in texts[name].splitlines()] for name in ("absent", "full")
+    ]
+    assert words[0] == words[1]
+    assert "-ORG" in texts["b"]
+    assert "-PER" not in texts["b"]
+    assert "-ORG" not in texts["a"]
+
+
+@pytest.mark.parametrize("change", sorted(change_corpus.CHANGES.keys() - {"split-labels"}))
 def test_the_same_seed_changes_the_same(change, changed):
     options = ("--label", "PER") if change == "thin-label" else ()
     first, again, other = (changed(change, 0.3, "--seed", seed, *options) for seed in "112")

@@ -65,7 +65,7 @@ FORMATS: Dict[str, Format] = {
     "spacy_json": Format((".jsonl", ".json"), read_span_records, _spacy_json, _RECORDS),
     "huggingface": Format(_of_hub, read_huggingface, write_huggingface, ("tokens", "properties")),
     "label_studio": Format((".json",), read_label_studio, write_label_studio, _RECORDS),
-    "spacy": Format((".spacy",), read_spacy, write_spacy, ("tokens",)),
+    "spacy": Format((".spacy",), read_spacy, write_spacy, ("tokens", "overlaps")),
     "brat": Format(("",), read_brat, write_brat, ("overlaps",)),
     "csv": Format((".csv", ".tsv"), read_csv, write_csv, ("overlaps",)),
     "conllu": Format((".conllu",), read_conllu, write_conllu, ("tokens",)),

@@ -50,12 +50,16 @@ def write_spacy(texts: Iterable[AnnotatedText], path: Path) -> None:
 def _doc(text: AnnotatedText, vocab: Any) -> Any:
     from spacy.tokens import Doc
 
-    text = fit_to_tokens(check_overlaps(text)[0]).text
+    text = fit_to_tokens(text).text
     words, spaces, opening = _words(text)
     starts: Any = None if text.sentence_lengths is None else opening
     doc = Doc(vocab, words=words, spaces=spaces, sent_starts=starts)
     spans: Any = [doc.char_span(start, end, label=label) for label, start, end in text.entities]
-    doc.set_ents(spans)
+    # Entities in `ents` do not overlap; the span group `sc` has room for those that do.
+    if check_overlaps(text, "longest")[1]:
+        doc.spans["sc"] = spans
+    else:
+        doc.set_ents(spans)
     return doc
 
 

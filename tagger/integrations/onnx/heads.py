@@ -25,7 +25,7 @@ from tagger.integrations.onnx.graph import Value
 from tagger.linear_chain import ChainScores
 from tagger.models import SequenceTagger
 from tagger.modules.chain_decoder import expected_right
-from tagger.modules.heads import ChainHead, SigmoidHead, SoftmaxHead
+from tagger.modules.heads import ChainHead, LabelChainsHead, SigmoidHead, SoftmaxHead
 from tagger.spans import AMBIGUOUS
 from tagger.spans.encodings import split_tag
 
@@ -37,9 +37,13 @@ def add_head(model: SequenceTagger, emissions: Value, mask: Value, is_last: Valu
         _add_sigmoid(head, emissions, mask)
     elif isinstance(head, ChainHead):
         _add_chain(model, head, emissions, mask, is_last)
+    elif isinstance(head, LabelChainsHead):
+        rows = _rows_of_chains(head, emissions, mask, is_last)
+        _add_chain(model, head.joint, *rows)
     else:
         raise ConfigurationError(
-            f"the head `{type_name(type(head))}` cannot be exported; use `crf`, `softmax` or `sigmoid`"
+            f"the head `{type_name(type(head))}` cannot be exported; use `crf`, `label_chains`, "
+            f"`softmax` or `sigmoid`"
         )
 
 
@@ -51,7 +55,34 @@ def describe_head(model: SequenceTagger) -> Dict[str, Any]:
     else:
         labels = [split_tag(tag, model.tag_encoding)[1] for tag in model.tags]
     kind = "sigmoid" if isinstance(model.head, SigmoidHead) else "chain"
-    return {"head": kind, "tags": model.tags, "labels_of_tags": labels}
+    description = {"head": kind, "tags": model.tags, "labels_of_tags": labels}
+    if isinstance(model.head, LabelChainsHead):
+        return {**description, "head": "label_chains", "num_chains": len(model.head.labels)}
+    return description
+
+
+def _rows_of_chains(
+    head: LabelChainsHead, emissions: Value, mask: Value, is_last: Value
+) -> Tuple[Value, Value, Value]:
+    """Emissions, mask and ends of a row for each label and sentence, as `LabelChainsHead.as_rows`."""
+    num_chains, num_tags = len(head.labels), len(head.joint.tags)
+    ones = torch.ones(1, 1, num_tags)
+    with torch.no_grad():
+        wide, _, _ = head.as_rows(ones, 0 * ones.long(), ones[:, :, 0].bool())
+    # (C, 1, K): the factor of each emission, of which that of `O` is 0, and -inf for other labels.
+    factors = wide.masked_fill(wide.isinf(), 0.0).numpy()
+    offsets = (wide - wide.masked_fill(wide.isinf(), 0.0)).nan_to_num(neginf=-np.inf).numpy()
+
+    def rows(values: Value) -> Value:
+        shape = mask.graph.value(np.array([-1])).op("Concat", values.op("Shape", start=2), axis=0)
+        return values.op("Reshape", shape)
+
+    every_chain = np.ones((1, num_chains, 1), dtype=bool)
+    return (
+        rows(emissions.unsqueeze(1) * factors + offsets),
+        rows(mask.unsqueeze(1) & every_chain),
+        rows(is_last.unsqueeze(1) & every_chain),
+    )
 
 
 def _add_sigmoid(head: SigmoidHead, emissions: Value, mask: Value) -> None:

@@ -10,6 +10,7 @@ from typing import Callable, Dict, Iterator, List, NamedTuple, Sequence, Tuple, 
 
 import numpy as np
 import torch
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import Instance
 from allennlp.models import Model
 
@@ -133,6 +134,10 @@ def uncertain_sentences(
     check_is_one_of("score", score, list(SCORES))
     check_number("least_doubt", least_doubt, 0 < least_doubt < 0.5, "above 0 and below 0.5")
     model = tuned_model(model)
+    if not isinstance(model.head, ChainHead):
+        raise ConfigurationError(
+            "sentences are ranked by a tagger with the head `crf` or `softmax`"
+        )
     assert model.tag_encoding is not None
     finder = EntityFinder(model.tags, model.tag_encoding)
     tables = tag_tables(model.tags, model.tag_encoding)

@@ -132,9 +132,12 @@ def _tag_lines(found: Survey) -> List[str]:
     scheme = found.scheme
     encoding = "null" if scheme.source_encoding is None else _string(scheme.source_encoding)
     lines = [f"  source_encoding:: {encoding},"]
+    overlaps = scheme.source_encoding is not None and scheme.label_separator is not None
+    if overlaps:
+        lines.append("  label_chains:: true,  // a CRF for each label, since entities overlap")
     arguments = _arguments(
         {
-            "label_separator": scheme.label_separator,
+            "label_separator": None if overlaps else scheme.label_separator,
             "no_label_tag": scheme.no_label_tag if scheme.no_label_tag != "O" else None,
             "unknown_tag": scheme.unknown_tag,
             **found.reading,
@@ -144,7 +147,7 @@ def _tag_lines(found: Survey) -> List[str]:
         lines.append("  tag_encoding:: null,")
     if arguments:
         lines.append(f"  dataset_reader+: {{ {arguments} }},")
-    if scheme.label_separator is not None:
+    if scheme.label_separator is not None and not overlaps:
         lines.append("  model+: { head: { type: 'sigmoid' } },  // decides each label by itself")
         lines.append("  trainer+: { callbacks+: ['tune_thresholds'] },")
     elif scheme.source_encoding is None:
@@ -208,7 +211,7 @@ def _suggestions(found: Survey, counts: Dict[str, int]) -> List[str]:
         return []
     what = "This line finds more of them, but makes more errors:"
     line = "weighting:: { type: 'chain', weight_rule: 'effective_number' },"
-    if found.scheme.label_separator is not None:
+    if found.scheme.label_separator is not None and found.scheme.source_encoding is None:
         what = "This loss makes them count more (put it into the head):"
         line = "loss: { type: 'class_balanced_focal', beta: 0.999 },"
     return [f"  // Rare: {listed(rare)}. {what}", f"  // {line}", ""]

@@ -113,6 +113,9 @@ def _choices(found: Survey, sentences: Sequence[Sequence[Row]]) -> List[str]:
     sizes = sizes_for(*size_of(found, sentences))
     settings = ", ".join(f"{name} {value}" for name, value in sizes.settings.items())
     head = "CRF" if found.scheme.label_separator is None else "sigmoid"
+    if head == "sigmoid" and found.scheme.source_encoding is not None:
+        num, lost = found.count_overlaps()
+        head = f"label_chains, since entities overlap: one CRF would lose {lost:,} of {num:,}"
     return [
         f"  head {head}; the best epoch by {best_metric(found)}",
         f"  {sizes.reason}{f' ({settings})' if settings else ''}",

@@ -11,10 +11,21 @@ from allennlp.data import Tokenizer
 from tagger.common.files import check_is_file
 from tagger.data.column_file import Row
 from tagger.data.dataset_readers.labelled_files import with_tokens
-from tagger.data.formats import FORMATS, AnnotatedText, TextCounts, format_of, read_texts, tags_of
+from tagger.data.formats import (
+    FORMATS,
+    AnnotatedText,
+    Annotation,
+    TextCounts,
+    check_overlaps,
+    format_of,
+    read_texts,
+    tags_of,
+)
 from tagger.data.survey.column_survey import AUTO, ColumnSurvey, Known, survey_columns
 from tagger.data.survey.schemes import Scheme, check_scheme, find_scheme, labels_in, spans_in
 from tagger.data.texts import Text, TextSplitter
+from tagger.spans import Span
+from tagger.spans.overlapping import SEPARATOR
 from tagger.tools.start.tokenization import (
     Tokenization,
     find_tokenization,
@@ -95,10 +106,28 @@ class Survey:
         counts = Counter(label for rows in file.sentences for label in self.labels(rows))
         return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
+    def count_overlaps(self) -> Tuple[int, int]:
+        """Returns how many entities the training file has, and how many of them one chain would lose.
+
+        A chain has no room for entities that overlap with longer ones.
+        """
+        texts = [
+            AnnotatedText(
+                "", _by_tokens(spans_in(self.tags(rows), self.scheme)), None, None, "", {}
+            )
+            for rows in self.files[0].sentences
+        ]
+        lost = (len(check_overlaps(text, "longest")[1]) for text in texts)
+        return sum(len(text.entities) for text in texts), sum(lost)
+
     def unseen_labels(self) -> List[str]:
         """Returns the labels of the development file that the training file lacks, sorted."""
         seen = self.count_labels(self.files[0]).keys()
         return sorted({label for dev in self.files[1:] for label in self.count_labels(dev)} - seen)
+
+
+def _by_tokens(spans: Sequence[Span]) -> List[Annotation]:
+    return [Annotation(label, first, last + 1) for label, (first, last) in spans]
 
 
 def survey(paths: Sequence[Path], **reading: Any) -> Survey:
@@ -175,9 +204,11 @@ def _survey_of_texts(
     read = []
     for path, format, each in zip(paths, formats, counts):
         options = {key: reading[key] for key in FORMATS[format].options if key in reading}
+        # Without a word of the user, entities of different labels may overlap.
         overlapping = reading.get("overlapping", "refuse")
+        by_label = overlapping == "refuse"
         texts = read_texts(path, format, **options)
-        read.append([each.without_overlaps(text, overlapping) for text in texts])
+        read.append([each.without_overlaps(text, overlapping, by_label) for text in texts])
     if any(text.tokens is None for text in read[0]):
         tokenization = find_tokenization_of_texts(read[0])
     else:
@@ -207,7 +238,7 @@ def _text_file(
             kept.append(text)
             cut.append(fitted)
             words = [fitted.text[start:end] for start, end in fitted.tokens]
-            cells = [[word, tag] for word, tag in zip(words, tags_of(fitted))]
+            cells = [[word, tag] for word, tag in zip(words, tags_of(fitted, separator=SEPARATOR))]
             sentences.append([Row(len(kept), "\t".join(each), each) for each in cells])
     if not kept:
         raise ValueError(f"{path}: expected annotated texts in the format {format}, got none")

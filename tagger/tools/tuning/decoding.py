@@ -85,20 +85,27 @@ class Masking(NamedTuple):
 class DecodingTuner:
     """Tries settings of a head's decoder on labelled sentences.
 
-    The head's decoder is replaced by each one that is tried. The sentences are on its device.
+    The head's decoder is replaced by each one that is tried. The sentences are on its device. Each is a
+    row of a batch, or `rows_per_sentence` of them.
     """
 
     def __init__(
-        self, head: ChainHead, tags: Sequence[str], tag_encoding: str, batches: Sequence[Batch]
+        self,
+        head: ChainHead,
+        tags: Sequence[str],
+        tag_encoding: str,
+        batches: Sequence[Batch],
+        rows_per_sentence: int = 1,
     ) -> None:
         self.head = head
         self.batches = batches
         self._tags = tags
+        self._rows_per_sentence = rows_per_sentence
         self._tag_encoding = tag_encoding
         self._tables = tag_tables(tags, tag_encoding)
         self.labels: List[str] = self._tables.labels
         *self._first_sentences, self.num_sentences = itertools.accumulate(
-            (len(batch.mask) for batch in batches), initial=0
+            (len(batch.mask) // rows_per_sentence for batch in batches), initial=0
         )
         self._gold = self._found(
             [(batch.gold_tags, torch.full(batch.mask.shape, torch.nan)) for batch in batches]
@@ -239,8 +246,11 @@ class DecodingTuner:
             )
             matches = match_spans(self._tables, predicted, gold)
             rows, tokens = rows_and_tokens(matches.predicted.starts, tags.size(1))
+            sentences = rows // self._rows_per_sentence
             of_spans = probabilities.cpu().numpy()[rows, tokens]
-            parts.append((matches.predicted.labels, first + rows, matches.is_right(), of_spans))
+            parts.append(
+                (matches.predicted.labels, first + sentences, matches.is_right(), of_spans)
+            )
         return FoundEntities(*map(np.concatenate, zip(*parts)))
 
     def _masking(self, masks: Sequence[np.ndarray]) -> Masking:

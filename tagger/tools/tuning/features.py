@@ -7,6 +7,7 @@ from typing import Dict, List, NamedTuple, Sequence, cast
 
 import numpy as np
 import torch
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import Instance
 from allennlp.data.fields import TextField
 from allennlp.models import Model
@@ -56,7 +57,11 @@ def features_of(
 ) -> SentenceFeatures:
     """Returns the features of instances, in order, with each sentence in a separate group."""
     model = tuned_model(model)
-    head = cast(ChainHead, model.head)
+    if not isinstance(model.head, ChainHead):
+        raise ConfigurationError(
+            "sentences are compared by a tagger with the head `crf` or `softmax`"
+        )
+    head = model.head
     assert model.tag_encoding is not None
     finder = EntityFinder(model.tags, model.tag_encoding)
     tables = tag_tables(model.tags, model.tag_encoding)

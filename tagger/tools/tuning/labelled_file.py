@@ -1,7 +1,7 @@
 """Prepares a decoding tuner from a saved tagger and a file with gold tags."""
 
 import copy
-from typing import Any, Dict, Iterator, List, Sequence, Tuple, cast
+from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -13,7 +13,7 @@ from allennlp.nn.util import get_text_field_mask, move_to_device
 
 from tagger.linear_chain.declared import declare_right_padded
 from tagger.models import TaggingModel
-from tagger.modules.heads import ChainHead
+from tagger.modules.heads import DECODING_HEADS, LabelChainsHead
 from tagger.modules.sentence_rows import SentenceRows
 from tagger.spans import AMBIGUOUS
 from tagger.spans.finding import UNKNOWN, certain_tags
@@ -40,19 +40,22 @@ def decoding_tuner(
         # Sentences of similar lengths are batched together, to reduce padding.
         instances = sorted(instances, key=lambda instance: len(instance["tokens"]))
     batches = [batch for batch, _, _ in encoded(model, instances, batch_size)]
-    head = copy.deepcopy(cast(ChainHead, model.head))
+    head: Any = copy.deepcopy(model.head)
+    rows_per_sentence = 1
+    if isinstance(head, LabelChainsHead):
+        rows_per_sentence, head = len(head.labels), head.joint
     head.recalibration = None
     assert model.tag_encoding is not None
-    return DecodingTuner(head, model.tags, model.tag_encoding, batches)
+    return DecodingTuner(head, model.tags, model.tag_encoding, batches, rows_per_sentence)
 
 
 def tuned_model(model: Model) -> TaggingModel:
     """Returns the model; refuses one without probabilities of entities."""
     head = getattr(model, "head", None)
-    if not isinstance(model, TaggingModel) or not isinstance(head, ChainHead):
+    if not isinstance(model, TaggingModel) or not isinstance(head, DECODING_HEADS):
         raise ConfigurationError(
-            "`archive_file` must hold a `sequence_tagger` with the head `crf` or `softmax`; "
-            "`--target` tunes models of several labels"
+            "`archive_file` must hold a `sequence_tagger` with the head `crf`, `softmax` or "
+            "`label_chains`; `--target` tunes models of several labels"
         )
     if model.tag_encoding in (None, *AMBIGUOUS):
         raise ConfigurationError(
@@ -65,7 +68,7 @@ def tuned_model(model: Model) -> TaggingModel:
 def settings_of(model: Model) -> Settings:
     """Returns the decoder settings of a model that `decoding_tuner` accepts."""
     assert isinstance(model, TaggingModel)
-    assert isinstance(model.head, ChainHead)
+    assert isinstance(model.head, DECODING_HEADS)
     return Settings(model.head.decoder.decode_bias, model.head.decoder.entity_thresholds)
 
 
@@ -82,7 +85,8 @@ def encoded(
 ) -> Iterator[Tuple[Batch, SentenceRows, Dict[str, Any]]]:
     """Yields batches of instances, their rows, and their indexed tokens.
 
-    Puts the model into evaluation mode. Instances without tags get unknown ones.
+    Puts the model into evaluation mode. Instances without tags get unknown ones. With the head
+    `label_chains`, a sentence of a batch is a row for each label, as its `joint` chain takes them.
     """
     model.eval()
     device = next(model.parameters()).device
@@ -94,9 +98,18 @@ def encoded(
         tensors = move_to_device(tensors, device)
         mask = declare_right_padded(get_text_field_mask(tensors["tokens"]))
         rows = model.sentence_rows(mask, tensors.get("sentence_lengths"), tensors.get("word_ids"))
-        if gold_tags is None:
-            gold_tags = torch.full(mask.shape, UNKNOWN)
-        gold_tags = torch.from_numpy(certain_tags(gold_tags.numpy())).to(device)
         with torch.no_grad():
-            emissions = model.emissions(tensors["tokens"], mask, rows)
-        yield Batch(emissions.float(), rows.split(gold_tags), rows.mask), rows, tensors["tokens"]
+            emissions = model.emissions(tensors["tokens"], mask, rows).float()
+        of_chains = isinstance(model.head, LabelChainsHead)
+        if gold_tags is None:
+            shape = (*mask.shape, len(model.tags)) if of_chains else mask.shape
+            gold_tags = torch.full(shape, UNKNOWN)
+        elif not of_chains:
+            gold_tags = torch.from_numpy(certain_tags(gold_tags.numpy()))
+        batch_of_rows = Batch(emissions, rows.split(gold_tags.to(device)), rows.mask)
+        if isinstance(model.head, LabelChainsHead):
+            with torch.no_grad():
+                emissions, gold, row_mask = model.head.as_rows(*batch_of_rows)
+            gold = torch.from_numpy(certain_tags(gold.cpu().numpy())).to(device)
+            batch_of_rows = Batch(emissions, gold, declare_right_padded(row_mask.contiguous()))
+        yield batch_of_rows, rows, tensors["tokens"]

@@ -218,7 +218,8 @@ function showResults(results, milliseconds) {
 }
 
 function lineOf({ text, tokens, tags, labels, entities }, count) {
-  const mark = (content, label, probability) => {
+  const mark = (content, label, probability, isWhole = true) => {
+    if (!isWhole) return element("mark", [content], `c${colours.get(label) ?? 0}`);
     count(label);
     const note = element("small", [" ", element("b", label)]);
     if (probability !== null) note.append(` ${shownProbability(probability)}`);
@@ -237,10 +238,13 @@ function lineOf({ text, tokens, tags, labels, entities }, count) {
   const characters = Array.from(text);
   const parts = [];
   let position = 0;
-  for (const { label, start, end, probability } of entities) {
-    parts.push(characters.slice(position, start).join(""));
-    parts.push(mark(characters.slice(start, end).join(""), label, probability));
-    position = end;
+  // Entities may overlap: each piece between two borders is marked for all that it lies in, the last of an entity with its name.
+  const borders = new Set(entities.flatMap(({ start, end }) => [start, end]));
+  for (const border of [...borders].sort((a, b) => a - b)) {
+    const inside = entities.filter(({ start, end }) => start <= position && border <= end);
+    const piece = characters.slice(position, border).join("");
+    parts.push(inside.reduceRight((inner, { label, end, probability }) => mark(inner, label, probability, end === border), piece));
+    position = border;
   }
   return [...parts, characters.slice(position).join("")];
 }
