@@ -21,7 +21,7 @@ from tagger.common.console import say
 from tagger.common.files import sha256_of_file
 from tagger.data.fields import TagSetsField
 from tagger.models import SequenceTagger, SequenceTaggerEnsemble
-from tagger.modules.heads import ChainHead, CrfHead
+from tagger.modules.heads import ChainHead, CrfHead, LabelChainsHead
 from tagger.spans import AMBIGUOUS, labels_of_tags, labels_opened
 from tagger.tools.labels.new_label_bias import PARTS_NAME, cross_validated_bias
 from tagger.tools.labels.student import (
@@ -148,6 +148,9 @@ def _checked_tagger(model: Model, archive_file: Union[str, PathLike]) -> Sequenc
     elif isinstance(head, ChainHead):
         got = f"the head {type(head).__name__}"
         remedy = "train a tagger with the head `crf` on what `allennlp soft-labels` makes of it"
+    elif isinstance(head, LabelChainsHead):
+        got = "the head LabelChainsHead"
+        remedy = "train again on a list of files that says which labels each annotates"
     else:
         got, remedy = f"a {type(model).__name__}", "label its old labels too and train it again"
     raise ConfigurationError(
