@@ -1,4 +1,4 @@
-"""Settings of a `ChainDecoder`, fitted to labelled data without training.
+"""Fits the settings of a `ChainDecoder` to labelled data without training.
 
 Letters: `B` sentences, `T` tokens, `N` tokens of all sentences, `K` tags, `C` labels, `S` spans.
 """
@@ -17,34 +17,34 @@ from tagger.spans.finding import lay_end_to_end, num_before, rows_and_tokens, ta
 from tagger.spans.matching import match_spans
 from tagger.tools.tuning.goals import Goal
 
-#: Whether a goal is met, and two numbers to compare: see `Goal.merit`.
+#: Whether a goal is met, and two numbers for comparison: see `Goal.merit`.
 Merit = Tuple[bool, float, float]
 #: Predicted tags of a batch, (B, T), and the probabilities of entities at their first tokens, or NaN.
 Output = Tuple[torch.Tensor, torch.Tensor]
 
-#: The settings to tune: a label's bias, which finds more or less of it, or its threshold, which only
-#: drops entities.
+#: The settings to tune: a label's bias, which finds more or fewer of its entities, or its threshold,
+#: which only drops some.
 MEANS = ("bias", "threshold")
 
-#: The biases to try, in nats: from -12 to 12 in coarse steps, then in fine steps around the best.
+#: The biases to try, in nats: coarse steps from -12 to 12, then fine steps around the best.
 COARSE_STEP, FINE_STEP, LARGEST_BIAS = 0.5, 0.0625, 12.0
-#: Fewer entities of a label say too little to tune it to the macro F1: what is best for one or two may
-#: predict the label everywhere in other data.
+#: Labels with fewer entities are not tuned for the macro F1: the best setting for one or two entities
+#: may predict the label everywhere in other data.
 LEAST_TUNED = 5
-#: The bias of one label changes the spans of others, so all labels are fitted up to this many times.
+#: Labels are refitted up to this many times, because the bias of one changes the spans of others.
 MAX_PASSES = 5
 
 
 class Settings(NamedTuple):
     """Settings of a `ChainDecoder`, by label."""
 
-    decode_bias: Dict[str, float]  # Numbers of nats
+    decode_bias: Dict[str, float]  # In nats
     entity_thresholds: Dict[str, float]  # Probabilities
 
     def changed(
         self, label: str, bias: Optional[float] = None, threshold: Optional[float] = None
     ) -> "Settings":
-        """Returns settings in which this label has this bias and threshold, or none."""
+        """Returns settings with this bias and threshold for a label; None removes one."""
         return Settings(
             _replaced(self.decode_bias, label, bias),
             _replaced(self.entity_thresholds, label, threshold),
@@ -60,15 +60,15 @@ class Batch(NamedTuple):
 
 
 class FoundEntities(NamedTuple):
-    """Entities that are predicted under some settings, or gold ones."""
+    """Predicted entities under some settings, or gold entities."""
 
     labels: np.ndarray  # (S,) int64, indices of labels
-    sentences: np.ndarray  # (S,) int64, the sentence of each, counted through all batches
+    sentences: np.ndarray  # (S,) int64, the sentence of each, numbered across batches
     is_right: np.ndarray  # (S,) bool
     probabilities: np.ndarray  # (S,) float32; NaN if they were not requested
 
     def take(self, chosen: np.ndarray) -> "FoundEntities":
-        """Returns some of the entities, by a mask or by indices."""
+        """Selects entities by a mask or by indices."""
         return FoundEntities(*(each[chosen] for each in self))
 
 
@@ -85,7 +85,7 @@ class Masking(NamedTuple):
 class DecodingTuner:
     """Tries settings of a head's decoder on labelled sentences.
 
-    The head's decoder is replaced by each one that is tried. The sentences are on its device. Each is a
+    Each trial replaces the head's decoder. The sentences are on the head's device. Each sentence is one
     row of a batch, or `rows_per_sentence` of them.
     """
 
@@ -116,7 +116,7 @@ class DecodingTuner:
         return self._counts(self._decode(settings))[:, :, 0]
 
     def counts_by_group(self, settings: Settings, groups: np.ndarray) -> np.ndarray:
-        """As `counts`, (3, C, groups); `groups` numbers the group of each sentence of the batches."""
+        """Like `counts`, by group, (3, C, groups); `groups` has the group of each sentence."""
         return self._counts(self._decode(settings), groups)
 
     def masks(self, settings: Settings, thresholds: Sequence[float]) -> Iterator[Masking]:
@@ -144,7 +144,7 @@ class DecodingTuner:
     ) -> np.ndarray:
         """Returns a label's true positives and predicted entities, (2, thresholds, groups) int64."""
         found = self._decode(settings, with_probabilities=True)
-        # As the decoder compares: in float32.
+        # In float32, like the comparison in the decoder.
         kept = (found.take(found.probabilities >= np.float32(each)) for each in thresholds)
         return np.stack([self._counts(each, groups)[:2, label] for each in kept], axis=1)
 
@@ -159,12 +159,12 @@ class DecodingTuner:
     ) -> Settings:
         """Searches for the best settings for these goals.
 
-        The labels are fitted one at a time, while the settings of the others are fixed, until nothing
-        changes. If several goals cannot be met together, the result is not the best compromise. All
+        Labels are fitted one at a time, with the settings of the others fixed, until nothing changes.
+        If several goals cannot be met together, the result may not be the best compromise. All
         thresholds that make a difference are tried, but biases only in coarse steps, and in fine steps
         around the best of these.
 
-        Each label has at most one goal, and none is a leak. `means` are some of `MEANS`; given both,
+        Each label can have one goal, which must not be a leak. `means` are some of `MEANS`; given both,
         each label gets the better one. By default both are tuned, but only the bias for the macro F1.
         """
         self._check(goals)
@@ -179,7 +179,7 @@ class DecodingTuner:
 
     def _fit(self, goal: Goal, settings: Settings, means: Optional[Sequence[str]]) -> Settings:
         means = means or (MEANS[:1] if goal.measure == "macro_f1" else MEANS)
-        # The thresholds of other labels do not affect the entities of this one.
+        # Thresholds of other labels do not affect the entities of this label.
         others = settings if goal.measure == "macro_f1" else Settings(settings.decode_bias, {})
 
         def merit_of(bias: float) -> Merit:
@@ -197,7 +197,7 @@ class DecodingTuner:
         return max(found, key=lambda each: each[0])[1]
 
     def _cuts(self, goal: Goal, settings: Settings) -> Iterator[Tuple[Merit, float]]:
-        """Yields the merit of each threshold of a label that makes a difference, the lowest first."""
+        """Yields the merit of each of a label's thresholds that makes a difference, lowest first."""
         label = self.labels.index(goal.label)
         found = self._decode(settings, with_probabilities=True)
         counts = self._counts(found)[:, :, 0]
@@ -267,7 +267,7 @@ class DecodingTuner:
         return Masking(*map(np.concatenate, zip(*parts)))
 
     def _counts(self, found: FoundEntities, groups: Optional[np.ndarray] = None) -> np.ndarray:
-        """Counts by label and group, (3, C, groups); without groups there is one."""
+        """Counts by label and group, (3, C, groups); without `groups`, all sentences are one."""
         if groups is None:
             groups = np.zeros(self.num_sentences, dtype=np.int64)
         shape = len(self.labels), int(groups.max()) + 1
@@ -295,9 +295,9 @@ class DecodingTuner:
 
 
 def _by_size(middle: float, reach: float, step: float) -> List[float]:
-    """Returns numbers from `middle - reach` to `middle + reach`, the nearest to 0 first.
+    """Returns numbers from `middle - reach` to `middle + reach`, those nearest to 0 first.
 
-    `max` returns the first of equally good numbers, so a small bias is preferred.
+    `max` returns the first of equally good numbers, so this order prefers small biases.
     """
     num_steps = round(reach / step)
     return sorted((middle + k * step for k in range(-num_steps, num_steps + 1)), key=abs)

@@ -1,4 +1,4 @@
-"""What the decoding of a tagger is tuned to, and what can be promised of it."""
+"""Goals for tuning the decoding of a tagger, and for promises about it."""
 
 from typing import NamedTuple, Sequence, Tuple
 
@@ -14,12 +14,12 @@ PROMISED = ("precision", "recall", "f_beta", *OF_SEVERAL)
 
 
 class Goal(NamedTuple):
-    """A goal for a label, or for several."""
+    """A goal for one or several labels."""
 
     labels: Tuple[str, ...]  # One label; several for a measure of `OF_SEVERAL`
     # `"precision"`: the highest recall at a precision of at least `level`. `"recall"`: the highest
     # precision at a recall of at least `level`. `"f_beta"`: the highest F score (van Rijsbergen
-    # 1979, chapter 7), or one of at least `level`, to be promised. `"macro_f1"`: the highest mean
+    # 1979, chapter 7), or for promises one of at least `level`. `"macro_f1"`: the highest mean
     # F1 of all labels. `"leak"`: a share of groups of sentences in which the prediction misses an
     # entity of the labels. `"unmasked"`: a share of groups with a token of such an entity that is not
     # masked (see `Masking`). `"masked"`: the share of entities without such a token.
@@ -42,7 +42,7 @@ class Goal(NamedTuple):
         return self._replace(level=1 - least if self.measure in OF_GROUPS else least)
 
     def merit(self, counts: np.ndarray, labels: Sequence[str]) -> Tuple[bool, float, float]:
-        """Returns whether the goal is met, and two numbers to compare: higher is better.
+        """Returns whether the goal is met, and two numbers for comparison: higher is better.
 
         The counts are (3, C): true positives, predicted and gold entities of all labels.
         """
@@ -56,7 +56,7 @@ class Goal(NamedTuple):
         return (True, other, of_goal) if of_goal >= self.level else (False, of_goal, other)
 
     def counts(self, by_group: np.ndarray, labels: Sequence[str]) -> Tuple[np.ndarray, np.ndarray]:
-        """Returns what is right and what there is in each group, (groups,) each.
+        """Returns numerator and denominator of the share for each group, (groups,) each.
 
         An F is such a share too: `(1 + beta^2) right / (predicted + beta^2 gold)`. The counts by group
         are (3, C, groups): true positives, predicted and gold entities of all labels; for masks

@@ -1,4 +1,4 @@
-"""Promises as an archive keeps them."""
+"""Promises as stored in an archive."""
 
 import json
 from pathlib import Path
@@ -13,23 +13,23 @@ from tagger.tools.tuning.groups import spell_groups
 from tagger_compat.archive_guard import printable
 from tagger_compat.tar_files import read_member
 
-#: The file in an archive that holds the promises of `tune-decoding --confidence`.
+#: The name of the file in an archive with the promises of `tune-decoding --confidence`.
 PROMISES_NAME = "promises.json"
 
 
 class Promise(NamedTuple):
-    """What holds for the distribution of the data, if their groups are drawn independently from it."""
+    """A claim about the distribution of data, valid if their groups are drawn from it independently."""
 
     goal: Goal  # What is promised
-    confidence: float  # That all promises of one command hold together
-    unit: str  # What is drawn: see `Groups.kind`
+    confidence: float  # The confidence that all promises of one command hold together
+    unit: str  # The unit that is drawn: see `Groups.kind`
     num_units: int  # How many groups the data had
-    num_right: float  # What is right in the data: see `Goal.counts`
-    num_total: float  # Of how many
+    num_right: float  # The numerator of the share in the data: see `Goal.counts`
+    num_total: float  # The denominator
     data: str  # The name of the file
-    sha256: str  # Of the file's bytes
-    date: str  # Of the command, as in `2026-01-31`
-    # The promise is about so many new groups; None for all that there are.
+    sha256: str  # The digest of the file
+    date: str  # The date of the command, as in `2026-01-31`
+    # The number of new groups that the promise is about; None for the whole distribution.
     for_next: Optional[int] = None
     # From which probability on tokens are masked too, if the promise is of masks: see `Masking`.
     mask_threshold: Optional[float] = None
@@ -49,7 +49,7 @@ class Promise(NamedTuple):
 
 
 def saved_promises(archive_file: Union[str, Path]) -> List[Promise]:
-    """Returns the promises that an archive holds, none if it was never given any."""
+    """Returns the promises in an archive; empty if it has none."""
     if Path(archive_file).is_dir():
         return []
     content = read_member(archive_file, PROMISES_NAME)
@@ -73,7 +73,7 @@ def _promise(record: Dict[str, Any]) -> Promise:
 
 
 def _is_valid(promise: Promise) -> bool:
-    """Whether values have their types and ranges, and a terminal obeys none of them."""
+    """Whether values have the right types and ranges and contain no terminal control sequences."""
     goal = promise.goal
     texts = (*goal.labels, promise.unit, promise.data, promise.sha256, promise.date, promise.method)
     counts = (promise.num_units, 1 if promise.for_next is None else promise.for_next)
@@ -93,13 +93,13 @@ def _is_valid(promise: Promise) -> bool:
 
 
 def check_labels(promises: Sequence[Promise], labels: Sequence[str]) -> None:
-    """Refuses promises about labels that a tagger does not know."""
+    """Raises an error for promises about labels that the tagger does not know."""
     for promise in promises:
         for label in promise.goal.labels:
             check_is_label(PROMISES_NAME, label, labels, of="model")
 
 
 def promises_to_json(promises: Sequence[Promise]) -> str:
-    """Returns what `saved_promises` reads."""
+    """Formats promises for `saved_promises`."""
     records = [{**each._asdict(), "goal": each.goal._asdict()} for each in promises]
     return json.dumps(records, indent=2)

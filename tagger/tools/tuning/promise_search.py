@@ -1,4 +1,4 @@
-"""Candidates for settings, in the fixed orders in which promises are tested.
+"""Candidate settings, in the fixed orders in which promises are tested.
 
 Letters: `G` goals, `M` candidates, `D` draws of groups.
 """
@@ -12,7 +12,7 @@ from tagger.tools.tuning.goals import OF_MASKS, Goal
 from tagger.tools.tuning.groups import Groups
 from tagger.tools.tuning.promise_tests import p_values, rejected
 
-#: The most times that `Search.repeats_needed` repeats the data.
+#: The largest number of copies of the data that `Search.repeats_needed` tries.
 MOST_REPEATS = 50
 #: The thresholds to test for a precision, from strict to loose. They do not depend on the data.
 THRESHOLDS: List[float] = [
@@ -21,13 +21,13 @@ THRESHOLDS: List[float] = [
 ]
 #: The biases to test, in nats, from many entities to few.
 BIASES: List[float] = np.arange(8, -8.25, -0.25).tolist()
-#: Where tests start: with two fifths of the error each at thresholds of about 0.995 and 0.93, and with
-#: the rest at 0, which leaves the tagger as it is; and at biases of 6 and 2.
+#: Where tests start. Thresholds of about 0.995 and 0.93 get two fifths of the error each, and 0, which
+#: leaves the tagger unchanged, gets the rest. Biases start at 6 and 2.
 THRESHOLD_STARTS = [
     int(np.argmin(np.abs(np.array(THRESHOLDS) - t))) for t in (0.995, 0.995, 0.93, 0.93, 0)
 ]
 BIAS_STARTS = [BIASES.index(bias) for bias in (6, 2)]
-#: Where they start for goals that are lost on both sides, such as a precision with a recall.
+#: Where they start if both higher and lower biases can miss a goal, such as a precision and a recall.
 MIDDLE_STARTS = [BIASES.index(bias) for bias in (4, 3, 2, 1, 0, -1)]
 #: The thresholds of masks, from strict to loose; 1 masks nothing but predicted entities. Their tests
 #: start at the strictest, and at 0.001.
@@ -38,16 +38,16 @@ FEW_BIASES = (0.0, 1.0, 2.0, 4.0)
 
 
 class Candidates(NamedTuple):
-    """Settings in a fixed order, and what they do to groups of sentences."""
+    """Settings in a fixed order, and their results on groups of sentences."""
 
-    goals: Tuple[Goal, ...]  # What each setting has to keep; all of them at once
+    goals: Tuple[Goal, ...]  # The goals that each setting must all meet
     # For each of M settings, the bias and the threshold of labels.
     changes: Sequence[Mapping[str, Tuple[Optional[float], Optional[float]]]]
-    right: np.ndarray  # (G, M, groups), what is right
-    total: np.ndarray  # (G, M, groups), of how many
+    right: np.ndarray  # (G, M, groups), the numerators
+    total: np.ndarray  # (G, M, groups), the denominators
     starts: Sequence[int]  # Where tests start
-    # Whether the last setting that passes is the best one. Else it is the one whose p-value is
-    # lowest.
+    # Whether the last setting that passes is the best one; otherwise it is the one with the lowest
+    # p-value.
     takes_last: bool = True
     unchanged: Optional[int] = None  # Which setting leaves the tagger as it is; None if none does
     thresholds: Optional[Sequence[float]] = None  # Those of masks, which change no settings
@@ -57,10 +57,10 @@ class Candidates(NamedTuple):
     ) -> np.ndarray:
         """Tests whether a setting misses any goal; see `promise_tests.p_values`.
 
-        All goals must be shown to hold, so that the largest p-value counts (Berger 1982,
-        "Multiparameter hypothesis testing and acceptance sampling"), and the error is not divided.
+        All goals must be shown to hold, so the largest p-value counts and the error is not divided
+        (Berger 1982, "Multiparameter hypothesis testing and acceptance sampling").
 
-        Returns (2, M), or (2, D, M) with `draws`: of the data, and what it would be if all were right.
+        Returns (2, M), or (2, D, M) with `draws`: p-values of the data, and those if all were right.
         """
 
         def largest(right: np.ndarray) -> np.ndarray:
@@ -71,12 +71,12 @@ class Candidates(NamedTuple):
         return np.stack([largest(self.right), largest(self.total)])
 
     def chosen(self, error: float, repeats: int = 1, for_next: Optional[int] = None) -> int:
-        """Chooses a setting for repeated groups; -1 if none is shown to keep the goals."""
+        """Chooses a setting for repeated groups; -1 if none is shown to meet the goals."""
         draws = np.full((1, self.right.shape[-1]), repeats)
         return int(self.pick(self.p_values(draws, for_next), error)[0])
 
     def pick(self, p_values: np.ndarray, error: float) -> np.ndarray:
-        """Chooses settings, (...) int64, by what `p_values` returns; -1 if none keeps the goals."""
+        """Chooses settings, (...) int64, from the result of `p_values`; -1 if none meets the goals."""
         found, least = p_values
         passes = rejected(found, self.starts, error, least)
         if self.takes_last:
@@ -86,27 +86,27 @@ class Candidates(NamedTuple):
         return np.where(passes.any(-1), chosen, -1)
 
     def with_easier(self, factor: float) -> "Candidates":
-        """Returns candidates whose goals allow so many times as large a share of errors."""
+        """Returns candidates with goals that allow `factor` times the share of errors."""
         goals = (goal.at_least(max(1 - factor * (1 - goal.least), 0.001)) for goal in self.goals)
         return self._replace(goals=tuple(goals))
 
 
 class Choice(NamedTuple):
-    """A setting among candidates."""
+    """One of the candidate settings."""
 
     candidates: Candidates
     at: int
 
 
 class Search(NamedTuple):
-    """Looks for settings that keep goals."""
+    """Searches for settings that meet goals."""
 
-    # Ways to keep them, in the order of preference. A way may have several candidates, for several
-    # goals, which must all succeed. The error is divided among the ways, and within each among its
-    # candidates (Bonferroni).
+    # Ways to meet them, in order of preference. A way may have candidates for several goals, which
+    # must all succeed. The error is divided among the ways, and within each among its candidates
+    # (Bonferroni).
     options: Sequence[Sequence[Candidates]]
     error: float  # One minus the confidence
-    for_next: Optional[int] = None  # For how many new groups; None for all
+    for_next: Optional[int] = None  # The number of new groups; None for the whole distribution
 
     @property
     def goals(self) -> List[Goal]:
@@ -115,7 +115,7 @@ class Search(NamedTuple):
 
     @property
     def error_of_each(self) -> float:
-        """The error of the tests of each candidates."""
+        """The error allowed for the tests of each set of candidates."""
         return self.error / len(self.options) / len(self.options[0])
 
     @property
@@ -130,9 +130,9 @@ class Search(NamedTuple):
         return max(totals, default=0)
 
     def choose(self, factor: float = 1.0, repeats: int = 1) -> Optional[List[Choice]]:
-        """Returns the settings of the first way that succeeds; None if none does.
+        """Returns the settings of the first way that succeeds, or None.
 
-        Goals may have `factor` times as many errors, and the groups are repeated.
+        Goals allow `factor` times as many errors, and the groups are repeated.
         """
         for option in self.options:
             easier = [each if factor == 1 else each.with_easier(factor) for each in option]
@@ -142,7 +142,7 @@ class Search(NamedTuple):
         return None
 
     def best_goals(self) -> Optional[List[Goal]]:
-        """Returns the goals nearest to these that the data support; None if there are none.
+        """Returns the closest goals that the data support, or None.
 
         They allow the same multiple of each goal's share of errors.
         """
@@ -157,7 +157,7 @@ class Search(NamedTuple):
         return [goal.at_least(np.floor(1e4 * goal.least) / 1e4) for goal in goals]
 
     def repeats_needed(self) -> Optional[int]:
-        """Returns how many times as many data like these would do; None if `MOST_REPEATS` do not."""
+        """Returns how many copies of the data would be enough; None if `MOST_REPEATS` are not."""
         found = (n for n in range(2, MOST_REPEATS + 1) if self.choose(repeats=n) is not None)
         return next(found, None)
 
@@ -165,7 +165,7 @@ class Search(NamedTuple):
 def candidates_for(
     tuner: DecodingTuner, goals: Sequence[Goal], start: Settings, groups: Groups
 ) -> List[List[Candidates]]:
-    """Returns ways to keep goals, for a `Search`.
+    """Returns ways to meet goals, for a `Search`.
 
     A precision is reached by a threshold, which leaves other labels as they are, so each label has
     candidates of its own. All other goals are reached by one bias of all these labels, since a bias

@@ -1,4 +1,4 @@
-"""Promises: settings whose precision or recall meets a target with a given confidence."""
+"""Chooses settings with a precision or recall that meets a target with a given confidence."""
 
 import datetime
 import math
@@ -24,7 +24,7 @@ from tagger.tools.tuning.promise_search import (
 )
 from tagger.tools.tuning.promise_tests import p_values
 
-#: Confidences to offer in place of a higher one.
+#: Lower confidences to suggest.
 _CONFIDENCES = (0.99, 0.975, 0.95, 0.925, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5)
 _COUNTED = {
     "precision": "{right:g} of the {total:g} entities that it predicts are right",
@@ -43,13 +43,12 @@ def fit_promises(
     path: str,
     for_next: Optional[int] = None,
 ) -> Tuple[Settings, List[Promise], List[str]]:
-    """Chooses settings that keep all goals together with this confidence.
+    """Chooses settings that meet all goals together with this confidence.
 
-    The tuner has the sentences in the order of the file. Settings of labels without a goal stay. If the
-    data do not support the goals, the error says what they support, and how many groups would do.
+    The tuner must have the sentences in file order. Labels without a goal keep their settings. If the
+    data do not support the goals, the error says what they support and how many groups would be enough.
 
-    Returns the settings, what they promise, and remarks: what the data show of the tagger as it is, and
-    what the promises cost.
+    Returns the settings, the promises, and remarks about the unchanged tagger and the cost of promises.
     """
     _check(goals, confidence, for_next, tuner.labels)
     for goal in goals:
@@ -106,9 +105,7 @@ def _check(
         for label in goal.labels:
             check_is_label(goal.measure, label, labels, of="model")
         if not (0 < goal.level < 1 and 0 < goal.beta < np.inf):
-            raise ConfigurationError(
-                f"no data can promise {goal}; the number must be above 0 and below 1"
-            )
+            raise ConfigurationError(f"{goal}: the target must be between 0 and 1, exclusive")
         if (goal.measure, goal.labels) in seen:
             raise ConfigurationError(
                 f"`{goal.measure}` names `{', '.join(goal.labels)}` twice; give one number for each"
@@ -119,10 +116,10 @@ def _check(
 def check_promises(
     promises: Sequence[Promise], tuner: DecodingTuner, settings: Settings, groups: Groups
 ) -> str:
-    """Tests promises on new data, and returns a line for each that says whether the data contradict it.
+    """Tests promises on new data, and returns a line on whether the data contradict each.
 
-    They do if the hypothesis that the promise holds has a p-value of at most 0.05, by the test that
-    `fit_promises` uses, on what is wrong. The tuner has the sentences in the order of the file.
+    They do if the hypothesis that the promise holds has a p-value of at most 0.05 by the test of
+    `fit_promises`, applied to the errors. The tuner must have the sentences in file order.
     """
     check_labels(promises, tuner.labels)
     of_decoding = tuner.counts_by_group(settings, groups.of_sentence)
@@ -144,7 +141,7 @@ def check_promises(
 
 
 def evidence_of(choice: Choice, search: Search, groups: Groups, num_gold: int) -> str:
-    """Says what the data show of one precision or recall, and what a threshold costs; or nothing."""
+    """Describes the evidence for one precision or recall and the cost of its threshold; may be empty."""
     candidates, at = choice
     goal, unchanged = candidates.goals[0], candidates.unchanged
     shown = _as_it_is(candidates, search)
@@ -162,7 +159,7 @@ def evidence_of(choice: Choice, search: Search, groups: Groups, num_gold: int) -
 
 
 def refusal(search: Search, groups: Groups) -> str:
-    """Says which goals the data do not support, what they support, and how many data would do."""
+    """Says which goals the data do not support, what they support, and how much data would be enough."""
     searches = [search]
     if len(search.options) == 1:
         alone = (
@@ -191,7 +188,7 @@ def _unsupported(search: Search, groups: Groups) -> str:
 
 
 def _as_it_is(candidates: Candidates, search: Search) -> str:
-    """Says what the data show of the tagger with unchanged settings."""
+    """Describes the evidence about the tagger with unchanged settings."""
     goal = candidates.goals[0]
     if candidates.unchanged is None or len(candidates.goals) > 1 or goal.measure not in _COUNTED:
         return ""
@@ -223,7 +220,7 @@ def evidence_of_masks(was_masked: np.ndarray, is_masked: np.ndarray) -> str:
 
 
 def _without_threshold(candidates: Candidates, search: Search, groups: Groups) -> str:
-    """Says for which target, confidence or number of data the settings could stay."""
+    """Says for which target, confidence or amount of data the settings could stay."""
     (goal,) = candidates.goals
 
     def stays(error: float, repeats: int = 1, level: float = goal.level) -> bool:

@@ -324,7 +324,7 @@ def test_a_column_names_the_unit(promise, tmp_path, allennlp, capsys):
         (["--confidence", "0.9", "--macro-f1"], "goes with neither `--by` nor `--macro-f1`"),
         (["--confidence", "0.9", "--curves"], "promises a precision, a recall, an F score or"),
         (["--confidence", "0.9", "--recall", "PRE=0.8"], "names `PRE`.*did you mean `PER`"),
-        (["--confidence", "0.9", "--precision", "PER=1"], "no data can promise precision of PER"),
+        (["--confidence", "0.9", "--precision", "PER=1"], "PER at least 1: the target must be"),
         (["--confidence", "0.9", "--f-beta", "PER=1"], "add it after a colon: PER=1:0.9"),
         (["--confidence", "0.9", "--recall", "PER=0.8:0.7"], "gives `PER` two numbers"),
         (["--confidence", "0.9", *["--recall", "PER=0.8"] * 2], "names `PER` twice"),
@@ -456,5 +456,5 @@ def test_recalibration_changes_probabilities_and_nothing_else(
 
 def test_recalibration_comes_alone_and_needs_tags(allennlp, trained, tmp_path):
     arguments = ("tune-decoding", trained / "model.tar.gz", DEV, "-o", tmp_path / "new.tar.gz")
-    with pytest.raises(SystemExit, match="`--recalibrate` comes alone; repeat the command"):
+    with pytest.raises(SystemExit, match="`--recalibrate` cannot be combined with targets"):
         allennlp(*arguments, "--recalibrate", "--macro-f1")

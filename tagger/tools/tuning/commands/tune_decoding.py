@@ -83,7 +83,7 @@ class TuneDecoding(Command):
         )
         add("--for-next", type=int, metavar="NUMBER", help=text)
         text = (
-            "with --confidence: what is drawn independently: document, sentence, the number of "
+            "with --confidence: the unit that is drawn independently: document, sentence, the number of "
             "a column (from 0), or a field of the metadata; by default document, if the file "
             "marks documents"
         )
@@ -95,7 +95,7 @@ class TuneDecoding(Command):
         add("--curves", action="store_true", help=text)
         text = (
             "correct the probabilities of entities with these data, which may be a few texts of "
-            "a new kind; needs no target, and changes no prediction"
+            "a new kind; needs no target and does not change predictions"
         )
         add("--recalibrate", action="store_true", help=text)
         add_shared(parser, "--force", "--batch-size", "--cuda-device")
@@ -123,7 +123,7 @@ def _tune(args: argparse.Namespace, archive: Archive) -> None:
     promises: List[Promise] = []
     remarks: List[str] = []
     if in_order:
-        # It imports SciPy's statistics, which takes half a second.
+        # Imported lazily, because SciPy's statistics take half a second to import.
         from tagger.tools.tuning.promises import fit_promises
 
         groups = groups_of_file(reader, args.input_file, tuner.num_sentences, args.unit)
@@ -175,8 +175,8 @@ def _check_options(args: argparse.Namespace) -> None:
         )
     if args.recalibrate and (has_target or args.curves or args.by or args.confidence is not None):
         raise ConfigurationError(
-            "`--recalibrate` comes alone; repeat the command with its output for targets, --curves, "
-            "--by or --confidence"
+            "`--recalibrate` cannot be combined with targets, --curves, --by or --confidence; run it "
+            "first, then tune the archive it writes"
         )
     if args.confidence is None:
         for name in (*OF_SEVERAL, "for_next", "unit"):
@@ -241,7 +241,7 @@ def _print_result(
 
 
 def _label_and_number(text: str) -> Tuple[str, float, Optional[float]]:
-    """Reads `PER=0.97`, and `PER=2:0.9` with a second number."""
+    """Parses `PER=0.97`, or `PER=2:0.9` with a second number."""
     label, equals, numbers = text.rpartition("=")
     number, _, level = numbers.partition(":")
     try:
@@ -257,7 +257,7 @@ def _label_and_number(text: str) -> Tuple[str, float, Optional[float]]:
 def _missed(
     goals: Sequence[Goal], tuner: DecodingTuner, settings: Settings
 ) -> Dict[Goal, Tuple[float, float]]:
-    """Returns the targets that settings miss, with the precision and the recall that they reach."""
+    """Returns the targets that settings miss, with the precision and recall that they reach."""
     counts = tuner.counts(settings)
     reached = dict(zip(tuner.labels, precision_recall_f1(counts)[:2].T.tolist()))
     return {goal: reached[goal.label] for goal in goals if not goal.merit(counts, tuner.labels)[0]}
@@ -270,7 +270,7 @@ def _check_is_met(
     start: Settings,
     tuned: Settings,
 ) -> None:
-    """Refuses targets that `tuned` misses; names a command that was seen to meet them, or lower ones."""
+    """Refuses targets that `tuned` misses, and suggests a command known to meet these or lower ones."""
     missed = _missed(goals, tuner, tuned)
     if not missed:
         return
@@ -292,7 +292,7 @@ def _check_is_met(
 
 
 def _lowered(goal: Goal, missed: Dict[Goal, Tuple[float, float]]) -> Goal:
-    """Returns a target that is met, as near to a missed one as four decimals tell."""
+    """Returns the reached target closest to a missed one, to four decimals."""
     if goal not in missed:
         return goal
     reached = dict(zip(("precision", "recall"), missed[goal]))[goal.measure]
@@ -300,7 +300,7 @@ def _lowered(goal: Goal, missed: Dict[Goal, Tuple[float, float]]) -> Goal:
 
 
 def _command(args: argparse.Namespace, goals: Sequence[Goal], by: Optional[str]) -> str:
-    """Returns the command with other targets, as one types it."""
+    """Returns the command line with other targets."""
     options = []
     for goal in goals:
         if goal.measure != "macro_f1":
