@@ -4,28 +4,28 @@
     python scripts/measure_promises.py model.tar.gz data/conll2003/eng.testa data/conll2003/eng.testb \
         --precision PER=0.97 --recall PER=0.97 -o promises.csv
 
-The documents of all files together are taken for everything that there is, so that the truth is known.
-Calibration documents, half as many, are drawn from them with replacement, a thousand times; each time
-every rule chooses a setting. The tagger must not have seen the files. For each target and rule the table
-shows
+The documents of all files together are treated as the whole population, so the truth is known. Half as
+many calibration documents are drawn from it with replacement, a thousand times, and each time every
+rule chooses a setting. The tagger must not have been trained on the files. For each target and rule,
+the table shows
 
 - answers: the share of draws in which the rule found a setting;
 - broken: the share of draws in which that setting misses its target on all documents;
 - costs: the recall that a promised precision gives up against the best setting known afterwards, or the
   precision that a promised recall gives up, in points, where the rule found a setting. For masks it is
-  the share of characters outside all entities that are masked for nothing, in points, and `masked` has
+  the share of characters outside all entities that are masked needlessly, in points, and `masked` has
   this share itself.
 
-With `--halves`, documents are drawn without replacement, the others judge, and a promise is for as many
-new documents as these.
+With `--halves`, documents are drawn without replacement. Promises are for as many new documents as are
+left, and are tested on these.
 
-Rules: `promise` is that of `tune-decoding --confidence`, by its own functions. `point` takes the
-loosest setting that meets the target on the drawn data, as `tune-decoding` does without it. `z-test`
-is a z-test by documents and a binomial tail, from the first setting that passes, with 30 entities or
-more, to the last. `conformal` counts one more error among the entities (Angelopoulos et al. 2022,
-"Conformal risk control"), without a confidence, after the description of pull request 374 of GLiNER.
-`hoeffding` tests every threshold by Hoeffding's bound, entities as groups, after that of openmed; it
-knows no recall. `unchanged` is the tagger as it is.
+Rules: `promise` is `tune-decoding --confidence`, using its own functions. `point` takes the loosest
+setting that meets the target on the drawn data, like `tune-decoding` without a confidence. `z-test`
+is a z-test by documents and a binomial tail, from the first setting that passes with 30 or more
+entities to the last. `conformal` counts one additional error among the entities (Angelopoulos et al.
+2022, "Conformal risk control"), without a confidence, following the description of pull request 374
+of GLiNER. `hoeffding` tests every threshold by Hoeffding's bound, with entities as groups, as in
+openmed; it does not support recall. `unchanged` is the unchanged tagger.
 """
 
 import argparse
@@ -55,12 +55,12 @@ MEASURES = ("precision", "recall", *OF_SEVERAL)
 
 
 class Population(NamedTuple):
-    """What each setting of a goal does to all documents.
+    """The effect of each setting of a goal on all documents.
 
     Attributes:
         candidates: The settings that `tune-decoding` tests.
-        merit: (M,), what is to be lost: the recall of a precision, else the precision; for masks, the
-            share of characters outside all entities that are not masked.
+        merit: (M,), the quantity that a promise costs: recall for a precision goal, for masks the share
+            of characters outside all entities that are not masked, else precision.
     """
 
     candidates: Candidates
@@ -82,7 +82,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
         for goal, population in populations.items():
-            # The same draws whatever else is measured.
+            # The same draws for a goal, whatever else is measured.
             rng = np.random.default_rng([0, zlib.crc32(str(goal).encode())])
             draw, new = rng.multinomial(size, share, DRAWS), None
             if options.halves:
@@ -109,7 +109,7 @@ def _rows(
     judged = np.ones((1, right.shape[1])) if new is None else new
     with np.errstate(invalid="ignore"):
         truth = (judged @ right.T) / (judged @ total.T)
-    # Draws at the level itself keep it; floats may differ in the last digit.
+    # Draws exactly at the level meet it; floats may differ in the last digit.
     is_kept = np.broadcast_to(truth >= goal.least - 1e-9, (len(draw), len(merit)))
     known = np.where(is_kept, merit, -np.inf).max(1)
     p_values = candidates.p_values(draw, num_next)
@@ -136,7 +136,7 @@ def _rows(
 def _others(
     goal: Goal, right: np.ndarray, total: np.ndarray, draw: np.ndarray, confidence: float
 ) -> dict[tuple[str, str], np.ndarray]:
-    """Settings chosen by other rules, (D,) each; -1 for none."""
+    """Returns the settings chosen by the other rules, (D,) each; -1 for none."""
     level, error = goal.least, 1 - confidence
     num_right, num_total = draw @ right.T, draw @ total.T
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -175,7 +175,7 @@ def _populations(
         for measure in MEASURES
         for labels, level in getattr(options, measure) or []
     ]
-    # Counts are the same for all levels.
+    # Counts do not depend on the level.
     kinds = {(goal.measure, goal.labels): goal for goal in goals}
     parts: dict[tuple[str, tuple[str, ...]], list[tuple[Candidates, np.ndarray]]]
     parts = {kind: [] for kind in kinds}
@@ -194,9 +194,9 @@ def _populations(
 def _part(
     tuner: DecodingTuner, goal: Goal, start: Settings, groups: Groups, lengths: np.ndarray
 ) -> tuple[Candidates, np.ndarray]:
-    """Returns candidates, and (2, M): what is right and of how many, for what is to be lost.
+    """Returns candidates, and (2, M): numerator and denominator of the quantity that may be lost.
 
-    `lengths`, (N,), are the characters of each token.
+    `lengths`, (N,), is the number of characters of each token.
     """
     ((candidates,),) = candidates_for(tuner, [goal], start, groups)
     if goal.measure in OF_MASKS:
@@ -214,7 +214,7 @@ def _part(
 
 
 def _joined(goal: Goal, parts: Sequence[tuple[Candidates, np.ndarray]]) -> Population:
-    """Puts the groups of all files side by side."""
+    """Concatenates the groups of all files."""
     right, total = (
         np.concatenate([getattr(candidates, name) for candidates, _ in parts], axis=2)
         for name in ("right", "total")
@@ -234,9 +234,9 @@ def _options(arguments: Optional[Sequence[str]]) -> argparse.Namespace:
     for measure in MEASURES:
         text = f"a {measure} to promise; may be repeated"
         add(f"--{measure}", type=_goal, action="append", metavar="LABEL=LEVEL", help=text)
-    text = "judge by so many newly drawn documents, and promise for them"
+    text = "test promises on this number of newly drawn documents, and make them for this number"
     add("--for-next", type=int, metavar="NUMBER", help=text)
-    add("--halves", action="store_true", help="draw a half, and let the other one judge")
+    add("--halves", action="store_true", help="draw half of the documents, test on the rest")
     add("-o", "--output", help="the CSV file to write (printed)")
     return parser.parse_args(arguments)
 

@@ -75,7 +75,7 @@ class FoundEntities(NamedTuple):
 class Masking(NamedTuple):
     """What is masked: predicted entities, and tokens that probably lie in one, whatever the label.
 
-    These are tokens whose tags of entities together have more than a threshold of probability.
+    The second are tokens with a total probability of entity tags above a threshold.
     """
 
     of_gold: np.ndarray  # (S,) bool, whether all tokens of each gold entity are masked
@@ -120,7 +120,7 @@ class DecodingTuner:
         return self._counts(self._decode(settings), groups)
 
     def masks(self, settings: Settings, thresholds: Sequence[float]) -> Iterator[Masking]:
-        """Yields what is masked under each threshold, 1 for nothing but predicted entities."""
+        """Yields the masking at each threshold; at 1, only predicted entities are masked."""
         is_inside = torch.from_numpy(self._tables.label_of[:-1] >= 0)
         with torch.no_grad():
             marginals = (self.head.marginals(each.emissions, each.mask) for each in self.batches)
@@ -131,12 +131,12 @@ class DecodingTuner:
             yield self._masking([own | each for own, each in zip(is_predicted, masks)])
 
     def masks_by_group(self, masking: Masking, groups: np.ndarray) -> np.ndarray:
-        """Counts masked gold entities, and all of them, (2, C, groups)."""
+        """Counts masked and all gold entities, (2, C, groups)."""
         masked = self._counts(self._gold.take(masking.of_gold), groups)
         return np.stack([masked[1], masked[2]])
 
     def sensitive_tokens(self) -> np.ndarray:
-        """Returns which tokens lie in gold entities, (N,) bool, in the order of the batches."""
+        """Returns which tokens are in gold entities, (N,) bool, in the order of the batches."""
         return self._masking([self._is_inside(each.gold_tags) for each in self.batches]).of_tokens
 
     def counts_by_threshold(
@@ -215,7 +215,7 @@ class DecodingTuner:
         return self._found(self._outputs(settings, with_probabilities))
 
     def _is_inside(self, tags: torch.Tensor) -> np.ndarray:
-        """Whether each of (B, T) tags is one of an entity."""
+        """Whether each tag, (B, T), belongs to an entity."""
         return self._tables.label_of[tags.cpu().numpy()] >= 0
 
     def _outputs(self, settings: Settings, with_probabilities: bool = False) -> List[Output]:
@@ -234,7 +234,7 @@ class DecodingTuner:
         return outputs
 
     def _found(self, outputs: Sequence[Output]) -> FoundEntities:
-        """Finds the entities that tags of the batches spell; each comes with its probabilities."""
+        """Finds the entities spelled by the batches' tags; each batch also has probabilities."""
         parts = []
         for first, batch, (tags, probabilities) in zip(
             self._first_sentences, self.batches, outputs
@@ -254,7 +254,7 @@ class DecodingTuner:
         return FoundEntities(*map(np.concatenate, zip(*parts)))
 
     def _masking(self, masks: Sequence[np.ndarray]) -> Masking:
-        """`masks` say for each batch which tokens are masked, (B, T) bool; anything in the padding."""
+        """`masks` has the masked tokens of each batch, (B, T) bool, with any value in the padding."""
         parts = []
         for batch, is_masked in zip(self.batches, masks):
             is_token = batch.mask.cpu().numpy()

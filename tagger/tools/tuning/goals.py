@@ -25,7 +25,7 @@ class Goal(NamedTuple):
     # masked (see `Masking`). `"masked"`: the share of entities without such a token.
     measure: str
     level: float = 0.0  # The least share; the largest for a measure of `OF_GROUPS`
-    beta: float = 1.0  # How many times as much recall counts as precision in an F
+    beta: float = 1.0  # How much more recall counts than precision in an F score
 
     @property
     def label(self) -> str:
@@ -34,11 +34,11 @@ class Goal(NamedTuple):
 
     @property
     def least(self) -> float:
-        """The least share of what is right: of groups that do not leak for a leak."""
+        """The least share that must be right; for a leak, of groups that do not leak."""
         return 1 - self.level if self.measure in OF_GROUPS else self.level
 
     def at_least(self, least: float) -> "Goal":
-        """Returns this goal with another `least`."""
+        """Returns this goal with a different `least`."""
         return self._replace(level=1 - least if self.measure in OF_GROUPS else least)
 
     def merit(self, counts: np.ndarray, labels: Sequence[str]) -> Tuple[bool, float, float]:
@@ -58,7 +58,7 @@ class Goal(NamedTuple):
     def counts(self, by_group: np.ndarray, labels: Sequence[str]) -> Tuple[np.ndarray, np.ndarray]:
         """Returns numerator and denominator of the share for each group, (groups,) each.
 
-        An F is such a share too: `(1 + beta^2) right / (predicted + beta^2 gold)`. The counts by group
+        An F score is a share too: `(1 + beta^2) right / (predicted + beta^2 gold)`. Counts by group
         are (3, C, groups): true positives, predicted and gold entities of all labels; for masks
         (2, C, groups): masked and all gold entities.
         """

@@ -31,9 +31,9 @@ class Promise(NamedTuple):
     date: str  # The date of the command, as in `2026-01-31`
     # The number of new groups that the promise is about; None for the whole distribution.
     for_next: Optional[int] = None
-    # From which probability on tokens are masked too, if the promise is of masks: see `Masking`.
+    # For masks, the probability above which tokens are masked too: see `Masking`.
     mask_threshold: Optional[float] = None
-    # How the promise was tested.
+    # The test behind the promise.
     method: str = (
         "Learn then Test, fallback procedure; binomial tail, and Hall's t-test where items cluster"
     )

@@ -33,7 +33,7 @@ MIDDLE_STARTS = [BIASES.index(bias) for bias in (4, 3, 2, 1, 0, -1)]
 #: start at the strictest, and at 0.001.
 MASK_THRESHOLDS: List[float] = np.geomspace(1e-6, 1, 49).round(8).tolist()
 MASK_STARTS = [0, 24]
-#: The biases of some labels under which thresholds of others are tested.
+#: The biases of labels with other goals under which thresholds are tested.
 FEW_BIASES = (0.0, 1.0, 2.0, 4.0)
 
 
@@ -49,8 +49,8 @@ class Candidates(NamedTuple):
     # Whether the last setting that passes is the best one; otherwise it is the one with the lowest
     # p-value.
     takes_last: bool = True
-    unchanged: Optional[int] = None  # Which setting leaves the tagger as it is; None if none does
-    thresholds: Optional[Sequence[float]] = None  # Those of masks, which change no settings
+    unchanged: Optional[int] = None  # The setting that leaves the tagger unchanged, if any
+    thresholds: Optional[Sequence[float]] = None  # For masks, which change no settings
 
     def p_values(
         self, draws: Optional[np.ndarray] = None, for_next: Optional[int] = None
@@ -120,7 +120,7 @@ class Search(NamedTuple):
 
     @property
     def num_items(self) -> int:
-        """The most entities that decide a precision, a recall or a masked share; 0 for others."""
+        """The largest denominator of a precision, recall or masked share; 0 for other goals."""
         totals = [
             int(total.sum(1).max())
             for each in self.options[0]
@@ -167,10 +167,10 @@ def candidates_for(
 ) -> List[List[Candidates]]:
     """Returns ways to meet goals, for a `Search`.
 
-    A precision is reached by a threshold, which leaves other labels as they are, so each label has
-    candidates of its own. All other goals are reached by one bias of all these labels, since a bias
-    changes what is found of other labels. If there are both, thresholds are tested under a few biases.
-    Masks have one threshold of their own, and no other goals beside them.
+    A precision is reached by a threshold, which does not affect other labels, so each label has separate
+    candidates. All other goals are reached by a common bias of their labels, since a bias affects other
+    labels too. If there are both, thresholds are tested under a few biases.
+    Masks have a separate threshold, and cannot be combined with other goals.
     """
     if goals[0].measure in OF_MASKS:
         return [[_masks(tuner, tuple(goals), start, groups)]]

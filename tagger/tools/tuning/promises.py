@@ -206,7 +206,7 @@ def _as_it_is(candidates: Candidates, search: Search) -> str:
 
 
 def evidence_of_masks(was_masked: np.ndarray, is_masked: np.ndarray) -> str:
-    """Says how many tokens are masked, or read; for each token, (N,) bool.
+    """Says how many tokens are masked; the arguments are (N,) bool, for each token.
 
     Example:
         >>> evidence_of_masks(np.array([1, 0, 0, 0], bool), np.array([1, 1, 0, 0], bool))
