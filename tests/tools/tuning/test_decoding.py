@@ -16,7 +16,7 @@ NOTHING = Settings({}, {})
 
 @pytest.fixture
 def tuner():
-    """Sentences whose emissions know something of the gold tags, and a tuner on them."""
+    """Sentences with emissions that are related to the gold tags, and a tuner on them."""
     vocab = Vocabulary({"labels": {tag: 9 - k for k, tag in enumerate(TAGS)}})
     head = CrfHead(vocab, tag_encoding="BIO")
     torch.nn.init.zeros_(head.crf.transitions)

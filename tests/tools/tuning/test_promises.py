@@ -17,7 +17,7 @@ MOST = 0.05 + 3 * np.sqrt(0.05 * 0.95 / DRAWS)
 
 
 def beta_documents(rng, shape, share, spread, sizes):
-    """Items of documents. Each has a share of right ones of its own, so its items err together."""
+    """Items of documents. Each has a different share of correct items, so errors cluster."""
     shares = rng.beta(share * spread, (1 - share) * spread, shape)
     return rng.binomial(sizes, shares), sizes
 
