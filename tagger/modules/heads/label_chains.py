@@ -31,8 +31,8 @@ _BY_LABEL = ("label_weights", "missing", "inventing", "confusing")
 class LabelChainsHead(TaggingHead):
     """A CRF for each label over its own tags and `O`, so that entities of different labels may overlap.
 
-    Entities of one label cannot. Each label is learnt where it is known: gold tags are (B, T, N) as from
-    `LabelChainsField`, where the tags of a label that nobody looked for are -1. In the chain of a label,
+    Entities of the same label cannot overlap. Each label is learnt where it is annotated: gold tags are
+    (B, T, N) as from `LabelChainsField`, with -1 for the tags of labels that are not annotated. In the chain of a label,
     `O` scores 0, and the emission of `O` is not used. So what one label learns changes no other chain.
 
     Args:
@@ -262,12 +262,12 @@ class LabelChainsHead(TaggingHead):
 class JointChain(ChainHead):
     """The chains of all labels as one chain over all tags, for what works with any `ChainHead`.
 
-    A row of `LabelChainsHead.as_rows` makes the tags of all other labels impossible, so that under this
-    chain it has exactly the distribution of its own. It takes as long as a chain over all tags for each
-    label; training and prediction do not need it. It holds no parameters.
+    A row of `LabelChainsHead.as_rows` makes the tags of all other labels impossible, so under this chain
+    it has exactly the distribution of its label's chain. This is slow, as slow as a chain over all tags
+    for each label, and training and prediction do not use it. It has no parameters.
     """
 
-    #: The head whose chains these are; in a list, because it holds this module, not the other way round.
+    #: The head with these chains, in a list so that it does not become a submodule.
     heads: List[LabelChainsHead]
 
     def chain_scores(self, emissions: torch.Tensor) -> ChainScores:

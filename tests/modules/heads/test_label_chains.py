@@ -46,7 +46,7 @@ def gold():
 
 
 def paths_of(head, emissions, row):
-    """The paths of each chain, whose `O` scores 0."""
+    """The paths of each chain, in which `O` scores 0."""
     for chain, scores in head.chains_of(emissions):
         assert not scores[:, :, 0].any()
         yield AllPaths(chain.chain_scores(scores), row, range(LENGTHS[row]))
