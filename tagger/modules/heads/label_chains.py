@@ -32,8 +32,8 @@ class LabelChainsHead(TaggingHead):
     """A CRF for each label over its own tags and `O`, so that entities of different labels may overlap.
 
     Entities of the same label cannot overlap. Each label is learnt where it is annotated: gold tags are
-    (B, T, N) as from `LabelChainsField`, with -1 for the tags of labels that are not annotated. In the chain of a label,
-    `O` scores 0, and the emission of `O` is not used. So what one label learns changes no other chain.
+    (B, T, N) as from `LabelChainsField`, with -1 for the tags of labels that are not annotated. In the
+    chain of a label, `O` scores 0 and its emission is not used, so labels do not influence each other.
 
     Args:
         vocab: Holds the tags of all labels; the model in a config supplies it and the next two.
