@@ -47,7 +47,7 @@ BUDGETS = {
     "tagger/tools/runs": 480,
     "tagger/tools/start": 1_730,
     "tagger/tools/studies": 390,
-    "tagger/tools/tuning": 2_990,
+    "tagger/tools/tuning": 3_010,
     "tagger/integrations/huggingface": 1_220,
     "tagger/integrations/onnx": 1_570,
     "tagger/integrations/ray_data": 360,
