@@ -61,7 +61,7 @@ def _evaluate(
 def _evaluate_from_text(args: argparse.Namespace) -> Dict[str, Any]:
     from tagger.metrics import format_metrics
     from tagger.predictors.saved_tagger import SavedTagger
-    from tagger.predictors.text_evaluation import evaluate_joined_tokens, reproduction
+    from tagger.predictors.text_evaluation import evaluate_file, reproduction
 
     if args.predictions_output_file or "," in args.input_file:
         raise ConfigurationError(
@@ -70,8 +70,7 @@ def _evaluate_from_text(args: argparse.Namespace) -> Dict[str, Any]:
         )
     archive = load(args)
     tagger = SavedTagger.of(archive, args.archive_file)
-    instances = archive.validation_dataset_reader.read(args.input_file)
-    metrics = evaluate_joined_tokens(tagger, instances)
+    metrics = evaluate_file(tagger, archive.validation_dataset_reader, args.input_file)
     if args.output_file:
         with write_atomically(Path(args.output_file), overwrite=True) as path:
             path.write_text(json.dumps(metrics, indent=2), encoding="utf-8")

@@ -28,7 +28,7 @@ from tagger.commands.prediction_inputs import (
     check_has_column,
     files_of,
 )
-from tagger.commands.prediction_outputs import Layout, encoder_of
+from tagger.commands.prediction_outputs import Layout, Output, encoder_of
 from tagger.commands.resumable_output import ResumableOutput, digest_of_config, settings_of_run
 from tagger.common.console import say
 from tagger.common.files import check_is_file
@@ -55,6 +55,16 @@ Runner = Callable[
 RUNNERS: Dict[
     str,
     Tuple[Callable[[argparse.ArgumentParser], None], Callable[[argparse.Namespace], Runner]],
+] = {}
+
+#: Other outputs than predictions, by the option that asks for one: what adds the options, and what makes
+#: an output of the arguments and the format of the input.
+OUTPUTS: Dict[
+    str,
+    Tuple[
+        Callable[[argparse.ArgumentParser], None],
+        Callable[[argparse.Namespace, Optional[str]], Output],
+    ],
 ] = {}
 
 
@@ -108,25 +118,15 @@ class PredictFile(Command):
         text = "overwrite the output, and that of an unfinished run with other settings"
         add("--force", action="store_true", help=text)
         add_shared(parser, "--cuda-device")
-        for add_options, _ in RUNNERS.values():
+        for add_options, _ in (*RUNNERS.values(), *OUTPUTS.values()):
             add_options(parser)
         add("--overrides", default="", help="JSON to override the archive's config")
         add("--predictor-args", default="{}", help="JSON with arguments for the predictor")
 
     def run(self, args: argparse.Namespace) -> None:
-        if args.window < 1:
-            raise ConfigurationError(f"`--window` must be at least 1; got {args.window}")
         asked = [name for name in RUNNERS if getattr(args, name)]
-        option = f"--{asked[0]}" if asked else "--on-error skip"
-        if args.use_dataset_reader and (asked or args.on_error == "skip"):
-            raise ConfigurationError(
-                f"`{option}` needs input lines; it does not work with --use-dataset-reader"
-            )
-        if args.format and args.on_error == "skip":
-            raise ConfigurationError(
-                f"`--on-error skip` writes errors, which `--format` {args.format} cannot represent; "
-                "leave one of them out"
-            )
+        others = [name for name in OUTPUTS if getattr(args, name)]
+        _check_options(args, asked, others)
         predictor_args = parse_object("--predictor-args", args.predictor_args)
         if args.plain:
             predictor_args["plain"] = True
@@ -139,6 +139,7 @@ class PredictFile(Command):
         inputs = [args.archive_file, args.input_file, *files]
         check_output(args.output, inputs, args.force, takes_addresses=True)
         input_format = _format_of_input(args, files[0])
+        other = OUTPUTS[others[0]][1](args, input_format) if others else None
         os.environ.setdefault(*FEW_SHAPES)
         archive = load(args)
         predict_file(
@@ -150,9 +151,31 @@ class PredictFile(Command):
             args.on_error,
             overwrite=args.force,
             settings={"config": digest_of_config(archive), "predictor-args": predictor_args},
-            layout=Layout(args.text_column, args.column, args.nested, args.format, input_format),
+            layout=Layout(
+                args.text_column, args.column, args.nested, args.format, input_format, other
+            ),
             runner=runner,
         )
+
+
+def _check_options(args: argparse.Namespace, asked: List[str], others: List[str]) -> None:
+    """Refuses options that exclude each other: `asked` are of `RUNNERS`, and `others` of `OUTPUTS`."""
+    if args.window < 1:
+        raise ConfigurationError(f"`--window` must be at least 1; got {args.window}")
+    option = f"--{asked[0]}" if asked else "--on-error skip"
+    if args.use_dataset_reader and (asked or args.on_error == "skip"):
+        raise ConfigurationError(
+            f"`{option}` needs input lines; it does not work with --use-dataset-reader"
+        )
+    formats = ["format"] * bool(args.format) + others
+    if formats and args.on_error == "skip":
+        raise ConfigurationError(
+            f"`--on-error skip` writes errors, which `--{formats[0]}` "
+            f"{getattr(args, formats[0])} cannot represent; leave one of them out"
+        )
+    if others and len(formats + asked) > 1:
+        excluding = " and ".join(f"`--{name}`" for name in formats + asked)
+        raise ConfigurationError(f"{excluding} exclude each other; leave one of them out")
 
 
 def predict_file(
@@ -188,7 +211,7 @@ def predict_file(
     if runner and isinstance(inputs, LineInputs):
         runner(inputs, files, output, window, run, layout, overwrite)
         return
-    encode = encoder_of(os.fspath(output), input_file, layout)
+    made = layout.other or Output(encoder_of(os.fspath(output), input_file, layout))
     with ResumableOutput(output, run, overwrite) as unfinished:
         if on_error == "stop":
             _drop_skipped(unfinished, output, overwrite)
@@ -196,7 +219,7 @@ def predict_file(
         num_kept, started = unfinished.num_lines, time.perf_counter()
         _predict(rest, inputs, unfinished)
         seconds = time.perf_counter() - started
-        unfinished.finish(encode)
+        unfinished.finish(*made)
     num_new = unfinished.num_lines - num_kept
     say(f"Wrote {output}\n{_made(num_kept, num_new, seconds)}")
     _say_what_lacks(predictor._model, unfinished.num_errors)

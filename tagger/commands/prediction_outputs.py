@@ -6,13 +6,24 @@ from functools import partial
 from itertools import islice, repeat
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, BinaryIO, Callable, Iterable, Iterator, List, NamedTuple, Optional
+from typing import (
+    Any,
+    BinaryIO,
+    Callable,
+    ContextManager,
+    Iterable,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+)
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import lazy_groups_of
 
 from tagger.common.console import say
 from tagger.common.inputs import bare_suffix
+from tagger.common.outputs import new_output
 from tagger.common.parquet import MAX_ROWS, batches, import_pyarrow, is_parquet, open_parquet
 from tagger.data.formats import AnnotatedText, Annotation, convert_texts, read_texts
 from tagger.data.formats.annotated_text import locate_tokens
@@ -22,11 +33,19 @@ from tagger.predictors.prediction_type import prediction_type, predictions_of_li
 Encoder = Callable[[Iterable[bytes], BinaryIO], None]
 
 
+class Output(NamedTuple):
+    """What writes lines of predictions to an output, and what opens it, as `new_output` does."""
+
+    encode: Callable[[Iterable[bytes], Any], None]
+    open: Callable[..., ContextManager[Any]] = new_output
+
+
 class Layout(NamedTuple):
     """The shape of the input and the output, after the `predict-file` options of these names.
 
     `input_format` is None for lines and for Parquet; `format` is None for predictions. Other properties
-    of the input's texts are kept where the output format allows.
+    of the input's texts are kept where the output format allows. `other` is an output of no
+    such format.
     """
 
     text_column: str = "text"
@@ -34,6 +53,7 @@ class Layout(NamedTuple):
     nested: bool = False
     format: Optional[str] = None
     input_format: Optional[str] = None
+    other: Optional[Output] = None
 
 
 def encoder_of(output: str, input_file: str, layout: Optional[Layout] = None) -> Encoder:
@@ -47,7 +67,7 @@ def encoder_of(output: str, input_file: str, layout: Optional[Layout] = None) ->
                 "`--format` brat is a folder of files; write another format, such as spacy_json, then "
                 "use `allennlp convert`"
             )
-        texts = partial(_texts, input_file=input_file, input_format=layout.input_format)
+        texts = partial(texts_of_lines, input_file=input_file, input_format=layout.input_format)
         return lambda lines, file: _write_texts(texts(lines), file, format, suffix)
     if not is_parquet(output):
         return write_lines
@@ -62,7 +82,7 @@ def encoder_of(output: str, input_file: str, layout: Optional[Layout] = None) ->
     return lambda lines, file: _write_parquet(lines, file, source, column, nested)
 
 
-def _texts(
+def texts_of_lines(
     lines: Iterable[bytes], input_file: str, input_format: Optional[str]
 ) -> Iterator[AnnotatedText]:
     """Yields the texts of predictions, with the predicted entities."""
@@ -71,6 +91,8 @@ def _texts(
         sources = read_texts(input_file, input_format, labelled=False)
     for number, (line, source) in enumerate(zip(lines, sources), start=1):
         found = json.loads(line)
+        if "entities" not in found:
+            raise ConfigurationError("the tags of this tagger spell no entities to write")
         place = source.place if source else f"{input_file}, input {number}"
         yield AnnotatedText(
             found["text"],

@@ -13,7 +13,18 @@ import os
 import re
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Sequence
+from typing import (
+    Any,
+    Callable,
+    ContextManager,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Sequence,
+)
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -22,7 +33,7 @@ from allennlp.predictors import Predictor
 from filelock import FileLock, Timeout
 
 import tagger
-from tagger.commands.prediction_outputs import Encoder, Layout, write_lines
+from tagger.commands.prediction_outputs import Layout, write_lines
 from tagger.common.files import write_atomically
 from tagger.common.inputs import PathOrAddress, is_address
 from tagger.common.lock import being_written, output_lock, this_process
@@ -189,10 +200,17 @@ class ResumableOutput:
         del self.windows[num_windows:]
         self._count()
 
-    def finish(self, encode: Encoder = write_lines) -> None:
-        """Writes the output from the windows and then removes them; an error keeps them."""
+    def finish(
+        self,
+        encode: Callable[[Iterable[bytes], Any], None] = write_lines,
+        opened: Callable[..., ContextManager[Any]] = new_output,
+    ) -> None:
+        """Writes the output from the windows and then removes them; an error keeps them.
+
+        The arguments are those of an `Output`.
+        """
         try:
-            with new_output(self._output, self._overwrite, self._folder) as file:
+            with opened(self._output, self._overwrite, self._folder) as file:
                 encode(lines_of_parts(self.windows), file)
         except FileExistsError:
             raise ConfigurationError(

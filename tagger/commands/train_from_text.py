@@ -52,12 +52,11 @@ def _metrics_of_text(
     from allennlp.models import load_archive
 
     from tagger.predictors.saved_tagger import SavedTagger
-    from tagger.predictors.text_evaluation import evaluate_joined_tokens
+    from tagger.predictors.text_evaluation import evaluate_file
 
     try:
         archive = load_archive(archive_file, overrides=overrides)
         tagger = SavedTagger.of(archive, str(archive_file))
-        instances = archive.validation_dataset_reader.read(data)
-        return evaluate_joined_tokens(tagger, instances)
+        return evaluate_file(tagger, archive.validation_dataset_reader, data)
     except ConfigurationError:  # The tagger finds no entities, or some gold tags are unknown.
         return None

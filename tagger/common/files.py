@@ -3,6 +3,7 @@
 import hashlib
 import os
 import secrets
+import shutil
 import stat
 from contextlib import contextmanager
 from os import PathLike
@@ -69,6 +70,21 @@ def write_atomically(
         publish(new, path, overwrite)
     finally:
         new.unlink(missing_ok=True)
+
+
+@contextmanager
+def new_folder(path: AnyPath, *_: object) -> Iterator[Path]:
+    """Gives a new folder, which becomes `path`, where nothing may be, unless the block has an error."""
+    path = Path(path)
+    if path.exists():
+        raise FileExistsError(f"{path} is there already; name a new folder")
+    new = path.with_name(f".{path.name}.{secrets.token_hex(8)}.unfinished")
+    new.mkdir(parents=True)
+    try:
+        yield new
+        new.rename(path)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
 
 
 def publish(new: Path, path: Path, overwrite: bool) -> None:

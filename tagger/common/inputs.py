@@ -31,6 +31,20 @@ def bare_suffix(path: PathOrAddress) -> str:
     return PurePath(name.stem if name.suffix in COMPRESSIONS else name).suffix
 
 
+def without_suffix(path: PathOrAddress) -> str:
+    """Returns a path without its suffix and that of a compression.
+
+    Example:
+        >>> without_suffix("s3://bucket/a.b.jsonl.gz"), without_suffix("texts")
+        ('s3://bucket/a.b', 'texts')
+    """
+    name = os.fspath(path)
+    compression = PurePath(name).suffix
+    if compression in COMPRESSIONS:
+        name = name.removesuffix(compression)
+    return name.removesuffix(bare_suffix(name))
+
+
 @contextmanager
 def open_input(path: PathOrAddress) -> Iterator[BinaryIO]:
     """Opens an input for reading and decompresses it by its suffix (.gz, .bz2, .xz, .zst).

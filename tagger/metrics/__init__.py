@@ -8,6 +8,7 @@ from tagger.metrics.metrics_table import (
     format_all_metrics,
     format_metrics,
     format_metrics_file,
+    masking_table,
     metrics_tables,
 )
 from tagger.metrics.multi_label_metrics import MultiLabelMetrics
@@ -21,6 +22,7 @@ __all__ = [
     "format_calibration_table",
     "format_metrics",
     "format_metrics_file",
+    "masking_table",
     "metrics_tables",
     "progress_metrics",
 ]

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping, Sequence
 
 from tagger.metrics.label_metrics import MEASURES, NO_LABEL
+from tagger.metrics.masking_metrics import MASKING_METRICS, REPEATS
 from tagger.spans.matching import ERRORS_OF_GOLD, ERRORS_OF_PREDICTED, SCHEMES
 
 AVERAGES = ("overall", "macro")
@@ -38,8 +39,8 @@ def format_metrics(metrics: Mapping[str, float]) -> str:
     The first table is of spans, or of items that may have several labels. The second has the averages
     over tokens. For plain labels there is instead a table of tokens by label. The tables of confusions
     follow: a row for each gold label and a column for each predicted one, or, if that gets too wide, a
-    list of the most frequent errors. The last table has the F1 by the four schemes of partial matching.
-    Metrics other than those of `TagMetrics` and `MultiLabelMetrics` are not shown.
+    list of the most frequent errors. Then come the F1 by the four schemes of partial matching and, of an
+    evaluation from text, what masks would hide. Other metrics are not shown.
 
     A dash stands for an undefined number: the precision of a label that is never predicted, the recall
     of one that is never gold, the F1 of one that is neither, and the mean of such numbers only.
@@ -107,6 +108,7 @@ def metrics_tables(metrics: Mapping[str, float]) -> List[List[List[str]]]:
         ),
         _confusion_table(metrics, "token-", classes, classes, what="tokens"),
         _scheme_table(metrics, measured_names(metrics, f"{SCHEMES[-1]}-")),
+        masking_table(metrics),
     ]
     return [rows for rows in tables if len(rows) > 1]
 
@@ -141,6 +143,18 @@ def _scheme_table(metrics: Mapping[str, float], names: Sequence[str]) -> List[Li
         *(
             [name, *(_number(metrics, prefix, MEASURES[-1], name) for prefix in prefixes)]
             for name in names
+        ),
+    ]
+
+
+def masking_table(metrics: Mapping[str, float]) -> List[List[str]]:
+    """Returns the table of `masking_metrics`, or its header alone."""
+    return [
+        ["masks, whatever their labels", "as found", "with repeats"],
+        *(
+            [title, *(f"{metrics[f'{prefix}{name}']:.4f}" for prefix in ("", REPEATS))]
+            for name, title in MASKING_METRICS.items()
+            if name in metrics
         ),
     ]
 

@@ -2,27 +2,45 @@
 
 import logging
 from collections import Counter
-from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple, Sequence, Set, Tuple, cast
+from itertools import groupby
+from operator import itemgetter
+from typing import (
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+    cast,
+)
 
 import numpy as np
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import lazy_groups_of
-from allennlp.data import Instance
+from allennlp.data import DatasetReader, Instance
 from allennlp.data.fields import TextField
 
+from tagger.data import ColumnDatasetReader
 from tagger.data.documents import DocumentTokens
 from tagger.data.fields import TagField
 from tagger.data.joined_text import JoinedText, join_tokens
+from tagger.data.splitting.documents import TEXTS
 from tagger.metrics.label_metrics import metrics_by_label, partial_metrics
+from tagger.metrics.masking_metrics import masking_metrics
 from tagger.predictors.saved_tagger import SavedTagger
 from tagger.spans import tags_to_spans
 from tagger.spans.finding import Spans
 from tagger.spans.matching import OUTCOMES, count_partial_matches, count_positions
+from tagger.spans.repeats import Place
 
 logger = logging.getLogger(__name__)
 
-#: An entity in a text: its label, start and exclusive end, in characters.
-Place = Tuple[str, int, int]
+#: A text with its gold and its predicted entities.
+TextWithMasks = Tuple[str, Set[Place], Set[Place]]
 
 #: Below these shares of gold tokens or entity borders, the tokenizer fits badly.
 _LEAST_SHARES = {"reproduced-tokens": 0.75, "reproduced-borders": 0.9}
@@ -38,13 +56,27 @@ class GoldText(NamedTuple):
     is_document: bool = False
 
 
-def evaluate_joined_tokens(tagger: SavedTagger, instances: Iterable[Instance]) -> Dict[str, float]:
+def evaluate_file(tagger: SavedTagger, reader: DatasetReader, path: str) -> Dict[str, float]:
+    """As `evaluate_joined_tokens`, on a file, with the masks of documents where it tells them."""
+    documents = None
+    if isinstance(reader, ColumnDatasetReader) and not reader.reads_documents:
+        told = reader.documents_in(path) or reader.documents_in(path, TEXTS)
+        documents = told and told.of_item
+    return evaluate_joined_tokens(tagger, reader.read(path), documents)
+
+
+def evaluate_joined_tokens(
+    tagger: SavedTagger,
+    instances: Iterable[Instance],
+    documents: Optional[Sequence[int]] = None,
+) -> Dict[str, float]:
     """Joins gold tokens into text, tags the text, and compares entities by their characters.
 
     If the file has no original text, `join_tokens` guesses the spacing. Only this evaluation shows the
     loss from splitting text differently than the training data; a warning is logged if the tagger
     reproduces few of the gold tokens. `instances` come from the dataset reader `column`, with the parts
-    of a document in order.
+    of a document in order. `documents` numbers the document of each sentence, for `masking_metrics`;
+    without it, each is a text of its own.
 
     Returns the metrics of `evaluate_texts`, and as `reproduced-tokens` and `reproduced-borders` the
     shares of gold tokens and of gold entity borders that the tagger's own tokens reproduce.
@@ -52,7 +84,7 @@ def evaluate_joined_tokens(tagger: SavedTagger, instances: Iterable[Instance]) -
     if not tagger.finds_entities:
         raise ConfigurationError("tags that spell no entities cannot be compared by characters")
     counts: Counter[str] = Counter()
-    metrics = evaluate_texts(tagger, _gold_texts(tagger, instances, counts))
+    metrics = evaluate_texts(tagger, _gold_texts(tagger, instances, counts), documents)
     shares = {
         f"reproduced-{what}": counts[f"same {what}"] / counts[what] if counts[what] else 1.0
         for what in ("tokens", "borders")
@@ -74,16 +106,22 @@ def reproduction(tagger: SavedTagger, metrics: Mapping[str, float]) -> str:
     )
 
 
-def evaluate_texts(tagger: SavedTagger, texts: Iterable[GoldText]) -> Dict[str, float]:
+def evaluate_texts(
+    tagger: SavedTagger, texts: Iterable[GoldText], documents: Optional[Sequence[int]] = None
+) -> Dict[str, float]:
     """Tags texts and compares entities by their characters; gold entities must not overlap.
 
+    `documents` numbers the document of each text.
+
     Returns the metrics of `metrics_by_label` for entities, the same for characters under names such as
-    `character-recall-PER`, and those of `partial_metrics`.
+    `character-recall-PER`, and those of `partial_metrics` and of `masking_metrics`.
     """
+    tagged_texts: List[TextWithMasks] = []
     sides: Tuple[List[Place], List[Place]] = ([], [])
     offset = 0
     for group in lazy_groups_of(texts, _GROUP):
         for text, found in zip(group, _tagged(tagger, group)):
+            tagged_texts.append(("\n".join(text.sentences), text.entities, found))
             for side, places in zip(sides, (text.entities, found)):
                 in_order = sorted(places, key=lambda place: place[1:])
                 side += [(label, offset + start, offset + end) for label, start, end in in_order]
@@ -100,7 +138,26 @@ def evaluate_texts(tagger: SavedTagger, texts: Iterable[GoldText]) -> Dict[str, 
             ).items()
         },
         **partial_metrics(labels, matches),
+        **masking_metrics(_joined(tagged_texts, documents)),
     }
+
+
+def _joined(
+    texts: Sequence[TextWithMasks], documents: Optional[Sequence[int]]
+) -> Iterator[TextWithMasks]:
+    """Joins the texts of a document; each is its own where their number is another one."""
+    if documents is None or len(documents) != len(texts):
+        documents = range(len(texts))
+    for _, numbered in groupby(zip(documents, texts), key=itemgetter(0)):
+        parts: List[str] = []
+        sides: Tuple[Set[Place], Set[Place]] = (set(), set())
+        offset = 0
+        for _, (text, *of_text) in numbered:
+            for side, places in zip(sides, of_text):
+                side |= {(label, start + offset, end + offset) for label, start, end in places}
+            parts.append(text)
+            offset += len(text) + 1
+        yield "\n".join(parts), *sides
 
 
 def _spans(places: Sequence[Place], labels: Sequence[str]) -> Spans:

@@ -2,12 +2,10 @@
 
 import logging
 import re
-import secrets
-import shutil
 from pathlib import Path
 from typing import Iterable, Iterator, List, Optional
 
-from tagger.common.files import check_is_file
+from tagger.common.files import check_is_file, new_folder
 from tagger.common.inputs import PathOrAddress
 from tagger.data.formats.annotated_text import AnnotatedText, Annotation
 from tagger.data.formats.offsets import RawEntity, checked_entities
@@ -84,18 +82,11 @@ def _entity(line: str, place: str) -> RawEntity:
 
 def write_brat(texts: Iterable[AnnotatedText], path: Path) -> None:
     """Writes a new folder of numbered texts, atomically."""
-    if path.exists():
-        raise FileExistsError(f"{path} is there already; name a new folder")
-    new = path.with_name(f".{path.name}.{secrets.token_hex(8)}.unfinished")
-    new.mkdir(parents=True)
-    try:
+    with new_folder(path) as new:
         for number, text in enumerate(texts, start=1):
             lines = [_line(text, n, entity) for n, entity in enumerate(text.entities, start=1)]
             (new / f"{number:06}.txt").write_bytes(text.text.encode("utf-8"))
             (new / f"{number:06}.ann").write_bytes("".join(lines).encode("utf-8"))
-        new.rename(path)
-    finally:
-        shutil.rmtree(new, ignore_errors=True)
 
 
 def _line(text: AnnotatedText, number: int, entity: Annotation) -> str:

@@ -52,9 +52,9 @@ def run_facts(
     return {name: fact for name, fact in facts.items() if fact}
 
 
-def f1_on_text(run: Path) -> Optional[float]:
-    """Returns F1 on the text of the run's validation data; None if `train` has not measured it."""
-    return _json_of(run / TEXT_METRICS_FILE).get("f1-measure-overall")
+def metrics_on_text(run: Path) -> Dict[str, float]:
+    """Returns the metrics on the text of the run's validation data, if `train` has measured them."""
+    return _json_of(run / TEXT_METRICS_FILE)
 
 
 def _start_of(path: Path) -> str:

@@ -9,13 +9,14 @@ from allennlp.common.util import lazy_groups_of
 from allennlp.models import load_archive
 from allennlp.models.archival import Archive
 
+from tagger.metrics import masking_table
 from tagger.metrics.calibration import expected_calibration_error
 from tagger.models import DocumentClassifier, TaggingModel
 from tagger.tools.reports.error_tables import confusion_tables, fates, kinds_of_errors
 from tagger.tools.reports.evaluation import Evaluation, evaluate
 from tagger.tools.reports.figures import draw_epochs, draw_precision_recall, draw_reliability
 from tagger.tools.reports.page import write_page
-from tagger.tools.reports.run_facts import f1_on_text, overlap_with_training, run_facts
+from tagger.tools.reports.run_facts import metrics_on_text, overlap_with_training, run_facts
 from tagger.tools.reports.run_tables import (
     LEAST_GOLD,
     average_rows,
@@ -62,6 +63,7 @@ def write_run_report(
     if data is not None:
         evaluation = evaluate(model, archive.validation_dataset_reader, data, num_errors, seed)
         labels = labels_by_frequency(evaluation.labels, evaluation.counts)
+    on_text = metrics_on_text(run) if data == validation_data else {}
     colours = label_colours(labels)
     figures, contents = _epoch_figures(epochs, labels, colours), {}
     if evaluation is not None:
@@ -78,7 +80,8 @@ def write_run_report(
         facts=run_facts(run, config, epochs, num_parameters),
         config=json.dumps(config, indent=2, ensure_ascii=False),
         evaluation=evaluation,
-        f1_on_text=f1_on_text(run) if data == validation_data else None,
+        f1_on_text=on_text.get("f1-measure-overall"),
+        masks=masking_table(on_text),
         colours=colours,
         least_gold=LEAST_GOLD,
         num_open=NUM_OPEN,

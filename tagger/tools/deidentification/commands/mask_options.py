@@ -1,0 +1,52 @@
+"""The options of `predict-file` that write masked texts in place of predictions."""
+
+import argparse
+from pathlib import Path
+from typing import Optional
+
+from allennlp.common.checks import ConfigurationError
+
+from tagger.commands.predict_file import OUTPUTS
+from tagger.commands.prediction_outputs import Output
+from tagger.common.files import new_folder
+from tagger.common.inputs import bare_suffix, is_address
+from tagger.common.locations import check_output
+from tagger.common.outputs import new_output
+from tagger.spans.repeats import LEAST_CHARACTERS
+from tagger.tools.deidentification.masks import STYLES, MaskWriter
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    text = (
+        "write the texts with masks for the predicted entities: [NAME], characters of the same "
+        "number, or [NAME_1] with a number for each name of a text. A file next to them says where "
+        "the masks are. The output is a file, or a folder if it ends with a slash"
+    )
+    add("--mask", choices=STYLES, help=text)
+    text = (
+        "with --mask: mask the same string wherever else it occurs in its text, if it has at "
+        f"least {LEAST_CHARACTERS} characters"
+    )
+    add("--mask-repeats", action="store_true", help=text)
+
+
+def _output(args: argparse.Namespace, input_format: Optional[str]) -> Output:
+    is_folder = args.output.endswith("/")
+    problem = ""
+    if is_folder and is_address(args.output):
+        problem = "is an address; `--mask` writes folders of this machine alone"
+    elif is_folder and Path(args.output).exists():
+        problem = "already exists; name a new folder"
+    elif bare_suffix(args.output) == ".parquet":
+        problem = "would be Parquet; `--mask` writes .txt, .jsonl, or a folder"
+    if problem:
+        raise ConfigurationError(f"`--output` {args.output} {problem}")
+    writer = MaskWriter(args.output, args.mask, args.mask_repeats, args.input_file, input_format)
+    check_output(
+        writer.sidecar, [args.archive_file, args.input_file], args.force, takes_addresses=True
+    )
+    return Output(writer, new_folder if is_folder else new_output)
+
+
+OUTPUTS["mask"] = (_add_options, _output)

@@ -1,0 +1,141 @@
+"""Replaces entities by masks, and writes the masked texts, with the places of the masks in a sidecar."""
+
+import json
+import re
+from pathlib import Path, PurePath
+from typing import Any, BinaryIO, Dict, Iterable, List, NamedTuple, Sequence, Tuple, Union
+
+from allennlp.common.checks import ConfigurationError
+
+from tagger.commands.prediction_outputs import texts_of_lines
+from tagger.common.console import say
+from tagger.common.inputs import bare_suffix, without_suffix
+from tagger.common.outputs import new_output
+from tagger.data.formats import AnnotatedText
+from tagger.spans.repeats import Place, with_repeats
+
+STYLES = ("labels", "same-length", "surrogates")
+
+
+class Mask(NamedTuple):
+    """A mask: its label, its start and end in the text, and those in the masked text."""
+
+    label: str
+    start: int
+    end: int
+    masked_start: int
+    masked_end: int
+
+
+def mask_text(text: str, places: Iterable[Place], style: str) -> Tuple[str, List[Mask]]:
+    """Replaces places that do not overlap.
+
+    Args:
+        text: The text.
+        places: What to replace.
+        style: `labels` writes `[NAME]`. `same-length` writes a `*` for each character but line ends.
+            `surrogates` writes `[NAME_1]`, with the same number for the same string of a label, whatever
+            its case and white space, by order of appearance.
+
+    Example:
+        >>> places = [("NAME", 0, 3), ("PLACE", 8, 12), ("NAME", 14, 17)]
+        >>> for style in STYLES:
+        ...     mask_text("Ada saw Rome. ADA left.", places, style)[0]
+        '[NAME] saw [PLACE]. [NAME] left.'
+        '*** saw ****. *** left.'
+        '[NAME_1] saw [PLACE_1]. [NAME_1] left.'
+    """
+    numbers: Dict[str, Dict[str, int]] = {}
+    parts: List[str] = []
+    masks: List[Mask] = []
+    end = masked_end = 0
+    for label, start, stop in sorted(places, key=lambda place: place[1:]):
+        string = text[start:stop]
+        if style == "same-length":
+            mask = re.sub(r"[^\r\n]", "*", string)
+        elif style == "surrogates":
+            of_label = numbers.setdefault(label, {})
+            number = of_label.setdefault(" ".join(string.casefold().split()), len(of_label) + 1)
+            mask = f"[{label}_{number}]"
+        else:
+            mask = f"[{label}]"
+        masked_start = masked_end + start - end
+        parts += [text[end:start], mask]
+        end, masked_end = stop, masked_start + len(mask)
+        masks.append(Mask(label, start, stop, masked_start, masked_end))
+    return "".join([*parts, text[end:]]), masks
+
+
+class MaskWriter:
+    """Writes masked texts from lines of predictions, as an encoder of `predict-file`.
+
+    The output is a folder with a file for each text, or a file with a text on each line, in JSON if
+    its name ends in `.jsonl`.
+
+    Args:
+        output: The path of the output, for a folder with a slash at its end.
+        style: One of `STYLES`.
+        repeats: Whether to mask other occurrences of what is found, by `with_repeats`.
+        input_file: What the predictions are of.
+        input_format: Its format; None for lines.
+    """
+
+    def __init__(
+        self,
+        output: str,
+        style: str,
+        repeats: bool,
+        input_file: str,
+        input_format: Union[str, None],
+    ) -> None:
+        self._is_folder = output.endswith("/")
+        self._is_json = bare_suffix(output) == ".jsonl"
+        self.sidecar = f"{without_suffix(output.rstrip('/'))}.offsets.jsonl"
+        self._style, self._repeats = style, repeats
+        self._input_file, self._input_format = input_file, input_format
+
+    def __call__(self, lines: Iterable[bytes], output: Any) -> None:
+        """Writes to `output`, an open file, or the path of a new folder."""
+        num_texts = num_masks = 0
+        write = self._in_folder if self._is_folder else self._in_file
+        texts = texts_of_lines(lines, self._input_file, self._input_format)
+        with new_output(self.sidecar, overwrite=True) as sidecar:
+            for number, text in enumerate(texts, start=1):
+                places: Sequence[Place] = text.entities
+                if self._repeats:
+                    places = with_repeats(text.text, places)
+                masked, masks = mask_text(text.text, places, self._style)
+                name = write(output, masked, text, number)
+                record = {"text": name, "masks": [mask._asdict() for mask in masks]}
+                sidecar.write(_line(record))
+                num_texts, num_masks = number, num_masks + len(masks)
+        say(f"Masked {num_masks} places in {num_texts} texts; {self.sidecar} says where")
+
+    def _in_folder(self, folder: Path, masked: str, text: AnnotatedText, number: int) -> str:
+        """Writes a text, and returns its name in the folder."""
+        source = Path(text.place)
+        name = PurePath(f"{number:06}.txt")
+        if self._input_format == "brat":
+            is_inside = source.is_relative_to(self._input_file) and source != Path(self._input_file)
+            name = source.relative_to(self._input_file) if is_inside else PurePath(source.name)
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(masked.encode())
+        return name.as_posix()
+
+    def _in_file(self, file: BinaryIO, masked: str, text: AnnotatedText, number: int) -> int:
+        """Writes a text, and returns its number."""
+        if self._is_json:
+            file.write(_line({"text": masked}))
+        elif len(masked.splitlines()) > 1:
+            raise ConfigurationError(
+                f"{text.place}: the text has line ends; name an `--output` that ends in .jsonl, or a "
+                "folder, by a slash at its end"
+            )
+        else:
+            file.write(masked.encode() + b"\n")
+        return number
+
+
+def _line(record: Dict[str, Any]) -> bytes:
+    return json.dumps(record, ensure_ascii=False).encode() + b"\n"
