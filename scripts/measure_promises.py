@@ -33,12 +33,14 @@ import csv
 import sys
 import zlib
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Optional
+from typing import NamedTuple, Optional, cast
 
 import numpy as np
+from allennlp.data.fields import TextField
 from allennlp.models import Archive, load_archive
 from scipy import stats
 
+from tagger.models import TaggingModel
 from tagger.spans.finding import tag_tables
 from tagger.tools.tuning.decoding import DecodingTuner, Settings
 from tagger.tools.tuning.goals import OF_MASKS, OF_SEVERAL, Goal
@@ -71,7 +73,8 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     """Runs the command line."""
     options = _options(arguments)
     archive = load_archive(options.archive, cuda_device=-1)
-    every = tuple(tag_tables(archive.model.tags, archive.model.tag_encoding).labels)
+    model = cast(TaggingModel, archive.model)
+    every = tuple(tag_tables(model.tags, model.tag_encoding).labels)
     populations = _populations(options, archive, every)
     num_documents = next(iter(populations.values())).candidates.right.shape[-1]
     size, share = num_documents // 2, np.full(num_documents, 1 / num_documents)
@@ -183,9 +186,8 @@ def _populations(
         tuner = tuner_on_file(model, reader, path, in_order=True)
         groups = groups_of_file(reader, path, tuner.num_sentences)
         print(f"{path}: {groups.number} {groups.kind}s", file=sys.stderr, flush=True)
-        lengths = np.array(
-            [len(token.text) for instance in reader.read(path) for token in instance["tokens"]]
-        )
+        texts = (cast(TextField, instance["tokens"]) for instance in reader.read(path))
+        lengths = np.array([len(token.text or "") for text in texts for token in text])
         for kind, goal in kinds.items():
             parts[kind].append(_part(tuner, goal, settings_of(model), groups, lengths))
     return {goal: _joined(goal, parts[goal.measure, goal.labels]) for goal in goals}

@@ -140,6 +140,7 @@ class PredictFile(Command):
         check_output(args.output, inputs, args.force, takes_addresses=True)
         input_format = _format_of_input(args, files[0])
         other = OUTPUTS[others[0]][1](args, input_format) if others else None
+        predictor_args.update(other.predictor_args if other else {})
         os.environ.setdefault(*FEW_SHAPES)
         archive = load(args)
         predict_file(
@@ -219,7 +220,7 @@ def predict_file(
         num_kept, started = unfinished.num_lines, time.perf_counter()
         _predict(rest, inputs, unfinished)
         seconds = time.perf_counter() - started
-        unfinished.finish(*made)
+        unfinished.finish(made.encode, made.open)
     num_new = unfinished.num_lines - num_kept
     say(f"Wrote {output}\n{_made(num_kept, num_new, seconds)}")
     _say_what_lacks(predictor._model, unfinished.num_errors)

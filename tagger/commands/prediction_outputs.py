@@ -6,6 +6,7 @@ from functools import partial
 from itertools import islice, repeat
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import (
     Any,
     BinaryIO,
@@ -14,6 +15,7 @@ from typing import (
     Iterable,
     Iterator,
     List,
+    Mapping,
     NamedTuple,
     Optional,
 )
@@ -34,10 +36,14 @@ Encoder = Callable[[Iterable[bytes], BinaryIO], None]
 
 
 class Output(NamedTuple):
-    """What writes lines of predictions to an output, and what opens it, as `new_output` does."""
+    """Writes lines of predictions to an output, which `open` opens, as `new_output` does.
+
+    `predictor_args` are arguments of the predictor that it needs.
+    """
 
     encode: Callable[[Iterable[bytes], Any], None]
     open: Callable[..., ContextManager[Any]] = new_output
+    predictor_args: Mapping[str, Any] = MappingProxyType({})
 
 
 class Layout(NamedTuple):

@@ -76,7 +76,7 @@ def evaluate_joined_tokens(
     loss from splitting text differently than the training data; a warning is logged if the tagger
     reproduces few of the gold tokens. `instances` come from the dataset reader `column`, with the parts
     of a document in order. `documents` numbers the document of each sentence, for `masking_metrics`;
-    without it, each is a text of its own.
+    without it, each is a separate text.
 
     Returns the metrics of `evaluate_texts`, and as `reproduced-tokens` and `reproduced-borders` the
     shares of gold tokens and of gold entity borders that the tagger's own tokens reproduce.

@@ -2,8 +2,9 @@
 
 import json
 import re
+from itertools import tee
 from pathlib import Path, PurePath
-from typing import Any, BinaryIO, Dict, Iterable, List, NamedTuple, Sequence, Tuple, Union
+from typing import Any, BinaryIO, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from allennlp.common.checks import ConfigurationError
 
@@ -12,6 +13,7 @@ from tagger.common.console import say
 from tagger.common.inputs import bare_suffix, without_suffix
 from tagger.common.outputs import new_output
 from tagger.data.formats import AnnotatedText
+from tagger.spans import split_tag
 from tagger.spans.repeats import Place, with_repeats
 
 STYLES = ("labels", "same-length", "surrogates")
@@ -66,6 +68,47 @@ def mask_text(text: str, places: Iterable[Place], style: str) -> Tuple[str, List
     return "".join([*parts, text[end:]]), masks
 
 
+def with_probable(
+    places: Sequence[Place],
+    tokens: Sequence[Tuple[int, int]],
+    probabilities: Sequence[Dict[str, float]],
+    threshold: float,
+) -> List[Place]:
+    """Adds the tokens outside `places` that lie in an entity with more than a probability.
+
+    Adjacent tokens make up one place, with the label that is the most probable at one of them.
+
+    Args:
+        places: The predicted entities.
+        tokens: The start and end of each token.
+        probabilities: The probability of each tag at each token.
+        threshold: The probability, as in a promise about masks.
+
+    Example:
+        >>> unsure = [{"O": 0.7, "B-NAME": 0.3}, {"O": 0.9, "I-NAME": 0.1}, {"O": 1.0}]
+        >>> with_probable([], [(0, 3), (4, 6), (7, 11)], unsure, 0.05)
+        [('NAME', 0, 6)]
+    """
+    found: List[Place] = []
+    best, is_open = 0.0, False
+    for token, by_tag in zip(tokens, probabilities):
+        start, end = token
+        inside = {tag: value for tag, value in by_tag.items() if tag != "O"}
+        is_masked = any(place[1] < end and start < place[2] for place in places)
+        if is_masked or sum(inside.values()) <= threshold:
+            is_open = False
+            continue
+        tag = max(inside, key=inside.__getitem__)
+        label = split_tag(tag)[1] or tag
+        if is_open:
+            last, start, _ = found.pop()
+            label = label if inside[tag] > best else last
+        best = max(inside[tag], best) if is_open else inside[tag]
+        found.append((label, start, end))
+        is_open = True
+    return sorted([*places, *found], key=lambda place: place[1:])
+
+
 class MaskWriter:
     """Writes masked texts from lines of predictions, as an encoder of `predict-file`.
 
@@ -76,6 +119,7 @@ class MaskWriter:
         output: The path of the output, for a folder with a slash at its end.
         style: One of `STYLES`.
         repeats: Whether to mask other occurrences of what is found, by `with_repeats`.
+        above: The threshold of `with_probable`; None to mask only predicted entities.
         input_file: What the predictions are of.
         input_format: Its format; None for lines.
     """
@@ -85,23 +129,29 @@ class MaskWriter:
         output: str,
         style: str,
         repeats: bool,
+        above: Optional[float],
         input_file: str,
-        input_format: Union[str, None],
+        input_format: Optional[str],
     ) -> None:
         self._is_folder = output.endswith("/")
         self._is_json = bare_suffix(output) == ".jsonl"
-        self.sidecar = f"{without_suffix(output.rstrip('/'))}.offsets.jsonl"
-        self._style, self._repeats = style, repeats
+        name = output.rstrip("/") if self._is_folder else without_suffix(output)
+        self.sidecar = f"{name}.offsets.jsonl"
+        self._style, self._repeats, self._above = style, repeats, above
         self._input_file, self._input_format = input_file, input_format
 
     def __call__(self, lines: Iterable[bytes], output: Any) -> None:
         """Writes to `output`, an open file, or the path of a new folder."""
         num_texts = num_masks = 0
         write = self._in_folder if self._is_folder else self._in_file
+        lines, again = tee(lines)
         texts = texts_of_lines(lines, self._input_file, self._input_format)
         with new_output(self.sidecar, overwrite=True) as sidecar:
-            for number, text in enumerate(texts, start=1):
+            for number, (text, line) in enumerate(zip(texts, again), start=1):
                 places: Sequence[Place] = text.entities
+                if self._above is not None:
+                    probabilities = json.loads(line)["probabilities"]
+                    places = with_probable(places, text.tokens or [], probabilities, self._above)
                 if self._repeats:
                     places = with_repeats(text.text, places)
                 masked, masks = mask_text(text.text, places, self._style)

@@ -8,7 +8,7 @@ import tagger
 from tagger.data.formats import AnnotatedText, write_texts
 from tagger.metrics.masking_metrics import REPEATS, masking_metrics
 from tagger.spans.repeats import with_repeats
-from tagger.tools.deidentification.masks import STYLES, mask_text
+from tagger.tools.deidentification.masks import STYLES, mask_text, with_probable
 
 TEXTS = [
     "Maria Lindqvist met Paulo Ferraz in Lisbon.\nLater MARIA\nLINDQVIST called; Ferraz, too.",
@@ -58,6 +58,24 @@ def test_repeats_are_whole_words_outside_of_other_places(text, places, wanted):
     assert with_repeats(text, found) == found
 
 
+def test_probable_tokens_outside_places_are_masked_with_their_likeliest_label():
+    tokens = [(0, 3), (4, 6), (7, 10), (11, 13), (14, 17)]
+    chances = [
+        {"O": 0.98, "B-PER": 0.015, "B-LOC": 0.005},
+        {"O": 0.9, "I-PER": 0.02, "B-LOC": 0.08},
+        {"O": 0.1, "B-PER": 0.9},
+        {"O": 0.97, "B-PER": 0.03},
+        {"O": 0.99, "B-PER": 0.01},
+    ]
+    place = ("PER", 7, 10)
+    assert with_probable([place], tokens, chances, 0.015) == [
+        ("LOC", 0, 6),
+        place,
+        ("PER", 11, 13),
+    ]
+    assert with_probable([place], tokens, chances, 0.1) == [place]
+
+
 def test_masks_are_measured_by_characters_whatever_their_labels():
     text = "Ada Lu met Bo. Ada Lu left."
     gold = {("PER", 0, 6), ("PER", 11, 13), ("PER", 15, 21)}
@@ -84,7 +102,7 @@ def test_masks_are_measured_by_characters_whatever_their_labels():
 
 @pytest.fixture
 def predict(allennlp, trained, tmp_path, monkeypatch):
-    """Runs the subcommand in a folder of its own."""
+    """Runs the subcommand in a separate folder."""
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments):
@@ -138,6 +156,8 @@ def test_lines_become_lines_and_texts_with_line_ends_need_json(predict, trained,
     (tmp_path / "in.txt").write_text(TEXTS[1] + "\n", encoding="utf-8")
     predict("in.txt", "-o", "c.txt", "--mask", "labels")
     assert (tmp_path / "c.txt").read_text("utf-8") == masked_by(trained, "labels")[1][0] + "\n"
+    predict("in.txt", "-o", "e.txt", "--mask", "same-length", "--mask-above", "0")
+    assert set((tmp_path / "e.txt").read_text("utf-8")) <= set("* \n")
 
 
 @pytest.mark.slow
@@ -147,6 +167,7 @@ def test_lines_become_lines_and_texts_with_line_ends_need_json(predict, trained,
         (["-o", "out", "--on-error", "skip"], "`--mask` labels cannot represent"),
         (["-o", "out", "--format", "csv"], "`--format` and `--mask` exclude each other"),
         (["-o", "out", "--ray"], "`--mask` and `--ray` exclude each other"),
+        (["-o", "out", "--mask-above", "1"], "must be at least 0 and below 1; got 1.0"),
         (["-o", "out.parquet"], "`--mask` writes .txt, .jsonl, or a folder"),
         (["-o", "s3://bucket/out/"], "`--mask` writes folders of this machine alone"),
         (["-o", "taken.jsonl"], "taken.offsets.jsonl already exists"),

@@ -29,6 +29,11 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         f"least {LEAST_CHARACTERS} characters"
     )
     add("--mask-repeats", action="store_true", help=text)
+    text = (
+        "with --mask: also mask tokens that lie in an entity with more than this probability, such "
+        "as the threshold that `tune-decoding --masked` prints with its promise"
+    )
+    add("--mask-above", type=float, metavar="PROBABILITY", help=text)
 
 
 def _output(args: argparse.Namespace, input_format: Optional[str]) -> Output:
@@ -42,11 +47,17 @@ def _output(args: argparse.Namespace, input_format: Optional[str]) -> Output:
         problem = "would be Parquet; `--mask` writes .txt, .jsonl, or a folder"
     if problem:
         raise ConfigurationError(f"`--output` {args.output} {problem}")
-    writer = MaskWriter(args.output, args.mask, args.mask_repeats, args.input_file, input_format)
+    above = args.mask_above
+    if above is not None and not 0 <= above < 1:
+        raise ConfigurationError(f"`--mask-above` must be at least 0 and below 1; got {above}")
+    writer = MaskWriter(
+        args.output, args.mask, args.mask_repeats, above, args.input_file, input_format
+    )
     check_output(
         writer.sidecar, [args.archive_file, args.input_file], args.force, takes_addresses=True
     )
-    return Output(writer, new_folder if is_folder else new_output)
+    predictor_args = {} if above is None else {"probabilities": True}
+    return Output(writer, new_folder if is_folder else new_output, predictor_args)
 
 
 OUTPUTS["mask"] = (_add_options, _output)
