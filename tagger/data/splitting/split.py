@@ -52,7 +52,7 @@ class Groups(NamedTuple):
         kept = f"{self.number:,} blocks of {self.block_length} {noun} in a row"
         if self.block_length == 1:
             kept = f"nothing, but single {noun}"
-        return f"{kept}, since the file tells no documents; name what does by `--documents`"
+        return f"{kept}, because the file marks no documents; `--documents` names a mark"
 
 
 def groups_of(num_items: int, documents: Optional[Documents]) -> Groups:

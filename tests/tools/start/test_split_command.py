@@ -34,7 +34,7 @@ def test_sentences_of_a_column_file_are_split_by_their_labels(split, tmp_path, c
     said = capsys.readouterr().out
     (row,) = (line for line in said.splitlines() if line.startswith("LOC"))
     assert [int(word) for word in row.replace("(", " ").split()[1::2]] == with_place
-    assert "20 blocks of 3 sentences in a row, since the file tells no documents" in said
+    assert "20 blocks of 3 sentences in a row, because the file marks no documents" in said
 
 
 @pytest.mark.parametrize(
