@@ -31,13 +31,13 @@ def test_modules_have_at_most_350_lines():
 
 #: The maximum lines of Python per folder with its subfolders. Raise one in a commit that says why.
 BUDGETS = {
-    "tagger/commands": 1_880,
+    "tagger/commands": 1_890,
     "tagger/common": 1_490,
     "tagger/data": 7_710,
     "tagger/linear_chain": 5_790,
     "tagger/metrics": 960,
     "tagger/models": 840,
-    "tagger/modules": 5_430,
+    "tagger/modules": 5_440,
     "tagger/predictors": 1_250,
     "tagger/spans": 1_400,
     "tagger/training": 1_280,
@@ -46,18 +46,18 @@ BUDGETS = {
     "tagger/tools/labels": 2_700,
     "tagger/tools/reports": 1_750,
     "tagger/tools/runs": 470,
-    "tagger/tools/start": 1_730,
+    "tagger/tools/start": 1_740,
     "tagger/tools/studies": 380,
-    "tagger/tools/tuning": 3_010,
+    "tagger/tools/tuning": 3_030,
     "tagger/integrations/huggingface": 1_190,
     "tagger/integrations/onnx": 1_520,
     "tagger/integrations/ray_data": 360,
     "tagger/integrations/service": 1_510,
     "tagger/integrations/spacy": 260,
-    "tagger": 45_160,
+    "tagger": 45_200,
     "tagger_compat": 2_910,
     "tagger_onnx": 1_490,
-    "tests": 36_720,
+    "tests": 36_750,
     "scripts": 4_990,
 }
 

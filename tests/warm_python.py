@@ -188,7 +188,8 @@ def answer(listener, callers, pipe):
     for file in files:
         os.close(file)
     if process > 0:
-        caller.sendall(f"{process}\n".encode())
+        with contextlib.suppress(OSError):  # a dead caller; its process is killed next
+            caller.sendall(f"{process}\n".encode())
         callers[process] = caller
     else:
         caller.close()

@@ -50,22 +50,17 @@ Runner = Callable[
 ]
 
 
+#: Adds an option, and others that work only with it; returns the names of the others. Their values are
+#: None or False if they are not given.
+AddOptions = Callable[[argparse.ArgumentParser], Sequence[str]]
+
 #: Ways to predict outside this process, by the option that asks for each: a function that adds the
 #: options, and one that makes a runner from the arguments.
-RUNNERS: Dict[
-    str,
-    Tuple[Callable[[argparse.ArgumentParser], None], Callable[[argparse.Namespace], Runner]],
-] = {}
+RUNNERS: Dict[str, Tuple[AddOptions, Callable[[argparse.Namespace], Runner]]] = {}
 
 #: Other outputs than predictions, by the option that asks for one: what adds the options, and what makes
 #: an output of the arguments and the format of the input.
-OUTPUTS: Dict[
-    str,
-    Tuple[
-        Callable[[argparse.ArgumentParser], None],
-        Callable[[argparse.Namespace, Optional[str]], Output],
-    ],
-] = {}
+OUTPUTS: Dict[str, Tuple[AddOptions, Callable[[argparse.Namespace, Optional[str]], Output]]] = {}
 
 
 @Subcommand.register("predict-file")
@@ -118,14 +113,24 @@ class PredictFile(Command):
         text = "overwrite the output, and that of an unfinished run with other settings"
         add("--force", action="store_true", help=text)
         add_shared(parser, "--cuda-device")
-        for add_options, _ in (*RUNNERS.values(), *OUTPUTS.values()):
-            add_options(parser)
+        self._needed_by = {
+            dependent: name
+            for name, (add_options, _) in (*RUNNERS.items(), *OUTPUTS.items())
+            for dependent in add_options(parser)
+        }
         add("--overrides", default="", help="JSON to override the archive's config")
         add("--predictor-args", default="{}", help="JSON with arguments for the predictor")
 
     def run(self, args: argparse.Namespace) -> None:
         asked = [name for name in RUNNERS if getattr(args, name)]
         others = [name for name in OUTPUTS if getattr(args, name)]
+        for name, needed in self._needed_by.items():
+            is_given = getattr(args, name) is not None and getattr(args, name) is not False
+            if is_given and needed not in asked + others:
+                raise ConfigurationError(
+                    f"`--{name.replace('_', '-')}` has an effect only with `--{needed}`; add "
+                    f"`--{needed}`, or leave it out"
+                )
         _check_options(args, asked, others)
         predictor_args = parse_object("--predictor-args", args.predictor_args)
         if args.plain:

@@ -40,12 +40,7 @@ else:
             @classmethod
             def by_name(cls, name: str) -> Any:
                 """Returns the subclass with this name."""
-                known = cls.list_available()
-                if name not in known:
-                    raise ConfigurationError(
-                        f"`{name}` is not a registered name of a `{cls.__name__}` "
-                        f"({', '.join(known)})" + did_you_mean(name, known)
-                    )
+                check_is_registered(cls, name)
                 return cls._registry[cls][name]
 
             @classmethod
@@ -56,4 +51,14 @@ else:
         #: Maps tags to indices; unused without AllenNLP.
         Vocabulary = Any
 
-__all__ = ["ConfigurationError", "Registrable", "Vocabulary"]
+__all__ = ["ConfigurationError", "Registrable", "Vocabulary", "check_is_registered"]
+
+
+def check_is_registered(base: Any, name: str) -> None:
+    """Refuses a name that no subclass has, and lists those that exist."""
+    known = base.list_available()
+    if name not in known:
+        raise ConfigurationError(
+            f"`{name}` is not a registered name of a `{base.__name__}` "
+            f"({', '.join(known)})" + did_you_mean(name, known)
+        )

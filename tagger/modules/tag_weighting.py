@@ -6,7 +6,12 @@ from typing import Any, List, Optional, Sequence
 
 import torch
 
-from tagger.common.from_allennlp import ConfigurationError, Registrable, Vocabulary
+from tagger.common.from_allennlp import (
+    ConfigurationError,
+    Registrable,
+    Vocabulary,
+    check_is_registered,
+)
 from tagger.common.vocabulary import tags_in_order
 from tagger.linear_chain import (
     ChainScores,
@@ -34,6 +39,12 @@ class TagWeighting(ClassWeights, Registrable):
     """
 
     tag_weights: torch.Tensor
+
+    @classmethod
+    def by_name(cls, name: str) -> Any:
+        """Returns the strategy with this name; the error for a wrong name lists them."""
+        check_is_registered(cls, name)
+        return super().by_name(name)
 
     def objective(
         self, scores: ChainScores, gold_tags: torch.Tensor, mask: torch.Tensor

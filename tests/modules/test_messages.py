@@ -82,6 +82,12 @@ REFUSED = {
         ({"weight_rule": BALANCED, "vocab": None}, "`weight_rule` need a vocabulary"),
         ({"weight_rule": BALANCED, "label_namespace": "pos_tags"}, "no tags"),
     ],
+    TagWeighting.by_name: [
+        (
+            {"name": "chian"},
+            r"`chian` is not a registered name.*softmax_margin\); did you mean `chain`\?$",
+        )
+    ],
     effective_number: [
         ({"beta": beta}, "`beta` must be above 0 and below 1; got") for beta in (0, 1, -0.5, nan)
     ],

@@ -139,8 +139,8 @@ def _commands(output: Path, dev: Path, example: str) -> List[str]:
     archive = shlex.quote(str(run / "model.tar.gz"))
     return [
         f"  allennlp train {shlex.quote(str(output))} -s {shlex.quote(str(run))}",
-        f"  allennlp evaluate {archive} {shlex.quote(str(dev))}",
         f"  echo {shlex.quote(example)} | allennlp predict {archive} -",
+        f"  allennlp evaluate {archive} test{dev.suffix}  # your test data: {dev} chose the epoch",
     ]
 
 
@@ -178,7 +178,10 @@ def _described_file(found: Survey, file: SurveyedFile) -> List[str]:
         f"  labels     {len(counts)}, by {by}: {listed_counts(counts)}",
     ]
     if counts and rare_labels(counts):
-        lines.append(f"  rare       {listed(rare_labels(counts))}")
+        most = next(iter(counts))
+        lines.append(
+            f"  rare       {listed(rare_labels(counts))}: less than a tenth as often as {most}"
+        )
     if file.texts:
         return lines + _described_cuts(file.texts)
     if max(lengths) > _LONGEST:

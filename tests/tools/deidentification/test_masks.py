@@ -179,3 +179,17 @@ def test_what_masks_cannot_be_written_to_is_refused(arguments, message, predict,
     with pytest.raises(SystemExit, match=message):
         predict("in.txt", *arguments, "--mask", "labels")
     assert {path.name for path in tmp_path.iterdir()} == {"in.txt", "taken.offsets.jsonl"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--mask-repeats"], ["--mask-above", "0"], ["--ray", "--mask-above", "0.1"]],
+)
+def test_options_of_masks_are_refused_without_masks(arguments, predict, tmp_path):
+    (tmp_path / "in.txt").write_text("Ada\n")
+    (name,) = (each for each in arguments if each.startswith("--mask"))
+    with pytest.raises(
+        SystemExit, match=f"`{name}` has an effect only with `--mask`; add `--mask`"
+    ):
+        predict("in.txt", "-o", "out.jsonl", *arguments)
+    assert {path.name for path in tmp_path.iterdir()} == {"in.txt"}

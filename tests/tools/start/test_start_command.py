@@ -57,14 +57,15 @@ def test_a_file_of_unknown_form_becomes_a_tagger_with_three_commands(
     )
     _config, said = begin(f"# found somewhere\n{tagged}".encode("utf-16"))
     lines = [line.strip() for line in said.splitlines()]
-    train, evaluate, predict = (shlex.split(line) for line in lines[-3:])
+    train, predict, evaluate = (shlex.split(line, comments=True) for line in lines[-3:])
     assert train == ["allennlp", "train", "mine.jsonnet", "-s", "runs/mine"]
     # So that a few epochs are enough.
     small = {"hidden_size": 20, "dropout": 0, "input_dropout": 0, "output_dropout": 0.1}
     overrides = {"model.encoder": {"type": "bilstm", **small}, "trainer.optimizer.lr": 0.01}
     overrides = {**overrides, "trainer.num_epochs": 12}
     allennlp(*train[1:], "-o", json.dumps(overrides))
-    allennlp(*evaluate[1:], "--output-file", "metrics.json")
+    assert evaluate == ["allennlp", "evaluate", "runs/mine/model.tar.gz", "test.txt"]
+    allennlp(*evaluate[1:-1], "mine.dev.txt", "--output-file", "metrics.json")
     metrics = json.loads((tmp_path / "metrics.json").read_text())
     assert metrics["f1-measure-overall"] > 0.3
     text = predict[1]
@@ -84,7 +85,7 @@ def test_it_reports_its_findings_and_splits_a_file_by_its_labels(begin):
         "  sentences  60, of 9.3 tokens on average, 14 at most",
         "  tags       spans in BIO",
         "  labels     4, by spans: LOC 34, PER 27, ORG 24, EVENT 3",
-        "  rare       EVENT",
+        "  rare       EVENT: less than a tenth as often as LOC",
     ]
     assert "Wrote mine.train.txt, mine.dev.txt, mine.jsonnet. Go on with" in said
     assert config["train_data_path"] == "mine.train.txt"

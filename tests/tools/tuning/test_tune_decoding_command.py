@@ -156,6 +156,15 @@ def test_targets_that_do_not_fit_are_refused(arguments, message, run, tmp_path, 
 
 
 @pytest.mark.slow
+def test_macro_f1_names_the_labels_that_it_does_not_tune(run, tmp_path):
+    printed = run("-o", tmp_path / "tuned.tar.gz", "--macro-f1")
+    assert (
+        f"Not tuned, because {DEV} has fewer than 5 of their entities: EVENT (1); label more texts"
+        in printed
+    )
+
+
+@pytest.mark.slow
 def test_macro_f1_needs_a_label_that_the_data_show_often(allennlp, trained, tmp_path):
     few, output = tmp_path / "few.txt", tmp_path / "tuned.tar.gz"
     few.write_text("Maria B-PER\nlives O\n")

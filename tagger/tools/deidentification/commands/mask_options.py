@@ -2,7 +2,7 @@
 
 import argparse
 from pathlib import Path
-from typing import Optional
+from typing import Optional, Sequence
 
 from allennlp.common.checks import ConfigurationError
 
@@ -16,7 +16,7 @@ from tagger.spans.repeats import LEAST_CHARACTERS
 from tagger.tools.deidentification.masks import STYLES, MaskWriter
 
 
-def _add_options(parser: argparse.ArgumentParser) -> None:
+def _add_options(parser: argparse.ArgumentParser) -> Sequence[str]:
     add = parser.add_argument
     text = (
         "write the texts with masks for the predicted entities: [NAME], characters of the same "
@@ -34,6 +34,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "as the threshold that `tune-decoding --masked` prints with its promise"
     )
     add("--mask-above", type=float, metavar="PROBABILITY", help=text)
+    return "mask_repeats", "mask_above"
 
 
 def _output(args: argparse.Namespace, input_format: Optional[str]) -> Output:

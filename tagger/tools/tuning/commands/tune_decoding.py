@@ -133,6 +133,8 @@ def _tune(args: argparse.Namespace, archive: Archive) -> None:
     elif goals:
         tuned = tuner.tune(goals, start, [args.by] if args.by else None)
         _check_is_met(args, goals, tuner, start, tuned)
+        if args.macro_f1:
+            remarks = _left_alone(goals, tuner, start, args.input_file)
     if goals and goals[0].measure not in OF_MASKS:  # masks change no settings
         _print_result([] if in_order else goals, tuner, start, tuned)
         for name, values in tuned._asdict().items():
@@ -222,6 +224,21 @@ def _goals(args: argparse.Namespace, tuner: DecodingTuner) -> List[Goal]:
                 f"{args.input_file} has none; give more sentences, or name a target for each label"
             )
     return goals
+
+
+def _left_alone(
+    goals: Sequence[Goal], tuner: DecodingTuner, settings: Settings, file: str
+) -> List[str]:
+    """Says which labels `--macro-f1` does not tune, if any, and why."""
+    named = {goal.label for goal in goals}
+    num_gold = dict(zip(tuner.labels, tuner.counts(settings)[2].tolist()))
+    few = [f"{label} ({num_gold[label]})" for label in tuner.labels if label not in named]
+    if not few:
+        return []
+    return [
+        f"Not tuned, because {file} has fewer than {LEAST_TUNED} of their entities: "
+        f"{', '.join(few)}; label more texts in which they occur"
+    ]
 
 
 def _print_result(
