@@ -1,19 +1,30 @@
 """A tagger with a chain for each label learns entities that overlap, and labels that few files know."""
 
+import json
 import re
 
+import numpy as np
 import pytest
 import torch
 from allennlp.commands.train import train_model
 from allennlp.common import Params
+from allennlp.data import Batch, DatasetReader
 from allennlp.models import load_archive
+from allennlp.nn.util import get_text_field_mask
 
 import tagger
 import tagger_onnx
 from tagger.integrations.onnx.commands.export import export
+from tagger.linear_chain import ChainScores, tag_marginals
+from tagger.tools.labels.addition import add_labels
+from tagger.tools.labels.uncertainty import SCORES, uncertain_sentences
+from tagger.tools.reports.evaluation import evaluate
+from tagger.tools.reports.evaluators import span_probabilities
 from tagger.tools.start.start import start
 from tagger.tools.tuning.decoding import Settings
+from tagger.tools.tuning.features import features_of
 from tagger.tools.tuning.labelled_file import decoding_tuner, read_instances
+from tagger.tools.tuning.tuned_archive import rewrite_archive
 from tests.conftest import CONFIGS
 
 SENTENCES = [
@@ -33,7 +44,7 @@ def archive(tmp_path_factory):
     (folder / "train.txt").write_text(corpus("York", "Oslo", "Rome", "Bonn"))
     (folder / "config.jsonnet").write_text(
         f"""(import '{CONFIGS / "toy_bilstm_crf.jsonnet"}') + {{
-            label_chains:: true, num_epochs:: 25, batch_size:: 2,
+            label_chains:: true, num_epochs:: 40, batch_size:: 2,
             train_data_path: '{folder / "train.txt"}', validation_data_path: '{folder / "train.txt"}',
         }}"""
     )
@@ -111,3 +122,152 @@ def test_the_exported_tagger_agrees(archive, tmp_path):
         assert found.expected_missed == pytest.approx(wanted.expected_missed, abs=1e-5)
         for one, other in zip(found.probabilities, wanted.probabilities, strict=True):
             assert one == pytest.approx(other, abs=1e-5)
+
+
+@pytest.fixture(scope="module")
+def model(archive):
+    return load_archive(archive).model.eval()
+
+
+def read(archive, tmp_path, text, **options):
+    (tmp_path / "data.txt").write_text(text)
+    reader = load_archive(archive).config["dataset_reader"].as_dict(quiet=True)
+    return DatasetReader.from_params(Params({**reader, **options})), str(tmp_path / "data.txt")
+
+
+@torch.no_grad()
+def chains_of(model, instances):
+    """The chain and mask of each label, for sentences of one length."""
+    batch = Batch(instances)
+    batch.index_instances(model.vocab)
+    tokens = batch.as_tensor_dict()["tokens"]
+    mask = get_text_field_mask(tokens)
+    for chain, scores in model.head.chains_of(model.emissions(tokens, mask)):
+        yield chain.chain_scores(scores), mask
+
+
+def test_features_of_sentences_are_summed_over_the_chains(archive, model, tmp_path):
+    reader, path = read(archive, tmp_path, corpus("Bern", "Graz", "York"))
+    instances = [each for each in reader.read(path) if len(each["tokens"]) == 5]
+    found = features_of(model, instances)
+    assert (len(found.num_words), found.groups.number) == (3, 3)
+    assert found.num_gold.tolist() == [[1, 1]] * 3
+    assert found.has_gold.all()
+    doubt = 0
+    for index, (chain, mask) in enumerate(chains_of(model, instances)):
+        marginals = tag_marginals(chain, mask)
+        doubt += torch.special.entr(marginals).sum((1, 2))
+        tags = model.head.by_label[index].tags
+        opens = [tag[0] in "BU" for tag in tags]
+        expected = marginals[:, :, opens].sum((1, 2))
+        assert found.num_expected[:, index] == pytest.approx(expected.numpy(), abs=1e-4)
+    assert found.sums["doubt about a word's tag"] == pytest.approx(doubt.numpy(), abs=1e-4)
+    numbers = np.bincount(found.candidates.sentences[found.candidates.is_predicted], minlength=3)
+    assert numbers.tolist() == [len(each["entities"]) for each in outputs(model, instances)]
+    reader, path = read(archive, tmp_path, corpus("Bern"), labels=["LOC"])
+    assert not features_of(model, list(reader.read(path))).has_gold.any()
+
+
+def outputs(model, instances):
+    return model.forward_on_instances(instances)
+
+
+@pytest.mark.parametrize("score", ["entropy", "least_confidence", "expected_missed"])
+def test_the_uncertainty_about_a_question_is_the_sum_over_the_chains(
+    score, archive, model, tmp_path
+):
+    reader, path = read(archive, tmp_path, corpus("Bern", "Graz"))
+    instances = [each for each in reader.read(path) if len(each["tokens"]) == 5]
+    for each in instances:
+        del each.fields["tags"]
+    places = np.array([[0, 0, 4], [1, 0, 4]])
+    expected = 0
+    for head, (chain, mask) in zip(model.head.by_label, chains_of(model, instances)):
+        chain = ChainScores(*(each.double() for each in chain))
+        expected += SCORES[score](head.tags, head.tag_encoding)(chain, places, mask) / 5
+    found = list(uncertain_sentences(model, instances, score=score))
+    assert [each.questions for each in found] == [[[0, 4]]] * 2
+    assert np.concatenate([each.scores for each in found]) == pytest.approx(expected, abs=1e-6)
+    predicted = [
+        [(e["label"], (e["first"], e["last"])) for e in output["entities"]]
+        for output in outputs(model, instances)
+    ]
+    assert [sorted(s for s, _ in each.entities) for each in found] == list(map(sorted, predicted))
+    spans = uncertain_sentences(model, instances, by="span", least_doubt=1e-4)
+    for each, whole in zip(spans, found):
+        assert all(0 <= first <= last < 5 for first, last in each.questions)
+        assert each.num_expected == pytest.approx(whole.num_expected)
+
+
+def test_a_report_counts_and_shows_entities_that_overlap(archive, model, tmp_path):
+    wrong = corpus("Bern", "Graz").replace("of\tI-ORG", "of\tB-ORG")
+    reader, path = read(archive, tmp_path, wrong)
+    model.get_metrics(reset=True)
+    evaluation = evaluate(model, reader, path, 10, 0)
+    metrics = evaluation.metrics
+    for label, (right, predicted, gold) in zip(evaluation.labels, evaluation.counts.sum(0).T):
+        assert predicted == metrics[f"num-predicted-{label}"]
+        assert gold == metrics[f"num-gold-{label}"]
+        assert right == pytest.approx(metrics[f"recall-{label}"] * gold)
+    assert evaluation.num_shown == 4
+    lines = next(each.lines for each in evaluation.examples if "Bern" in str(each.lines))
+    assert {"gold", "gold, overlapping", "predicted"} <= {*lines}
+    notes = {note for each in lines.values() for segment in each for note in segment.notes}
+    assert {note.label for note in notes} == {"LOC", "ORG"}
+    assert all(0 <= note.probability <= 1 for note in notes)
+    # Labels are compared with themselves alone: the right LOC is not a wrong ORG.
+    assert {note.verdict for note in notes if note.label == "LOC"} <= {"right", "missed"}
+
+
+def test_a_report_leaves_out_labels_that_a_file_does_not_annotate(archive, model, tmp_path):
+    reader, path = read(archive, tmp_path, corpus("Bern", "Graz"), labels=["LOC"])
+    evaluation = evaluate(model, reader, path, 10, 0)
+    assert evaluation.num_shown == 4
+    assert evaluation.counts[:, :, evaluation.labels.index("ORG")].sum() == 0
+    assert {item for example in evaluation.examples for item, _ in example.errors()} <= {"LOC"}
+
+
+def test_probabilities_of_gold_entities_are_those_of_their_chains(archive, model, tmp_path):
+    reader, path = read(archive, tmp_path, corpus("York", "Oslo"))
+    instances = list(reader.read(path))
+    found = outputs(model, instances)
+    spans = [[(e["label"], (e["first"], e["last"])) for e in each["entities"]] for each in found]
+    expected = [[e["probability"] for e in each["entities"]] for each in found]
+    assert sum(map(len, expected)) > 4
+    for actual, own in zip(span_probabilities(model, instances, spans), expected):
+        assert actual == pytest.approx(own, abs=1e-5)
+
+
+MORE = json.dumps({"trainer.num_epochs": 80})
+
+
+def test_a_new_label_is_one_more_chain_and_the_others_stay(archive, tmp_path, capsys):
+    # `GROUP` comes before `LOC` and `ORG`, so the old chains move. `LOC` is not marked in the file.
+    new = corpus("York", "Oslo", "Rome", "Bonn", "Bern").replace("B-LOC|I-ORG", "I-GROUP")
+    new = new.replace("B-LOC|B-ORG", "B-GROUP").replace("B-LOC", "O").replace("-ORG", "-GROUP")
+    (tmp_path / "new.txt").write_text(new)
+    tuned = tmp_path / "tuned.tar.gz"
+    rewrite_archive(archive, tuned, {"decode_bias": {"LOC": 0.25}})
+    path = add_labels(tuned, str(tmp_path / "new.txt"), tmp_path / "run", MORE, most_lost=0.1)
+    assert "Bias" not in capsys.readouterr().out
+    old, made = load_archive(tuned), load_archive(path)
+    assert made.model.head.labels == ["GROUP", "LOC", "ORG"]
+    assert made.model.head.decoder.decode_bias == {"LOC": 0.25}
+    sentences = ["the University of Rome won", "she left Oslo and the Bonn Bank", "Ada"]
+    for sentence in sentences:
+        before, after = (tagger.load(each).tag(sentence).entities for each in (tuned, path))
+        kept = [entity for entity in after if entity.label != "GROUP"]
+        assert [e[:3] for e in kept] == [e[:3] for e in before]
+        assert [e.probability for e in kept] == pytest.approx(
+            [e.probability for e in before], abs=1e-6
+        )
+    found = [e.text for e in tagger.load(path).tag(sentences[0]).entities if e.label == "GROUP"]
+    assert found == ["University of Rome"]
+    kept = made.model.state_dict()
+    for name, weights in old.model.state_dict().items():
+        name = re.sub(r"chains\.(\d)", lambda match: f"chains.{int(match[1]) + 1}", name)
+        own = kept[name][tuple(map(slice, weights.shape))]
+        torch.testing.assert_close(own, weights, rtol=0, atol=0, msg=name)
+    first = made.model.head.by_label[0].crf.transitions
+    mean = sum(each.crf.transitions for each in old.model.head.by_label) / 2
+    assert not torch.equal(first, mean)

@@ -40,7 +40,7 @@ class LabelSetsField(Field[torch.Tensor]):
         [[1, 0], [1, -1], [-1, -1], [0, 0]]
     """
 
-    __slots__ = ["_rows", "_unknown_tag", "label_namespace", "label_sets", "sequence_field"]
+    __slots__ = ["_rows", "label_namespace", "label_sets", "sequence_field", "unknown_tag"]
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class LabelSetsField(Field[torch.Tensor]):
         self.label_sets = [list(labels) for labels in label_sets]
         self.sequence_field = sequence_field
         self.label_namespace = label_namespace
-        self._unknown_tag = unknown_tag
+        self.unknown_tag = unknown_tag
         self._rows: Optional[torch.Tensor] = None
         for position, labels in enumerate(self.label_sets):
             self._check(labels, f"{labels} at position {position}", position)
@@ -71,7 +71,7 @@ class LabelSetsField(Field[torch.Tensor]):
     def count_labels(self, counts: LabelCounts) -> None:
         """Adds the known labels to `counts`; elements with only unknown labels are not items."""
         labels = [label for labels in self.label_sets for label in self._known(labels)]
-        num_items = sum(labels != [self._unknown_tag] for labels in self.label_sets)
+        num_items = sum(labels != [self.unknown_tag] for labels in self.label_sets)
         counts.add(self.label_namespace, labels, num_items)
 
     def index(self, vocab: Vocabulary) -> None:
@@ -79,7 +79,7 @@ class LabelSetsField(Field[torch.Tensor]):
         indices = vocab.get_token_to_index_vocabulary(self.label_namespace)
         self._rows = torch.zeros(len(self.label_sets), len(indices), dtype=torch.long)
         for row, labels in zip(self._rows, self.label_sets):
-            if labels == [self._unknown_tag]:
+            if labels == [self.unknown_tag]:
                 row.fill_(-1)
                 continue
             known = self._known(labels)
@@ -96,7 +96,7 @@ class LabelSetsField(Field[torch.Tensor]):
 
     def empty_field(self) -> "LabelSetsField":
         return LabelSetsField(
-            [], self.sequence_field.empty_field(), self.label_namespace, self._unknown_tag
+            [], self.sequence_field.empty_field(), self.label_namespace, self.unknown_tag
         )
 
     def human_readable_repr(self) -> List[List[str]]:
@@ -109,11 +109,11 @@ class LabelSetsField(Field[torch.Tensor]):
         return {label for label in labels if not self._is_unknown(label)}
 
     def _unknown(self, labels: Sequence[str]) -> Set[str]:
-        prefix = self._unknown_tag or ""
+        prefix = self.unknown_tag or ""
         return {label[len(prefix) :] for label in labels if self._is_unknown(label)}
 
     def _is_unknown(self, label: str) -> bool:
-        return self._unknown_tag is not None and label.startswith(self._unknown_tag)
+        return self.unknown_tag is not None and label.startswith(self.unknown_tag)
 
     def _check(self, labels: List[str], place: str, position: int) -> None:
         known, unknown = self._known(labels), self._unknown(labels)

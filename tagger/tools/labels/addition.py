@@ -13,16 +13,17 @@ from allennlp.common.file_utils import cached_path
 from allennlp.common.meta import META_NAME, Meta
 from allennlp.common.params import parse_overrides, with_overrides
 from allennlp.common.util import prepare_environment
-from allennlp.data import DatasetReader
+from allennlp.data import DatasetReader, Field
 from allennlp.models import Archive, Model, load_archive
 from allennlp.models.archival import CONFIG_NAME, archive_model, extracted_archive
 
 from tagger.common.console import say
 from tagger.common.files import sha256_of_file
-from tagger.data.fields import TagSetsField
+from tagger.data.fields import LabelChainsField, TagSetsField
 from tagger.models import SequenceTagger, SequenceTaggerEnsemble
 from tagger.modules.heads import ChainHead, CrfHead, LabelChainsHead
 from tagger.spans import AMBIGUOUS, labels_of_tags, labels_opened
+from tagger.tools.labels.new_chains import only_new, tags_in
 from tagger.tools.labels.new_label_bias import PARTS_NAME, cross_validated_bias
 from tagger.tools.labels.student import (
     NewSentences,
@@ -38,10 +39,8 @@ from tagger.tools.tuning.tuned_archive import rewrite_archive
 from tagger.training.run_folder import check_can_be_made, check_is_same_run, is_finished
 
 #: Settings that only make sense for the old labels' training or decoding; left out of the new archive.
-_DROPPED_OF_HEAD = (
-    *("decode_bias", "entity_thresholds", "recalibration"),
-    *("weighting", "distillation_weight"),
-)
+_OF_TRAINING = ("weighting", "distillation_weight")
+_DROPPED_OF_HEAD = ("decode_bias", "entity_thresholds", "recalibration", *_OF_TRAINING)
 _DROPPED_FILES = (PROMISES_NAME, CURVES_NAME)
 _DROPPED_OF_CONFIG = ("validation_data_path", "test_data_path", "evaluate_on_test", "distributed")
 #: The part of the config for the small encoder that reads the old tagger's states.
@@ -76,7 +75,9 @@ def add_labels(
     All weights of the old tagger are kept and frozen. Only a small new encoder of its states and the
     scores of the new tags are trained. Where the file has `O`, there is no new label; where it has `?`,
     the tag is unknown. Entities of known labels may be left out of the file. Finally, the new labels
-    get a bias, so that they do not displace old labels: see `new_label_bias`.
+    get a bias, so that they do not displace old labels: see `new_label_bias`. With the head
+    `label_chains` a new label is one more chain. It displaces nothing and gets no bias, and the old
+    labels keep their settings and learn nothing from the file.
 
     Repeat an interrupted call to resume it.
 
@@ -105,6 +106,8 @@ def add_labels(
         raise
     _tell(sentences, dropped)
     common_logging.prepare_global_logging(str(folder))
+    if isinstance(model.head, LabelChainsHead):
+        most_lost = None
     bias = cross_validated_bias(model, sentences, reader, params, folder, most_lost)
     prepare_environment(params)
     student = make_student(model, sentences.new, params, folder)
@@ -130,7 +133,9 @@ def _tell(sentences: NewSentences, dropped: Sequence[str]) -> None:
     counts = [f"{label} ({sentences.counts[label]} entities)" for label in sentences.new]
     say(f"New: {', '.join(counts)}")
     known = sorted(sentences.counts.keys() - set(sentences.new))
-    if known:
+    if known and isinstance(sentences.instances[0]["tags"], LabelChainsField):
+        say(f"Already known, and left as they are: {', '.join(known)}")
+    elif known:
         say(f"Already known, and learnt from the file where it has them: {', '.join(known)}")
     if dropped:
         say(f"Left out, since it only applied to the old tagger: {', '.join(dropped)}")
@@ -138,7 +143,7 @@ def _tell(sentences: NewSentences, dropped: Sequence[str]) -> None:
 
 def _checked_tagger(model: Model, archive_file: Union[str, PathLike]) -> SequenceTagger:
     head = getattr(model, "head", None)
-    is_tagger = isinstance(model, SequenceTagger) and isinstance(head, CrfHead)
+    is_tagger = isinstance(model, SequenceTagger) and isinstance(head, (CrfHead, LabelChainsHead))
     if is_tagger and model.tag_encoding not in (None, *AMBIGUOUS):
         return cast(SequenceTagger, model)
     if isinstance(model, SequenceTaggerEnsemble):
@@ -148,14 +153,11 @@ def _checked_tagger(model: Model, archive_file: Union[str, PathLike]) -> Sequenc
     elif isinstance(head, ChainHead):
         got = f"the head {type(head).__name__}"
         remedy = "train a tagger with the head `crf` on what `allennlp soft-labels` makes of it"
-    elif isinstance(head, LabelChainsHead):
-        got = "the head LabelChainsHead"
-        remedy = "train again on a list of files that says which labels each annotates"
     else:
         got, remedy = f"a {type(model).__name__}", "label its old labels too and train it again"
     raise ConfigurationError(
-        f"{archive_file}: labels can only be added to a `sequence_tagger` with the head `crf` and tags "
-        f"that spell entities in BIO, BIOUL, BMES or IOBES; got {got}; {remedy}"
+        f"{archive_file}: labels can only be added to a `sequence_tagger` with the head `crf` or "
+        f"`label_chains`, and tags that spell entities in BIO, BIOUL, BMES or IOBES; got {got}; {remedy}"
     )
 
 
@@ -172,10 +174,13 @@ def _new_config(
             f"`{readers[1].get('type')}`; name `column` with --overrides"
         )
     config.pop("validation_dataset_reader", None)
+    # What other files annotate.
+    reader.pop("labels", None)
     for name in _DROPPED_OF_CONFIG:
         config.pop(name, None)
     head = config["model"].get("head", {})
-    dropped = [name for name in _DROPPED_OF_HEAD if head.pop(name, None)]
+    settings = _OF_TRAINING if head.get("type") == "label_chains" else _DROPPED_OF_HEAD
+    dropped = [name for name in settings if head.pop(name, None)]
     config.update(dataset_reader=reader, train_data_path=input_file)
     config["model"].setdefault("extensions", []).append(dict(_EXTENSION))
     config["trainer"].update(num_epochs=20, patience=None, **_OPTIMIZATION)
@@ -238,7 +243,7 @@ def _read(reader: DatasetReader, input_file: str, model: SequenceTagger) -> NewS
     """Reads the new file; raises an error if it has no new label."""
     encoding = cast(str, model.tag_encoding)
     instances = list(reader.read(input_file))
-    tags = [tag for each in instances for tag in cast(TagSetsField, each["tags"]).known_tags()]
+    tags = [tag for each in instances for tag in _known_tags(each["tags"])]
     counts = Counter(label for label in labels_opened(tags, encoding) if label is not None)
     known = {label for label in labels_of_tags(model.tags) if label is not None}
     new = sorted(counts.keys() - known)
@@ -249,5 +254,15 @@ def _read(reader: DatasetReader, input_file: str, model: SequenceTagger) -> NewS
             "correct the labels, or train with this file as with any other"
         )
     for each in instances:
-        each.fields["tags"] = open_outside(cast(TagSetsField, each["tags"]), new, encoding)
+        field = each["tags"]
+        if isinstance(field, LabelChainsField):
+            each.fields["tags"] = only_new(field, new)
+        else:
+            each.fields["tags"] = open_outside(cast(TagSetsField, field), new, encoding)
     return NewSentences(instances, counts, new)
+
+
+def _known_tags(field: Field) -> List[str]:
+    if isinstance(field, LabelChainsField):
+        return tags_in(field)
+    return cast(TagSetsField, field).known_tags()

@@ -19,8 +19,10 @@ from allennlp.training.trainer import Trainer
 
 from tagger.data.fields import TagSetsField
 from tagger.models import SequenceTagger
+from tagger.modules.heads import LabelChainsHead
 from tagger.spans import TagSet, complete_tags, split_tag
 from tagger.spans.encodings import join_tag, rules_of
+from tagger.tools.labels.new_chains import known_chains, with_new_chains
 
 #: How much less probable than `O` a new tag is at the start, in nats.
 _DISCOUNT = 1.0
@@ -29,7 +31,8 @@ _DISCOUNT = 1.0
 class NewSentences(NamedTuple):
     """The contents of the new file."""
 
-    # Its sentences or documents. `tags` holds the set of possible tags for each token.
+    # Its sentences or documents. `tags` holds the set of possible tags for each token, or for the head
+    # `label_chains` the tags of the new labels.
     instances: List[Instance]
     counts: Dict[str, int]  # The number of entities of each label
     new: List[str]  # The labels that the tagger does not know, sorted
@@ -66,13 +69,15 @@ def make_student(
     remove_keys_from_params(model_params)
     made = Model.from_params(vocab=vocab, params=model_params, serialization_dir=str(folder))
     student = cast(SequenceTagger, made)
-    own = student.state_dict()
-    grown = with_new_rows(teacher.state_dict(), teacher.tags, student.tags)
+    own, weights = student.state_dict(), teacher.state_dict()
+    if isinstance(teacher.head, LabelChainsHead) and isinstance(student.head, LabelChainsHead):
+        weights = with_new_chains(weights, teacher.head, student.head)
+    grown = with_new_rows(weights, teacher.tags, student.tags)
     num_features = student.projection.in_features - teacher.projection.in_features
     projection = grown["projection.weight"]
     grown["projection.weight"] = torch.nn.functional.pad(projection, (0, num_features))
-    constraints = "head.crf._constraint_mask"
-    student.load_state_dict({**own, **grown, constraints: own[constraints]})
+    constraints = {name: own[name] for name in own if name.endswith("._constraint_mask")}
+    student.load_state_dict({**own, **grown, **constraints})
     return student
 
 
@@ -121,6 +126,10 @@ def keep_what_is_known(
 ) -> None:
     """Freezes everything that the teacher has, so that its scores of old tag sequences do not change."""
     known = dict(teacher.named_parameters())
+    if isinstance(teacher.head, LabelChainsHead) and isinstance(student.head, LabelChainsHead):
+        others = {k: each for k, each in known.items() if not k.startswith("head.chains.")}
+        names = known_chains(teacher.head, student.head).items()
+        known = {**others, **{name: known[old] for name, old in names if old in known}}
     num_old = len(teacher.tags)
     for name, weights in student.named_parameters():
         if name in known and weights.shape == known[name].shape:

@@ -6,11 +6,10 @@ under the tagger's chain for the whole sentence.
 Letters: `B` rows, `T` tokens, `K` tags, `N` questions, `C` labels.
 """
 
-from typing import Callable, Dict, Iterator, List, NamedTuple, Sequence, Tuple, cast
+from typing import Callable, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 import numpy as np
 import torch
-from allennlp.common.checks import ConfigurationError
 from allennlp.data import Instance
 from allennlp.models import Model
 
@@ -28,7 +27,7 @@ from tagger.spans.entities import Entities, EntityFinder
 from tagger.spans.finding import tag_tables
 from tagger.spans.missed import MissFinder, expected_entities
 from tagger.tools.tuning.decoding import Batch
-from tagger.tools.tuning.labelled_file import encoded, tuned_model
+from tagger.tools.tuning.labelled_file import chain_of, encoded, tuned_model
 
 #: The row, first token and last token of N questions, (N, 3) int64.
 Places = np.ndarray
@@ -134,40 +133,51 @@ def uncertain_sentences(
     check_is_one_of("score", score, list(SCORES))
     check_number("least_doubt", least_doubt, 0 < least_doubt < 0.5, "above 0 and below 0.5")
     model = tuned_model(model)
-    if not isinstance(model.head, ChainHead):
-        raise ConfigurationError(
-            "sentences are ranked by a tagger with the head `crf` or `softmax`"
-        )
+    head, num_chains = chain_of(model.head)
     assert model.tag_encoding is not None
     finder = EntityFinder(model.tags, model.tag_encoding)
     tables = tag_tables(model.tags, model.tag_encoding)
     score_of = SCORES[score](model.tags, model.tag_encoding)
-    for batch, _, _ in encoded(model, instances, batch_size):
+    for batch, rows, _ in encoded(model, instances, batch_size):
         with torch.no_grad():
             mask, is_known = batch.mask, (batch.gold_tags >= 0) & batch.mask
-            chain = _chain_given(cast(ChainHead, model.head), batch, is_known)
+            chain = _chain_given(head, batch, is_known)
+            # A token that is known to each chain of its sentence.
+            is_known = is_known.unflatten(0, (-1, num_chains)).all(1)
             candidates, p = finder.candidates(chain, _LEAST_PROBABILITY, mask)
+            candidates = _of_sentences(candidates, num_chains)
             doubts = (p * (1 - p)).cpu().numpy()
             uncertain = candidates.where(doubts >= least_doubt * (1 - least_doubt))
             runs = _runs(uncertain, is_known.cpu().numpy())
-            places = runs if by == "span" else _whole_rows(mask & ~is_known, mask)
-            scores = score_of(chain, places, mask) / (places[:, 2] - places[:, 1] + 1)
+            places = runs if by == "span" else _whole_rows(rows.mask & ~is_known, rows.mask)
+            # The chains of a sentence are independent, so their scores are summed.
+            scores = sum(
+                score_of(chain, places * (num_chains, 1, 1) + (c, 0, 0), mask)
+                for c in range(num_chains)
+            ) / (places[:, 2] - places[:, 1] + 1)
             best = finder(viterbi_decode(chain, mask)[0], mask)
             probabilities = finder.probabilities(chain, best, mask).cpu().numpy()
-            expected = expected_entities(tables, chain, mask).cpu().numpy()
-        for row in range(len(mask)):
+            best = _of_sentences(best, num_chains)
+            expected = expected_entities(tables, chain, mask).unflatten(0, (-1, num_chains))
+            num_expected = expected.sum(1).cpu().numpy()
+        for row in range(len(rows.mask)):
             is_best, own, here = (
                 each == row for each in (best.rows, places[:, 0], candidates.rows)
             )
             yield UncertainSentence(
-                int(mask[row].sum()),
+                int(rows.mask[row].sum()),
                 _named(finder.labels, best.where(is_best), probabilities[is_best]),
                 runs[runs[:, 0] == row, 1:].tolist(),
                 places[own, 1:].tolist(),
                 scores[own],
                 _of_labels(places[own, 1:], candidates.where(here), doubts[here], finder.labels),
-                expected[row],
+                num_expected[row],
             )
+
+
+def _of_sentences(entities: Entities, num_chains: int) -> Entities:
+    """Returns entities in rows of chains as entities in rows of sentences."""
+    return entities._replace(rows=entities.rows // num_chains)
 
 
 def _named(

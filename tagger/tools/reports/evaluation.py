@@ -6,7 +6,6 @@ Letters: `S` sentences or documents, `C` labels, `R` bins.
 from typing import Dict, List, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
-from allennlp.common.checks import ConfigurationError
 from allennlp.common.tqdm import Tqdm
 from allennlp.common.util import lazy_groups_of
 from allennlp.data import DatasetReader
@@ -14,6 +13,7 @@ from allennlp.data import DatasetReader
 from tagger.metrics.calibration import count_calibration
 from tagger.models import DocumentClassifier, TaggingModel
 from tagger.modules.heads import LabelChainsHead, SigmoidHead
+from tagger.tools.reports.chains_evaluator import ChainsEvaluator
 from tagger.tools.reports.evaluators import BATCH_SIZE, LabelEvaluator, Result, TagEvaluator
 from tagger.tools.reports.tagged_sentences import Example, precision_recall_points, sample_errors
 
@@ -51,12 +51,9 @@ def evaluate(
     """Runs a model over a file with gold tags or labels, and samples `num_errors` examples."""
     model.eval()
     evaluator: Union[TagEvaluator, LabelEvaluator]
-    if isinstance(getattr(model, "head", None), LabelChainsHead):
-        raise ConfigurationError(
-            "reports show no overlapping entities yet; `allennlp evaluate` has the metrics of a tagger "
-            "with the head `label_chains`"
-        )
-    if isinstance(model, TaggingModel) and not isinstance(model.head, SigmoidHead):
+    if isinstance(model, TaggingModel) and isinstance(model.head, LabelChainsHead):
+        evaluator = ChainsEvaluator(model)
+    elif isinstance(model, TaggingModel) and not isinstance(model.head, SigmoidHead):
         evaluator = TagEvaluator(model)
     else:
         evaluator = LabelEvaluator(model)

@@ -11,7 +11,7 @@ import torch
 from allennlp.data import Instance
 
 from tagger.models import DocumentClassifier, TaggingModel
-from tagger.modules.heads import ChainHead
+from tagger.modules.heads import DECODING_HEADS, ChainHead
 from tagger.modules.label_thresholds import thresholds_of
 from tagger.spans import AMBIGUOUS, Span, tags_to_spans
 from tagger.spans.entities import Entities, EntityFinder
@@ -32,7 +32,7 @@ from tagger.tools.reports.tagged_sentences import (
     example_of_spans,
     notes_on_labels,
 )
-from tagger.tools.tuning.labelled_file import encoded
+from tagger.tools.tuning.labelled_file import chain_of, encoded
 from tagger_onnx.tagged_text import Extras
 
 BATCH_SIZE = 64
@@ -166,7 +166,8 @@ class TagEvaluator:
         for place in places(instance, output, len(output["tags"])):
             own = place.tokens
             tags, gold_tags = output["tags"][own], instance["tags"].labels[own]  # type: ignore[attr-defined]
-            counts = self._count(np.array([self._index_of[tag] for tag in tags]), all_gold[own])
+            predicted = np.array([[self._index_of[tag] for tag in tags]])
+            counts = self._count(predicted, all_gold[np.newaxis, own])
             if not self._index_of.keys() >= set(gold_tags):
                 no_items = self._items([], [], [])
                 yield Result(counts, len(tags), False, no_items, frozenset(), None)
@@ -178,14 +179,18 @@ class TagEvaluator:
                 if own.start <= entity["first"] < own.stop and "probability" in entity
             ]
             sentence = TaggedSentence(output["words"][own], gold, spans, probabilities)
-            yield Result(
-                counts,
-                len(tags),
-                True,
-                self._items(spans, probabilities, gold),
-                self._example(sentence, ()).errors(),
-                (place, sentence),
-            )
+            yield self._result(counts, place, sentence)
+
+    def _result(self, counts: np.ndarray, place: Place, sentence: TaggedSentence) -> Result:
+        """Returns the result of a sentence that can be shown."""
+        return Result(
+            counts,
+            len(sentence.words),
+            True,
+            self._items(sentence.predicted, sentence.probabilities, sentence.gold),
+            self._example(sentence, ()).errors(),
+            (place, sentence),
+        )
 
     def examples(self, drawn: Sequence[Wrong]) -> List[Example]:
         """Returns examples with the model's probabilities of the gold labels."""
@@ -231,17 +236,19 @@ class TagEvaluator:
         return [(tag, (i, i)) for i, tag in enumerate(tags) if tag != "O"]
 
     def _count(self, predicted: np.ndarray, gold: np.ndarray) -> np.ndarray:
-        """Counts right, predicted and gold spans, (3, C), or tokens if the tags spell no spans."""
+        """Counts right, predicted and gold spans, (3, C), or tokens if the tags spell no spans.
+
+        Rows of predicted and gold tags are (R, T), or (R, T, K) for sets of gold tags.
+        """
         if self._encoding is None:
-            gold = tags_of_certain_labels(self._tables, gold[np.newaxis])[0]
+            gold = tags_of_certain_labels(self._tables, gold)
             is_known = gold != UNKNOWN
             of_predicted, of_gold = self._tables.label_of[predicted], self._tables.label_of[gold]
             found = [of_gold[predicted == gold], of_predicted[is_known], of_gold[is_known]]
         else:
-            num_tags, is_token = len(self._index_of), np.ones((1, len(gold)), dtype=bool)
+            num_tags, is_token = len(self._index_of), np.ones(predicted.shape, dtype=bool)
             predicted, gold = (
-                lay_end_to_end(tags, is_token, num_tags)
-                for tags in (predicted[np.newaxis], certain_tags(gold[np.newaxis]))
+                lay_end_to_end(tags, is_token, num_tags) for tags in (predicted, certain_tags(gold))
             )
             matches = match_spans(self._tables, predicted, gold)
             right = matches.predicted.labels[matches.is_right()]
@@ -280,24 +287,26 @@ def span_probabilities(
     model: TaggingModel, instances: Sequence[Instance], spans: Sequence[Sequence[Span]]
 ) -> List[List[float]]:
     """Returns the model's probabilities of any spans; empty for a model without probabilities."""
-    head, encoding = model.head, model.tag_encoding
-    if not isinstance(head, ChainHead) or encoding in (None, *AMBIGUOUS):
+    encoding = model.tag_encoding
+    if not isinstance(model.head, DECODING_HEADS) or encoding in (None, *AMBIGUOUS):
         return [[] for _ in spans]
+    head, num_chains = chain_of(model.head)
     finder = EntityFinder(model.tags, encoding)
     found: List[List[float]] = []
     for batch, rows, _ in encoded(model, instances, BATCH_SIZE):
         # For each token of an instance, its sentence's row and its position there.
         row_of, place_in = (
             rows.join(
-                torch.arange(size, device=batch.mask.device).view(shape).expand(batch.mask.shape)
+                torch.arange(size, device=rows.mask.device).view(shape).expand(rows.mask.shape)
             )
-            for size, shape in zip(batch.mask.shape, ((-1, 1), (1, -1)))
+            for size, shape in zip(rows.mask.shape, ((-1, 1), (1, -1)))
         )
         of_batch = spans[len(found) : len(found) + len(row_of)]
         columns = [
             (
                 finder.labels.index(label or "_"),
-                int(row_of[i, first]),
+                # The chains of a sentence are in the order of their labels.
+                int(row_of[i, first]) * num_chains + finder.labels.index(label or "_") % num_chains,
                 int(place_in[i, first]),
                 int(place_in[i, last]),
             )

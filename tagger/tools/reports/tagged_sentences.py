@@ -41,7 +41,8 @@ class Segment(NamedTuple):
 class Example(NamedTuple):
     """A sentence or document with errors, as the page shows it."""
 
-    # What to show, by the name of the line, such as `gold` and `predicted`.
+    # What to show, by the name of the line, such as `gold` and `predicted`. Spans that overlap others
+    # have more lines, such as `gold, overlapping`.
     lines: Dict[str, List[Segment]]
 
     def errors(self) -> FrozenSet[Tuple[str, str]]:
@@ -56,7 +57,7 @@ class Example(NamedTuple):
         return max(
             (
                 1 - note.probability
-                if side == "gold" or note.verdict == "missed"
+                if side.startswith("gold") or note.verdict == "missed"
                 else note.probability
                 for side, note in self._wrong()
                 if note.probability is not None
@@ -98,10 +99,12 @@ def example_of_spans(
     sentence: TaggedSentence,
     gold_probabilities: Sequence[Optional[float]] = (),
     only_errors: bool = False,
+    by_label: bool = False,
 ) -> Example:
     """Returns a sentence as two lines, gold and predicted, with a verdict on each span.
 
-    With `only_errors`, only wrong spans are marked; use it if every token has a tag.
+    With `only_errors`, only wrong spans are marked; use it if every token has a tag. With `by_label`,
+    spans are compared only with those of their label. Spans that overlap get further lines.
     """
     words, gold, predicted, probabilities = sentence
     lines = {}
@@ -110,14 +113,41 @@ def example_of_spans(
         ("predicted", predicted, gold, "spurious", probabilities),
     ):
         notes = [
-            Note(span[0], verdict(span, others, alone), number)
+            Note(
+                span[0],
+                verdict(span, [o for o in others if not by_label or o[0] == span[0]], alone),
+                number,
+            )
             for span, number in zip(spans, numbers or [None] * len(spans))
         ]
         marked = [i for i, note in enumerate(notes) if not (only_errors and note.verdict == RIGHT)]
-        lines[side] = cut_into_segments(
-            words, [spans[i][1] for i in marked], [[notes[i]] for i in marked]
-        )
+        for number, layer in enumerate(layers([spans[i][1] for i in marked])):
+            name = f"{side}, overlapping{f' {number}' if number > 1 else ''}" if number else side
+            own = [marked[place] for place in layer]
+            lines[name] = cut_into_segments(
+                words, [spans[i][1] for i in own], [[notes[i]] for i in own]
+            )
     return Example(lines)
+
+
+def layers(places: Sequence[Tuple[int, int]]) -> List[List[int]]:
+    """Divides places, in order, into as few lists as may be so that none in a list overlap.
+
+    Returns their indices; the first list may be empty.
+
+    Example:
+        >>> layers([(0, 5), (2, 3), (6, 6)])
+        [[0, 2], [1]]
+    """
+    found: List[List[int]] = [[]]
+    for index, (start, _) in enumerate(places):
+        free = (layer for layer in found if not layer or places[layer[-1]][1] < start)
+        layer = next(free, None)
+        if layer is None:
+            found.append([index])
+        else:
+            layer.append(index)
+    return found
 
 
 def cut_into_segments(

@@ -36,13 +36,13 @@ class SentenceCounts(NamedTuple):
 def count_sentences(model: Any, reader: Any, data_path: str) -> Optional[SentenceCounts]:
     """Counts in file order, by document if marked; None if the model has no chain that spells spans."""
     from tagger.models import DocumentClassifier, TaggingModel
-    from tagger.modules.heads import ChainHead
+    from tagger.modules.heads import DECODING_HEADS
     from tagger.tools.tuning.groups import told_groups
     from tagger.tools.tuning.labelled_file import settings_of, tuner_on_file
 
     if isinstance(model, DocumentClassifier):
         return _count_texts(model, reader, data_path)
-    is_chain = isinstance(model, TaggingModel) and isinstance(model.head, ChainHead)
+    is_chain = isinstance(model, TaggingModel) and isinstance(model.head, DECODING_HEADS)
     if not is_chain or model.tag_encoding in (None, *AMBIGUOUS):
         return None
     tuner = tuner_on_file(model, reader, data_path, _BATCH_SIZE, in_order=True)

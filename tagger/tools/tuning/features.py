@@ -7,7 +7,6 @@ from typing import Dict, List, NamedTuple, Sequence, cast
 
 import numpy as np
 import torch
-from allennlp.common.checks import ConfigurationError
 from allennlp.data import Instance
 from allennlp.data.fields import TextField
 from allennlp.models import Model
@@ -20,7 +19,7 @@ from tagger.spans.finding import tag_tables
 from tagger.spans.missed import expected_entities
 from tagger.tools.tuning.decoding import Batch
 from tagger.tools.tuning.groups import Groups
-from tagger.tools.tuning.labelled_file import encoded, tuned_model
+from tagger.tools.tuning.labelled_file import chain_of, encoded, tuned_model
 
 #: Less probable spans are only candidates if they are predicted.
 LEAST_PROBABILITY = 0.001
@@ -57,11 +56,7 @@ def features_of(
 ) -> SentenceFeatures:
     """Returns the features of instances, in order, with each sentence in a separate group."""
     model = tuned_model(model)
-    if not isinstance(model.head, ChainHead):
-        raise ConfigurationError(
-            "sentences are compared by a tagger with the head `crf` or `softmax`"
-        )
-    head = model.head
+    head, num_chains = chain_of(model.head)
     assert model.tag_encoding is not None
     finder = EntityFinder(model.tags, model.tag_encoding)
     tables = tag_tables(model.tags, model.tag_encoding)
@@ -71,22 +66,27 @@ def features_of(
     for batch, rows, tokens in encoded(model, instances, batch_size):
         scores = head.chain_scores(batch.emissions)
         gold = finder(batch.gold_tags, batch.mask)
-        of_batch = {
-            "num_words": batch.mask.sum(1),
+        of_chains = {
             "doubt": torch.special.entr(tag_marginals(scores, batch.mask)).sum(2).sum(1),
             "strength": (batch.emissions.logsumexp(2) * batch.mask).sum(1),
             "num_expected": expected_entities(tables, scores, batch.mask),
-            "num_gold": torch.zeros(len(batch.mask), len(finder.labels), dtype=torch.long),
-            "has_gold": ((batch.gold_tags >= 0) | ~batch.mask).all(1),
+        }
+        has_gold = ((batch.gold_tags >= 0) | ~batch.mask).all(1)
+        of_batch = {
+            "num_words": rows.mask.sum(1),
+            "num_gold": torch.zeros(len(rows.mask), len(finder.labels), dtype=torch.long),
+            "has_gold": has_gold.unflatten(0, (-1, num_chains)).all(1),
+            # The chains of a sentence are independent, so what each adds is summed.
+            **{k: each.unflatten(0, (-1, num_chains)).sum(1) for k, each in of_chains.items()},
         }
         unknown = are_unknown(model, tokens)
         if unknown is not None:
-            of_batch["unknown"] = (rows.split(unknown) & batch.mask).sum(1)
+            of_batch["unknown"] = (rows.split(unknown) & rows.mask).sum(1)
         parts.append({name: values.cpu().numpy() for name, values in of_batch.items()})
-        np.add.at(parts[-1]["num_gold"], (gold.rows, gold.labels), 1)
+        np.add.at(parts[-1]["num_gold"], (gold.rows // num_chains, gold.labels), 1)
         found = _candidates(head, finder, batch, gold, scores)
-        candidates.append(found._replace(sentences=found.sentences + num_sentences))
-        num_sentences += len(batch.mask)
+        candidates.append(found._replace(sentences=found.sentences // num_chains + num_sentences))
+        num_sentences += len(rows.mask)
     joined = {name: np.concatenate([each[name] for each in parts]) for name in parts[0]}
     found = CandidateSpans(*map(np.concatenate, zip(*candidates)))
     return SentenceFeatures(

@@ -13,7 +13,7 @@ from allennlp.nn.util import get_text_field_mask, move_to_device
 
 from tagger.linear_chain.declared import declare_right_padded
 from tagger.models import TaggingModel
-from tagger.modules.heads import DECODING_HEADS, LabelChainsHead
+from tagger.modules.heads import DECODING_HEADS, ChainHead, LabelChainsHead, TaggingHead
 from tagger.modules.sentence_rows import SentenceRows
 from tagger.spans import AMBIGUOUS
 from tagger.spans.finding import UNKNOWN, certain_tags
@@ -40,10 +40,7 @@ def decoding_tuner(
         # Sentences of similar lengths are batched together, to reduce padding.
         instances = sorted(instances, key=lambda instance: len(instance["tokens"]))
     batches = [batch for batch, _, _ in encoded(model, instances, batch_size)]
-    head: Any = copy.deepcopy(model.head)
-    rows_per_sentence = 1
-    if isinstance(head, LabelChainsHead):
-        rows_per_sentence, head = len(head.labels), head.joint
+    head, rows_per_sentence = chain_of(copy.deepcopy(model.head))
     head.recalibration = None
     assert model.tag_encoding is not None
     return DecodingTuner(head, model.tags, model.tag_encoding, batches, rows_per_sentence)
@@ -63,6 +60,14 @@ def tuned_model(model: Model) -> TaggingModel:
             f"IOBES; got {model.tag_encoding or 'plain labels'}"
         )
     return model
+
+
+def chain_of(head: TaggingHead) -> Tuple[ChainHead, int]:
+    """Returns the chain of the rows that `encoded` yields, and how many rows a sentence has."""
+    if isinstance(head, LabelChainsHead):
+        return head.joint, len(head.labels)
+    assert isinstance(head, ChainHead)
+    return head, 1
 
 
 def settings_of(model: Model) -> Settings:

@@ -1,0 +1,69 @@
+"""Evaluates taggers whose entities may overlap.
+
+Letters: `T` tokens of an instance, `C` labels.
+"""
+
+from typing import Any, Iterator, Mapping, Sequence
+
+import numpy as np
+import torch
+from allennlp.data import Instance
+
+from tagger.models import TaggingModel
+from tagger.modules.heads import LabelChainsHead
+from tagger.spans.finding import UNKNOWN, certain_tags
+from tagger.spans.overlapping import tags_by_label
+from tagger.tools.reports.evaluators import Result, TagEvaluator, gold_tensor, places
+from tagger.tools.reports.tagged_sentences import Example, TaggedSentence, example_of_spans
+
+
+class ChainsEvaluator(TagEvaluator):
+    """Evaluates a tagger with a chain for each label, on the labels that a file annotates."""
+
+    def __init__(self, model: TaggingModel) -> None:
+        super().__init__(model)
+        assert isinstance(model.head, LabelChainsHead)
+        self._head = model.head
+        self.thresholds = dict(self._head.decoder.entity_thresholds or {})
+
+    def results(self, instance: Instance, output: Mapping[str, Any]) -> Iterator[Result]:
+        gold_tags = torch.from_numpy(gold_tensor(instance, "tags")[np.newaxis])
+        gold_tags = gold_tags.to(self._head.tag_indices.device)
+        is_token = torch.ones_like(gold_tags[:, :, 0], dtype=torch.bool)
+        # (C, T)
+        all_gold = certain_tags(self._head.gold_rows(gold_tags, is_token).cpu().numpy())
+        for place in places(instance, output, len(output["tags"])):
+            own = place.tokens
+            gold, tags = all_gold[:, own], output["tags"][own]
+            by_label = tags_by_label(tags, self._encoding)
+            outside = ["O"] * len(tags)
+            predicted = [by_label.get(label.strip("_"), outside) for label in self._head.labels]
+            counts = self._count(
+                np.array([[self._index_of[tag] for tag in row] for row in predicted]), gold
+            )
+            is_known = (gold != UNKNOWN).all(1)
+            if not (is_known | (gold == UNKNOWN).all(1)).all():
+                no_items = self._items([], [], [])
+                yield Result(counts, len(tags), False, no_items, frozenset(), None)
+                continue
+            names = self.model.tags
+            spans = [s for row in gold[is_known] for s in self._spans([names[k] for k in row])]
+            known = {label for label, each in zip(self._head.labels, is_known) if each}
+            entities = [
+                each
+                for each in output["entities"]
+                if own.start <= each["first"] < own.stop and (each["label"] or "_") in known
+            ]
+            sentence = TaggedSentence(
+                output["words"][own],
+                sorted(spans, key=lambda span: (span[1][0], -span[1][1])),
+                [
+                    (each["label"], (each["first"] - own.start, each["last"] - own.start))
+                    for each in entities
+                ],
+                [each["probability"] for each in entities if "probability" in each],
+            )
+            yield self._result(counts, place, sentence)
+
+    def _example(self, sentence: TaggedSentence, of_gold: Sequence[float]) -> Example:
+        return example_of_spans(sentence, of_gold, by_label=True)
