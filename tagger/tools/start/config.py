@@ -114,7 +114,7 @@ def make_config(found: Survey, train: str, dev: str, sentences: Sequence[Sequenc
         *(f"  {name}:: {value}," for name, value in sizes.settings.items()),
         "",
         *_pretrained_lines(found),
-        *_suggestions(found, counts),
+        *_suggestions(found, counts, num_tokens),
         f"  train_data_path: {_string(train)},",
         f"  validation_data_path: {_string(dev)},",
         "}",
@@ -204,13 +204,14 @@ def _pretrained_lines(found: Survey) -> List[str]:
     ]
 
 
-def _suggestions(found: Survey, counts: Dict[str, int]) -> List[str]:
+def _suggestions(found: Survey, counts: Dict[str, int], num_tokens: int) -> List[str]:
     """Returns suggestions as commented lines."""
     rare = rare_labels(counts)
     if not rare:
         return []
     what = "This line finds more of them, but makes more errors:"
-    line = "weighting:: { type: 'chain', weight_rule: 'effective_number' },"
+    rule = "inverse_sqrt" if num_tokens < _TINY else "effective_number"
+    line = f"weighting:: {{ type: 'chain', weight_rule: '{rule}' }},"
     if found.scheme.label_separator is not None and found.scheme.source_encoding is None:
         what = "This loss makes them count more (put it into the head):"
         line = "loss: { type: 'class_balanced_focal', beta: 0.999 },"

@@ -200,7 +200,9 @@ def test_a_rare_label_has_a_line_that_weights_it(begin, tmp_path):
     weighted = text.replace("// weighting::", "weighting::")
     (tmp_path / "weighted.jsonnet").write_text(weighted)
     weighting = Params.from_file("weighted.jsonnet")["model"]["head"]["weighting"].as_dict()
-    assert weighting == {"type": "chain", "weight_rule": "effective_number"}
+    assert weighting == {"type": "chain", "weight_rule": "inverse_sqrt"}
+    begin(MINE * 400 + "May B-EVENT\n\n", options=["--force"])
+    assert "weight_rule: 'effective_number'" in (tmp_path / "mine.jsonnet").read_text()
 
 
 def test_mistakes_of_bio_and_missing_blank_lines_are_shown(begin):
