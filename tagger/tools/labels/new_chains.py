@@ -23,7 +23,7 @@ def known_chains(old: LabelChainsHead, new: LabelChainsHead) -> Dict[str, str]:
 def with_new_chains(
     weights: Dict[str, torch.Tensor], old: LabelChainsHead, new: LabelChainsHead
 ) -> Dict[str, torch.Tensor]:
-    """Returns a tagger's weights for a new head, whose new chains get the mean of the old ones."""
+    """Returns a tagger's weights for a new head; its new chains get the mean of the old ones."""
     grown = {name: each for name, each in weights.items() if not name.startswith("head.chains.")}
     grown |= {name: weights[before] for name, before in known_chains(old, new).items()}
     for place, (label, chain) in enumerate(zip(new.labels, new.by_label)):

@@ -1,4 +1,4 @@
-"""Evaluates taggers whose entities may overlap.
+"""Evaluates taggers of overlapping entities.
 
 Letters: `T` tokens of an instance, `C` labels.
 """
