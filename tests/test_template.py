@@ -126,3 +126,11 @@ def test_a_process_forked_from_one_that_has_read_a_config_reads_configs(config, 
     assert (
         in_forked_process(lambda: config("hidden_size:: 7")["model"]["encoder"]["hidden_size"]) == 7
     )
+
+
+def test_augmentation_is_a_callback_of_both_templates(config):
+    augmentation = {"type": "augmentation", "mention_replacement": 0.5}
+    for template, fields in (("template", ""), ("transformer", f"{FINE_TUNED}, ")):
+        assert augmentation not in config(fields, template)["trainer"]["callbacks"]
+        params = config(f"{fields}augmentation:: {augmentation}", template)
+        assert params["trainer"]["callbacks"][-1].as_dict() == augmentation

@@ -2,6 +2,7 @@
 
 import tagger.common.needs_allennlp  # noqa: F401
 from tagger.common.training_counts import supply_training_counts
+from tagger.training.augmentation import AugmentationCallback
 from tagger.training.callbacks import (
     LogClippingCallback,
     ShowMetricsCallback,
@@ -13,6 +14,7 @@ from tagger.training.recoverable_trainer import RecoverableTrainer
 from tagger.training.whole_checkpointer import WholeCheckpointer
 
 __all__ = [
+    "AugmentationCallback",
     "FrozenFeaturesCallback",
     "FusedAdam",
     "FusedAdamW",

@@ -86,6 +86,9 @@ settings.template({
   weighting: settings.or_null(settings.part(null, "{ type: 'chain', label_weights: { PER: 2 } }")) {
     about: 'How the CRF weights the classes; null for the plain likelihood.',
   },
+  augmentation: settings.or_null(settings.part(null, "{ type: 'augmentation', mention_replacement: 0.5 }")) {
+    about: 'How training sentences with rare labels change from epoch to epoch; null for not at all.',
+  },
 
   // Training. The learning rate rises in the first steps, then falls until the last epoch.
   learning_rate: settings.number(0.004, above=0, most=1) {
@@ -216,6 +219,7 @@ settings.template({
     validation_metric: '+f1-measure-overall',
     checkpointer: { keep_most_recent_by_count: 1 },
     callbacks: ['log_clipping', 'show_metrics']
-               + (if $.transformer != null then ['frozen_features'] else []),
+               + (if $.transformer != null then ['frozen_features'] else [])
+               + (if $.augmentation != null then [$.augmentation] else []),
   },
 })

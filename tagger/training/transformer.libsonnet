@@ -49,6 +49,9 @@ settings.template({
   weighting: settings.or_null(settings.part(null, "{ type: 'chain', label_weights: { PER: 2 } }")) {
     about: 'How the CRF weights the classes; null for the plain likelihood.',
   },
+  augmentation: settings.or_null(settings.part(null, "{ type: 'augmentation', mention_replacement: 0.5 }")) {
+    about: 'How training sentences with rare labels change from epoch to epoch; null for not at all.',
+  },
 
   // Training. Learning rates rise in the first steps, then fall until the last epoch.
   transformer_learning_rate: settings.number(1e-4, above=0, most=1) {
@@ -125,7 +128,8 @@ settings.template({
     num_epochs: $.num_epochs,
     validation_metric: '+f1-measure-overall',
     checkpointer: { keep_most_recent_by_count: 1 },
-    callbacks: ['log_clipping', 'show_metrics'],
+    callbacks: ['log_clipping', 'show_metrics']
+               + (if $.augmentation != null then [$.augmentation] else []),
   },
 
   // With the transformer's config and tokenizer, an archive needs none of its other files.

@@ -37,6 +37,7 @@ def test_two_workers_score_spans_and_tokens_as_one(at_root, tmp_path):
     params = Params.from_file(CONFIGS / "toy_bilstm_crf.jsonnet")
     params["trainer"]["num_epochs"] = 10
     params["trainer"]["optimizer"] = {"type": "adam", "lr": 0.03}
+    params["trainer"]["callbacks"].append({"type": "augmentation", "mention_replacement": 0.5})
     # Eight sentences for one worker, seven for the other. AllenNLP's loader would make as many batches,
     # and its trainer would leave out the eighth.
     params["validation_data_loader"] = {"type": "bucketed", "batch_size": 1, "shuffle": False}

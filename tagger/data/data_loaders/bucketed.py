@@ -1,14 +1,15 @@
 """A data loader that indexes each instance and builds its tensors only once."""
 
+import operator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, TypeVar
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, TypeVar, Union
 
 import numpy as np
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.tqdm import Tqdm
 from allennlp.common.util import is_distributed
-from allennlp.data import DataLoader, DatasetReader, Instance, TensorDict, Vocabulary
+from allennlp.data import Batch, DataLoader, DatasetReader, Instance, TensorDict, Vocabulary
 from allennlp.data.dataset_readers import DatasetReaderInput
 from allennlp.data.samplers import BatchSampler
 from allennlp.nn.util import move_to_device
@@ -25,6 +26,7 @@ from tagger.linear_chain.declared import declare_range
 
 T = TypeVar("T")
 R = TypeVar("R")
+Draw = Callable[[Instance, np.random.Generator], Instance]
 
 
 @DataLoader.register("bucketed")
@@ -94,6 +96,8 @@ class BucketedDataLoader(DataLoader):
         self._max_tokens = max_tokens
         self._epochs_begun = 0
         self._device = torch.device("cpu")
+        self._draw: Optional[Draw] = None
+        self._vocab = Vocabulary()
         # Emptied by indexing, unless a sampler needs them.
         self._instances = list(self._read())
         # Empty until the instances are indexed.
@@ -118,7 +122,9 @@ class BucketedDataLoader(DataLoader):
     def __iter__(self) -> Iterator[TensorDict]:
         if not self._columns:
             raise ValueError("call `index_with(vocab)` before you iterate over the batches")
-        batches = self._batches_of_epoch(self._epochs_begun)
+        batches: Iterable[Any] = self._batches_of_epoch(self._epochs_begun)
+        if self._draw is not None:
+            batches = self._drawn(batches, self._draw, self._epochs_begun)
         self._epochs_begun += 1
         if self._device.type == "cpu":
             return map(self._assemble, batches)
@@ -128,8 +134,19 @@ class BucketedDataLoader(DataLoader):
         """Yields this worker's instances in file order, indexed or not."""
         yield from self._instances or self._read()
 
+    def augment_with(self, draw: Draw) -> None:
+        """Makes batches of new versions of their instances, and keeps all instances in memory.
+
+        `draw` gets an instance and a generator, and returns another instance or the same object. The
+        generator depends only on the seed, the epoch, the batch and the worker. The new instances may
+        be longer, so a batch may exceed `max_tokens`.
+        """
+        self._instances = list(self.iter_instances())
+        self._draw = draw
+
     def index_with(self, vocab: Vocabulary) -> None:
         """Indexes the instances and packs their tensors."""
+        self._vocab = vocab
         self._columns = collect_columns(self._indexed_instances(vocab))
         self._lengths = np.max([column.lengths() for column in self._columns.values()], axis=0)
         self._row_lengths = self._lengths
@@ -179,11 +196,25 @@ class BucketedDataLoader(DataLoader):
             return shuffled_batches(*size, generator, self._sort_by_length)
         return ordered_batches(*size, self._sort_by_length)
 
-    def _assemble(self, indices: np.ndarray) -> TensorDict:
-        return {name: column.batch(indices) for name, column in self._columns.items()}
+    def _drawn(
+        self, batches: Iterable[np.ndarray], draw: Draw, epoch: int
+    ) -> Iterator[Union[np.ndarray, Batch]]:
+        """Yields batches of new instances, or the indices if all stay as they are."""
+        worker = torch.distributed.get_rank() if is_distributed() else 0
+        for number, indices in enumerate(batches):
+            generator = np.random.default_rng([self._seed, epoch, number, worker])
+            old = [self._instances[i] for i in indices]
+            new = [draw(instance, generator) for instance in old]
+            yield indices if all(map(operator.is_, old, new)) else Batch(new)
 
-    def _assemble_pinned(self, indices: np.ndarray) -> TensorDict:
-        return _map_tensors(self._assemble(indices), torch.Tensor.pin_memory)
+    def _assemble(self, batch: Union[np.ndarray, Batch]) -> TensorDict:
+        if isinstance(batch, Batch):
+            batch.index_instances(self._vocab)
+            return batch.as_tensor_dict()
+        return {name: column.batch(batch) for name, column in self._columns.items()}
+
+    def _assemble_pinned(self, batch: Union[np.ndarray, Batch]) -> TensorDict:
+        return _map_tensors(self._assemble(batch), torch.Tensor.pin_memory)
 
     def _on_device(self, batch: TensorDict) -> TensorDict:
         # From pinned memory, the copy is asynchronous.

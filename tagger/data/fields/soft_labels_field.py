@@ -33,6 +33,18 @@ class SoftLabelsField(TensorField):
         self._tag_dimensions = tag_dimensions
         self._label_namespace = label_namespace
 
+    def of_gold_tags(self, gold_tags: Sequence[str]) -> "SoftLabelsField":
+        """Returns the probabilities of a sentence if its gold tags are certain."""
+        indices = torch.tensor([self._tags.index(tag) for tag in gold_tags])
+        # (T, K)
+        probabilities = torch.nn.functional.one_hot(indices, len(self._tags)).float()
+        if len(self._tag_dimensions) == 2:
+            # (K, K), the number of each transition
+            probabilities = probabilities[:-1].T @ probabilities[1:]
+        return SoftLabelsField(
+            probabilities, self._tags, self._tag_dimensions, self._label_namespace
+        )
+
     def index(self, vocab: Vocabulary) -> None:
         """Reorders the probabilities to match the student's tags."""
         indices = vocab.get_token_to_index_vocabulary(self._label_namespace)

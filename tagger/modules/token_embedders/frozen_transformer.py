@@ -231,7 +231,7 @@ class FrozenTransformerEmbedder(TokenEmbedder):
             key: None if store is None else store.get(key) for key in passages
         }
         missing = [key for key, features in found.items() if features is None]
-        if self.training and missing and not self._has_warned:
+        if self.training and missing and store is None and not self._has_warned:
             self._has_warned = True
             logger.warning(
                 "Features of training data are computed in every epoch; add 'frozen_features' to the "
