@@ -46,6 +46,8 @@ EXPECTED = (
     *("torch", "triton", "transformers", "numba", "scikit-learn", "matplotlib", "h5py"),
     *("pytest", "setuptools", "pip"),
 )
+# Only recent versions of transformers bring it, and spaCy cannot do without it.
+NOT_EXPECTED = ("pydantic", "pydantic-core", "annotated-types", "typing-inspection")
 PLATFORMS = [f"manylinux_2_{minor}_x86_64" for minor in (28, 27, 24, 17, 12, 5)] + [
     f"manylinux{year}_x86_64" for year in ("2014", "2010", "1")
 ]
@@ -196,6 +198,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=ROOT / "gpu")
     arguments = parser.parse_args()
     have = frozen_names(arguments.have) if arguments.have else set(requirements_of(EXPECTED))
+    have -= set(() if arguments.have else NOT_EXPECTED)
     packages = requirements_of(NEEDED)
     own = canonicalize_name(NEEDED[0])
     pins: List[str] = [

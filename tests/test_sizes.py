@@ -34,7 +34,7 @@ BUDGETS = {
     "tagger/commands": 1_890,
     "tagger/common": 1_490,
     "tagger/data": 8_040,
-    "tagger/linear_chain": 5_790,
+    "tagger/linear_chain": 5_860,
     "tagger/metrics": 960,
     "tagger/models": 840,
     "tagger/modules": 5_440,
@@ -54,11 +54,11 @@ BUDGETS = {
     "tagger/integrations/ray_data": 360,
     "tagger/integrations/service": 1_510,
     "tagger/integrations/spacy": 260,
-    "tagger": 45_810,
+    "tagger": 45_890,
     "tagger_compat": 2_910,
     "tagger_onnx": 1_490,
-    "tests": 37_260,
-    "scripts": 4_990,
+    "tests": 37_280,
+    "scripts": 5_020,
 }
 
 

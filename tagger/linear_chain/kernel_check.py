@@ -1,8 +1,9 @@
 """Compares Triton's kernels with plain PyTorch at their first use on a GPU, before they are trusted.
 
-Nobody has run these kernels on a GPU yet, and a wrong number would silently spoil a training run. So
-each process compares them once for each number of tags and type of scores, which takes about a second,
-and uses plain PyTorch if they differ. Successful checks are remembered on disk.
+A wrong number would silently spoil a training run, and the kernels have run on few GPUs. So they are
+compared once for each number of tags and type of scores, and plain PyTorch is used if they differ. On a
+GPU another process compares them, because after a fault such as a misaligned address a process cannot
+use the GPU any more. Successful checks are remembered on disk.
 
 Letters: `B` rows (sequences), `T` tokens, `K` tags.
 """
@@ -11,6 +12,8 @@ import hashlib
 import json
 import logging
 import os
+import subprocess
+import sys
 import threading
 from functools import partial
 from pathlib import Path
@@ -29,6 +32,8 @@ VARIABLE = "TAGGER_KERNELS"
 CHOICES = ("reference", "triton")
 # More tokens than the kernels read in a block, a short row, and an empty one
 _LENGTHS = (133, 5, 0)
+# Most of it goes into compiling.
+_SECONDS_OF_A_CHECK = 600
 # Rounding errors of a sum over the tokens, in units of the largest number's last place
 _ROUNDING = 64
 
@@ -78,12 +83,37 @@ def differences(kernels: ModuleType, device: str, num_tags: int, dtype: torch.dt
     return found
 
 
+def differences_in_a_process(device: str, num_tags: int, dtype: torch.dtype) -> List[str]:
+    """`differences` of the Triton kernels, found by a new process, which a fault of a kernel may end."""
+    root = Path(__file__).parent.parent.parent
+    paths = [str(root), os.environ.get("PYTHONPATH", "")]
+    problem = [device, str(num_tags), str(dtype).removeprefix("torch.")]
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", __name__, *problem],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS_OF_A_CHECK,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return [f"the check took more than {_SECONDS_OF_A_CHECK} seconds"]
+    if done.returncode:
+        reason = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        return [f"the process of the check ended with status {done.returncode}: {reason}"]
+    return list(json.loads(done.stdout.splitlines()[-1]))
+
+
 def _agree(kernels: ModuleType, device: str, num_tags: int, dtype: torch.dtype) -> bool:
     """Whether kernels and reference agree, from an earlier check or a new one; warns if they do not."""
     record = _record(device, num_tags, dtype)
     if record.exists():
         return True
-    found = differences(kernels, device, num_tags, dtype)
+    if torch.device(device).type == "cuda":
+        found = differences_in_a_process(device, num_tags, dtype)
+    else:
+        found = differences(kernels, device, num_tags, dtype)
     if found:
         logger.warning(
             "The Triton kernels for chains of %d tags in %s differ from plain PyTorch on %s: %s. Plain "
@@ -194,3 +224,13 @@ def _is_close(actual: torch.Tensor, expected: torch.Tensor) -> bool:
     scale = max(1.0, float(expected.masked_fill(expected == -torch.inf, 0).abs().amax()))
     tolerance = _ROUNDING * torch.finfo(dtype).eps * scale
     return torch.allclose(actual, expected, rtol=0, atol=tolerance)
+
+
+if __name__ == "__main__":
+    from tagger.linear_chain.cuda import functions
+
+    print(
+        json.dumps(
+            differences(functions, sys.argv[1], int(sys.argv[2]), getattr(torch, sys.argv[3]))
+        )
+    )

@@ -127,3 +127,11 @@ def test_a_cache_that_cannot_be_written_changes_nothing(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     scores, _, _ = Case((2, 1), 3).batch(IMPLEMENTATIONS["cuda"].device)
     assert implementations.implementation_for(scores) is FOUND["cuda"]
+
+
+def test_a_fault_in_the_process_of_the_check_is_reported(monkeypatch):
+    (found,) = kernel_check.differences_in_a_process("cuda:99", 2, torch.float32)
+    assert "ended with status 1" in found and "CUDA" in found
+    monkeypatch.setattr(kernel_check, "_SECONDS_OF_A_CHECK", 0.01)
+    (found,) = kernel_check.differences_in_a_process("cpu", 2, torch.float32)
+    assert found == "the check took more than 0.01 seconds"

@@ -41,9 +41,15 @@ def best_path_kernel(
         tag = tags_in_tile(TAGS, REST)
         moves = load_transitions(transitions, num_tags, TAGS, REST)
         best = load_tags(start, num_tags, TAGS, REST) + load_tags(emissions, num_tags, TAGS, REST)
+        # Loaded one token ahead, so that the recursion does not wait for memory.
+        next_token = tl.minimum(1, length - 1)
+        next_emission = load_tags(emissions + next_token * num_tags, num_tags, TAGS, REST)
         for t in range(1, length):
+            emission = next_emission
+            next_token = tl.minimum(t + 1, length - 1)
+            next_emission = load_tags(emissions + next_token * num_tags, num_tags, TAGS, REST)
             best, pointer = best_moves(best, moves, TAGS, REST)
-            best += load_tags(emissions + t * num_tags, num_tags, TAGS, REST)
+            best += emission
             tl.store(pointers + t * num_tags + tag, pointer.to(tl.uint8), mask=tag < num_tags)
         best += load_tags(end, num_tags, TAGS, REST)
         best_score = tl.max(best)
@@ -51,10 +57,14 @@ def best_path_kernel(
         tl.store(path_scores + row, best_score)
         # Other threads of this program wrote the pointers that are read below.
         tl.debug_barrier()
+        is_tag = tag < num_tags
+        next_pointer = tl.load(pointers + (length - 1) * num_tags + tag, mask=is_tag, other=0)
         for step in range(1, length):
             t = length - step
             tl.store(paths + t, current)
-            pointer = tl.load(pointers + t * num_tags + tag, mask=tag < num_tags, other=0)
+            pointer = next_pointer
+            next_token = tl.maximum(t - 1, 0)
+            next_pointer = tl.load(pointers + next_token * num_tags + tag, mask=is_tag, other=0)
             current = tl.sum(tl.where(tag == current, pointer.to(tl.int32), 0))
         tl.store(paths, current)
 

@@ -83,9 +83,14 @@ def forward_kernel(
     message = arriving
     value = tl.full((), 0.0, message.dtype)
     log_sum_before = value
+    # Loaded one token ahead, so that the recursion does not wait for memory.
+    first = _token(0, tl.maximum(length, 1), FROM_THE_END)
+    next_emission = load_tags(emissions + first * num_tags, num_tags, TAGS, REST)
     for t in range(length):
         token = _token(t, length, FROM_THE_END)
-        emission = load_tags(emissions + token * num_tags, num_tags, TAGS, REST)
+        emission = next_emission
+        next_token = _token(tl.minimum(t + 1, length - 1), length, FROM_THE_END)
+        next_emission = load_tags(emissions + next_token * num_tags, num_tags, TAGS, REST)
         if t > 0:
             total = product(tl.exp(message), weights, TAGS, REST)
             is_needed = emission > IMPOSSIBLE if arrivals is None else tag < num_tags
@@ -178,9 +183,24 @@ def adjoint_kernel(
             weight = tl.load(upstream_of_row + length - 1)
             adjoint = weight * _softmax(last + load_tags(end, num_tags, TAGS, REST))
         gradient = adjoint
+        # Loaded one token ahead, so that the recursion does not wait for memory.
+        next_message = zero
+        if length > 1:
+            token = _token(length - 2, length, FROM_THE_END)
+            next_message = load_tags(messages_of_row + token * num_tags, num_tags, TAGS, REST)
         for step in range(length):
             t = length - 1 - step
             token = _token(t, length, FROM_THE_END)
+            before = next_message
+            token_ahead = _token(tl.maximum(t - 2, 0), length, FROM_THE_END)
+            next_message = load_tags(messages_of_row + token_ahead * num_tags, num_tags, TAGS, REST)
+            weight_before = weight
+            own_before = own
+            if t > 0:
+                if not OF_ARRIVALS:
+                    weight_before = tl.load(upstream_of_row + t - 1)
+                if tags is not None:
+                    own_before = tl.load(tags_of_row + t - 1).to(tl.int32)
             gradient = adjoint
             if tags is not None:
                 gradient -= tl.where(tag == own, weight, 0.0)
@@ -193,8 +213,6 @@ def adjoint_kernel(
                 adjoint -= tl.sum(adjoint) * _softmax(own_message)
                 gradient = adjoint
             if t > 0:
-                token_before = _token(t - 1, length, FROM_THE_END)
-                before = load_tags(messages_of_row + token_before * num_tags, num_tags, TAGS, REST)
                 message = tl.exp(before)
                 total = product(message, weights, TAGS, REST)
                 if _any((adjoint != 0.0) & (total < TINY)):
@@ -212,14 +230,12 @@ def adjoint_kernel(
                     returned = message * product(ratio, entering, TAGS, REST)
                 sums = plus_outer_product(sums, message, ratio, REST)
                 if tags is not None:
-                    own_before = tl.load(tags_of_row + t - 1).to(tl.int32)
                     # Only one thread adds, so that the order of the additions is fixed.
                     move = num_pairs + own_before * num_tags + own
                     tl.atomic_add(own_pairs + move, -weight, sem="relaxed")
                     own = own_before
                 adjoint = returned
                 if not OF_ARRIVALS:
-                    weight_before = tl.load(upstream_of_row + t - 1)
                     scale = (weight_before - weight) / _at_least(tl.sum(message), 1.0)
                     adjoint += scale * message
                     weight = weight_before
