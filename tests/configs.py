@@ -8,6 +8,8 @@ from allennlp.models import Model
 from transformers import BertConfig, BertModel, BertTokenizerFast
 
 TRANSFORMER = "data/all-MiniLM-L6-v2"
+#: The number of layers of each transformer, because configs refer to layers by number.
+NUM_LAYERS = {TRANSFORMER: 6, "data/all-mpnet-base-v2": 12}
 LABELS = ("PER", "ORG", "LOC", "MISC")
 
 
@@ -18,10 +20,11 @@ def build_model(params, folder):
     vocabulary has the BIOUL tags of `LABELS`.
     """
     text = json.dumps(params.as_dict(quiet=True))
-    if TRANSFORMER in text:
-        # As many layers as the real one, because configs refer to layers by number.
-        save_small_transformer(folder, num_layers=6)
-    params = Params(json.loads(text.replace(TRANSFORMER, str(folder))))
+    for name, number in NUM_LAYERS.items():
+        if name in text:
+            save_small_transformer(folder, num_layers=number)
+            text = text.replace(name, str(folder))
+    params = Params(json.loads(text))
     DatasetReader.from_params(params["dataset_reader"])
     embedders = params["model"]["text_field_embedder"]["token_embedders"]
     for name in embedders.get("lexicons", {"names": []})["names"]:

@@ -116,6 +116,15 @@ def test_shapes_and_lists_are_embedded_if_asked_for(config):
     assert set(embedders) == set(params["dataset_reader"]["token_indexers"].as_dict())
 
 
+def test_the_layers_of_a_transformer_can_be_chosen(config):
+    def embedder(fields):
+        model = config(f"transformer:: 'x', {fields}")["model"].as_dict()
+        return model["text_field_embedder"]["token_embedders"]["transformer"]
+
+    assert embedder("transformer_layers:: [4, 8]")["layers"] == [4, 8]
+    assert "layers" not in embedder("")
+
+
 def test_the_average_of_the_weights_can_be_turned_off(config):
     assert "moving_average" in config("")["trainer"]
     assert "moving_average" not in config("average_decay:: 0")["trainer"]

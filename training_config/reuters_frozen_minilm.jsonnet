@@ -4,8 +4,6 @@
 // Files: `python scripts/prepare_reuters.py SOURCE` and `allennlp fetch-encoder all-MiniLM-L6-v2`.
 // Expect: test micro F1 0.887, macro F1 0.52 (three runs).
 local cnn = import 'reuters_cnn.jsonnet';
-local transformer = 'data/all-MiniLM-L6-v2';
-local layers = [3, 6];
 local hidden_size = 1024;
 local learning_rate = 0.001;
 // For the linear part. With `eps` 1, Adam is gradient descent with momentum.
@@ -14,18 +12,25 @@ local num_epochs = 10;
 
 cnn + {
   loss:: { type: 'negative_tolerant' },
+  transformer:: 'data/all-MiniLM-L6-v2',
+  transformer_layers:: [3, 6],
 
   dataset_reader+: {
     max_tokens: 512,
     token_indexers: {
-      tokens: { type: 'frozen_transformer', model_name: transformer, unit: 'text' },
+      tokens: { type: 'frozen_transformer', model_name: $.transformer, unit: 'text' },
       words: { type: 'single_id', lowercase_tokens: true },
     },
   },
   model+: {
     text_field_embedder: {
       token_embedders: {
-        tokens: { type: 'frozen_transformer', model_name: transformer, layers: layers, combination: 'concatenate' },
+        tokens: {
+          type: 'frozen_transformer',
+          model_name: $.transformer,
+          layers: $.transformer_layers,
+          combination: 'concatenate',
+        },
       },
     },
     // With width 1 over a document's single vector, this is a hidden layer.

@@ -64,6 +64,9 @@ settings.template({
   transformer: settings.or_null(settings.text(null)) {
     about: 'A folder with a pretrained transformer. Its frozen features are added to all others.',
   },
+  transformer_layers: settings.or_null(settings.list(null, settings.whole(null, 0, 1000), may_be_empty=false)) {
+    about: "The transformer's layers that are used, from 0 for the embeddings; null for all.",
+  },
   transformer_dim: settings.or_null(settings.size(200)) {
     about: "The size of the transformer's features after a linear layer; null for no such layer.",
   },
@@ -173,6 +176,7 @@ settings.template({
         [if $.transformer != null then 'transformer']: {
           type: 'frozen_transformer',
           model_name: $.transformer,
+          [if $.transformer_layers != null then 'layers']: $.transformer_layers,
           projection_dim: $.transformer_dim,
           max_carried_mb: if $.carry_transformer then 200 else 0,
           dropout: $.transformer_dropout,

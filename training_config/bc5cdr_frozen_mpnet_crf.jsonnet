@@ -1,0 +1,6 @@
+// Like bc5cdr_bilstm_crf.jsonnet, but also over frozen features of the transformer all-mpnet-base-v2.
+(import 'bc5cdr_bilstm_crf.jsonnet') + (import 'mpnet.libsonnet') + {
+  batch_size:: 32,
+  learning_rate:: 0.003,
+  num_epochs:: 9,
+}

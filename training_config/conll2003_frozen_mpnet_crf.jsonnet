@@ -1,0 +1,2 @@
+// Like conll2003_frozen_minilm_crf.jsonnet, over the larger transformer all-mpnet-base-v2.
+(import 'conll2003_frozen_minilm_crf.jsonnet') + (import 'mpnet.libsonnet')
