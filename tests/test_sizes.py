@@ -32,7 +32,7 @@ def test_modules_have_at_most_350_lines():
 #: The maximum lines of Python per folder with its subfolders. Raise one in a commit that says why.
 BUDGETS = {
     "tagger/commands": 1_890,
-    "tagger/common": 1_490,
+    "tagger/common": 1_500,
     "tagger/data": 8_040,
     "tagger/linear_chain": 5_860,
     "tagger/metrics": 960,

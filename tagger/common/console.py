@@ -4,7 +4,7 @@ import logging
 import os
 import sys
 from contextlib import contextmanager
-from typing import Any, Iterator, List
+from typing import Any, Dict, Iterator, List
 
 from tagger_compat.archive_guard import printable
 
@@ -17,6 +17,8 @@ _NOISE = ("You provided a validation dataset but patience was set to None",)
 #: Whether an `allennlp` command is running, and the results that it will show at the end.
 _is_command = False
 _last_texts: List[str] = []
+#: When the console showed each line of information first. A file that is read twice is described once.
+_shown_at: Dict[str, float] = {}
 #: The current activity, such as an epoch.
 _activity = ""
 
@@ -46,6 +48,7 @@ def command_running() -> Iterator[None]:
     finally:
         _is_command = False
         _last_texts.clear()
+        _shown_at.clear()
 
 
 @contextmanager
@@ -81,10 +84,12 @@ def quieten(handlers: List[logging.Handler]) -> None:
 def _is_worth_reading(record: logging.LogRecord) -> bool:
     if str(record.msg).startswith(_NOISE):
         return False
+    if record.levelno >= logging.WARNING:
+        return True
     is_ours = record.name.partition(".")[0] in _SHOWN
-    return record.levelno >= logging.WARNING or (
-        is_ours and not getattr(record, "is_shown_last", False)
-    )
+    if not is_ours or getattr(record, "is_shown_last", False):
+        return False
+    return _shown_at.setdefault(record.getMessage(), record.created) == record.created
 
 
 class _ConsoleFormatter(logging.Formatter):

@@ -150,6 +150,20 @@ def test_the_console_hides_routine_logs(level, is_shown, monkeypatch, capsys):
     assert "INFO of tagger.x" in shown
 
 
+def test_the_console_shows_a_line_of_information_once_for_each_command(monkeypatch, capsys):
+    monkeypatch.delenv("ALLENNLP_LOG_LEVEL", raising=False)
+    handlers = [logging.StreamHandler(stream) for stream in (sys.stdout, sys.stderr)]
+    console.quieten(handlers)
+    for _ in range(2):
+        with console.command_running():
+            for text in ("dev.txt: text UTF-8", "dev.txt: text UTF-8", "test.txt: text UTF-8"):
+                record = logging.LogRecord("tagger.x", logging.INFO, "", 0, text, None, None)
+                for handler in handlers:
+                    handler.handle(record)
+        shown = capsys.readouterr()
+        assert shown.out == shown.err == "dev.txt: text UTF-8\ntest.txt: text UTF-8\n"
+
+
 def test_progress_bars_appear_only_on_terminals_and_name_the_epoch(monkeypatch, capsys, caplog):
     monkeypatch.setattr(console, "_activity", "epoch 2 of 5, training")
     # An earlier training may have left its log handler there.
