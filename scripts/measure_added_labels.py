@@ -14,6 +14,9 @@ sentences are labelled with the new label only, and it is added to the tagger in
 - joint: no addition, but a tagger trained on the old sentences, with the new label left unknown, and on
   the new sentences with all labels.
 
+With `--label-chains`, taggers have the head of that name; only the base tagger and add-label are
+measured.
+
 All are evaluated on development data; test data are not read. Each run's F1 is in results.csv: `new`
 for the new label, `old` for the others together. Finished runs are kept.
 """
@@ -81,6 +84,9 @@ STUDIES = {
         190,
     ),
 }
+#: A chain for each label, and how a label is added to them.
+CHAINS = {"dataset_reader.label_chains": True, "model.head": {"type": "label_chains"}}
+METHODS_OF_CHAINS = ("base", "add-label")
 METHODS = (
     *("base", "add-label", "add-label without bias"),
     *("pseudo-labels", "fine-tuning", "joint"),
@@ -246,22 +252,26 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     parser.add_argument("-s", dest="folder", type=Path, required=True, help="for all results")
     parser.add_argument("--labels", nargs="+", required=True, help="each in turn is the new one")
     parser.add_argument("--seeds", nargs="+", type=int, default=[1])
+    parser.add_argument("--label-chains", action="store_true", help="use the head of that name")
     args = parser.parse_args(arguments)
-    study, jobs = STUDIES[args.study], []
+    study, jobs, all_methods = STUDIES[args.study], list[Job](), list(METHODS)
+    if args.label_chains:
+        study = study._replace(overrides={**study.overrides, **CHAINS})
+        all_methods = list(METHODS_OF_CHAINS)
     for seed in args.seeds:
         for label in args.labels:
             files = args.folder / "data" / str(seed) / label
             if not files.exists():
                 write_files(study, files, seed, label)
             # The base tagger must exist before the others start.
-            for methods in (METHODS[:1], METHODS[1:]):
+            for methods in (all_methods[:1], all_methods[1:]):
                 own = [job_of(study, files, args.folder, label, name, seed) for name in methods]
                 jobs += own
                 run_jobs(own, args.folder, 1, work)
     results = read_results(jobs, args.folder)
     write_results(results, args.folder / "results.csv")
     columns = [Column("old labels", ["old"]), Column("new label", ["new"])]
-    for name in METHODS:
+    for name in all_methods:
         of_method = [each for each in results if each.factors["method"] == name]
         if of_method:
             say(format_summary(tabulate(of_method, columns[: 1 if name == "base" else 2])))

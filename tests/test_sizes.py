@@ -31,22 +31,22 @@ def test_modules_have_at_most_350_lines():
 
 #: The maximum lines of Python per folder with its subfolders. Raise one in a commit that says why.
 BUDGETS = {
-    "tagger/commands": 1_890,
+    "tagger/commands": 1_910,
     "tagger/common": 1_500,
-    "tagger/data": 8_040,
+    "tagger/data": 8_070,
     "tagger/linear_chain": 5_860,
     "tagger/metrics": 960,
     "tagger/models": 840,
     "tagger/modules": 5_440,
     "tagger/predictors": 1_250,
-    "tagger/spans": 1_400,
+    "tagger/spans": 1_430,
     "tagger/training": 1_360,
     "tagger/transformers": 2_020,
     "tagger/tools/deidentification": 260,
     "tagger/tools/labels": 2_790,
     "tagger/tools/reports": 1_850,
     "tagger/tools/runs": 470,
-    "tagger/tools/start": 1_740,
+    "tagger/tools/start": 1_830,
     "tagger/tools/studies": 380,
     "tagger/tools/tuning": 3_030,
     "tagger/integrations/huggingface": 1_190,
@@ -54,11 +54,11 @@ BUDGETS = {
     "tagger/integrations/ray_data": 360,
     "tagger/integrations/service": 1_510,
     "tagger/integrations/spacy": 260,
-    "tagger": 45_890,
+    "tagger": 46_070,
     "tagger_compat": 2_910,
     "tagger_onnx": 1_490,
-    "tests": 37_280,
-    "scripts": 5_020,
+    "tests": 37_400,
+    "scripts": 5_130,
 }
 
 

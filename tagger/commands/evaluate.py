@@ -1,9 +1,13 @@
-"""Like AllenNLP's `evaluate`, but checks its outputs first and writes them atomically."""
+"""Like AllenNLP's `evaluate`, but checks its outputs first and writes them atomically.
+
+Files in a list are first scored one by one, each by the labels that it annotates.
+"""
 
 import argparse
 import json
 from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from allennlp.commands import Subcommand
@@ -12,7 +16,7 @@ from allennlp.common.checks import ConfigurationError
 
 from tagger.commands.command import wrapped
 from tagger.commands.command_line import load
-from tagger.common.console import show_last
+from tagger.common.console import activity, show_last
 from tagger.common.files import write_atomically
 from tagger.common.locations import check_output
 
@@ -46,6 +50,8 @@ def _evaluate(
         check_outputs(f"--{name.replace('_', '-')}", paths, inputs)
     if args.from_text:
         return _evaluate_from_text(args)
+    for path in files_in(args.input_file):
+        _evaluate_listed(evaluate, args, path)
     with ExitStack() as outputs:
         if args.auto_names == "NONE":
             for name, paths in options.items():
@@ -56,6 +62,27 @@ def _evaluate(
     for follow_up in FOLLOW_UPS:
         follow_up(args)
     return metrics
+
+
+def _evaluate_listed(
+    evaluate: Callable[[argparse.Namespace], Dict[str, Any]], args: argparse.Namespace, path: str
+) -> None:
+    """Scores each file of a list by the labels that it annotates."""
+    from tagger.data.dataset_readers.file_lists import (
+        SUFFIX,
+        list_of_files,
+        listed_files,
+    )
+
+    for listed in listed_files(path) or ():
+        own = argparse.Namespace(**vars(args))
+        own.output_file = own.predictions_output_file = None
+        with TemporaryDirectory() as folder, activity(str(listed)):
+            alone = Path(folder, f"{listed.path.stem}{SUFFIX}")
+            whole = listed._replace(path=listed.path.resolve())
+            alone.write_text(list_of_files([whole]), encoding="utf-8")
+            own.input_file = str(alone)
+            evaluate(own)
 
 
 def _evaluate_from_text(args: argparse.Namespace) -> Dict[str, Any]:

@@ -29,7 +29,7 @@ from tagger.spans.finding import (
     lay_end_to_end,
     rows_and_tokens,
     tag_tables,
-    tags_of_certain_labels,
+    without_open_labels,
 )
 from tagger.spans.matching import (
     ERRORS_OF_GOLD,
@@ -100,7 +100,7 @@ class TagMetrics(Metric):
         """Counts the spans and the tokens of a batch.
 
         `tagger.spans.matching.SpanMatches` says which spans count. A token counts if all of its
-        possible tags have the same label.
+        possible tags have the same label, or if it has none of the labels that were annotated.
 
         Args:
             predictions: (B, T) int64, indices of predicted tags.
@@ -127,9 +127,10 @@ class TagMetrics(Metric):
         predicted, gold, is_real = (
             tensor.detach().cpu().numpy() for tensor in (predictions, gold_tags, mask)
         )
-        sides = (predicted, certain_tags(gold), tags_of_certain_labels(self._tables, gold))
         self._check_indices("predictions", predicted[is_real], lowest=0)
-        self._check_indices("gold_tags", sides[1][is_real], lowest=UNKNOWN)
+        self._check_indices("gold_tags", certain_tags(gold)[is_real], lowest=UNKNOWN)
+        predicted = np.where(is_real, predicted, 0)
+        sides = without_open_labels(self._tables, predicted, gold)
         predicted, gold_of_spans, gold_of_tokens = (
             lay_end_to_end(tags, is_real, outside=self._num_tags) for tags in sides
         )

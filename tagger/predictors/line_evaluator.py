@@ -10,7 +10,7 @@ from allennlp.evaluation import Evaluator, Serializer, SimpleEvaluator
 from allennlp.evaluation.serializers import SimpleSerializer
 from allennlp.models import Model
 
-from tagger.common.console import show_last
+from tagger.common.console import current_activity, show_last
 from tagger.metrics import format_all_metrics
 from tagger.models.measured_model import MeasuredModel
 
@@ -60,5 +60,6 @@ class LineEvaluator(SimpleEvaluator):
     def __call__(self, model: Model, *args: Any, **kwargs: Any) -> Dict[str, Any]:
         metrics: Dict[str, Any] = super().__call__(model, *args, **kwargs)
         tables = model.get_tables() if isinstance(model, MeasuredModel) else []
-        show_last("Metrics", "\n\n".join([format_all_metrics(metrics), *tables]))
+        title = f"Metrics on {current_activity()}" if current_activity() else "Metrics"
+        show_last(title, "\n\n".join([format_all_metrics(metrics), *tables]))
         return metrics

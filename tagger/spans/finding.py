@@ -96,6 +96,35 @@ def tags_of_certain_labels(tables: TagTables, gold_tags: np.ndarray) -> np.ndarr
     return np.where(is_certain, first, UNKNOWN)
 
 
+def without_open_labels(
+    tables: TagTables, predicted: np.ndarray, gold_tags: np.ndarray
+) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Returns predicted tags and gold tags of spans and of tokens, (B, T) int each, for scoring.
+
+    The last two are `certain_tags` and `tags_of_certain_labels`, with one difference. If a set of tags
+    is `O` with all tags of some labels and no tag of others, then annotators looked for the others and
+    found none. There, the gold tag is `O`, and predicted tags of the first become `O`.
+    """
+    gold_of_spans = certain_tags(gold_tags)
+    gold_of_tokens = tags_of_certain_labels(tables, gold_tags)
+    if gold_tags.ndim == 2:
+        return predicted, gold_of_spans, gold_of_tokens
+    label_of = tables.label_of[:-1]
+    # (K, C), (B, T, C)
+    has_label = label_of[:, np.newaxis] == np.arange(len(tables.labels))
+    number = gold_tags.astype(np.int64) @ has_label
+    is_open = number == has_label.sum(0)
+    is_clear = (is_open | (number == 0)).all(2) & gold_tags[:, :, label_of < 0].any(2)
+    # With all labels open, nobody has looked; with none, the tag is known.
+    is_outside = is_clear & is_open.any(2) & ~is_open.all(2)
+    of_predicted = label_of[predicted]
+    is_ignored = np.take_along_axis(is_open, of_predicted[:, :, np.newaxis], 2)[:, :, 0]
+    outside = int(label_of.argmin())
+    predicted = np.where(is_outside & is_ignored & (of_predicted >= 0), outside, predicted)
+    gold_of_spans = np.where(is_outside, outside, gold_of_spans)
+    return predicted, gold_of_spans, np.where(is_outside, outside, gold_of_tokens)
+
+
 def lay_end_to_end(tags: np.ndarray, mask: np.ndarray, outside: int) -> np.ndarray:
     """Returns tags, (B, T), as one row, (N,), with `outside`, K, around rows and where masked."""
     # (B, T + 2)

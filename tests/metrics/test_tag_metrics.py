@@ -155,6 +155,22 @@ def test_a_token_with_one_possible_label_counts_but_its_span_is_unknown():
     assert metrics["token-recall-PER"] == metrics["token-precision-LOC"] == 1
 
 
+def test_labels_that_nobody_looked_for_count_neither_as_gold_nor_as_predicted():
+    tags = tag_set("BIOUL", ["PER", "LOC"])
+    outside = "O|" + "|".join(f"{prefix}-LOC" for prefix in "BILU")
+    gold = [["U-PER", outside, outside, outside, "?"]]
+    predicted = [["U-PER", "U-LOC", "U-PER", "O", "U-PER"]]
+    metric = TagMetrics(vocabulary_of(tags), encoding="BIOUL")
+    metric(to_batch(predicted, tags), as_sets(gold, tags), to_mask(gold))
+    counted = {k: int(v) for k, v in metric.get_metric().items() if k.startswith("num-") and v}
+    assert counted == {
+        **{"num-predicted-PER": 2, "num-predicted-overall": 2},
+        **{"num-gold-PER": 1, "num-gold-overall": 1},
+    }
+    metrics = metric.get_metric()
+    assert (metrics["token-num-predicted-PER"], metrics["token-num-predicted-LOC"]) == (2, 0)
+
+
 def test_bad_tensors_are_refused():
     metric = TagMetrics(vocabulary_of(["O", "B-PER", "I-PER"]))
     tags = torch.tensor([[0, 1]])

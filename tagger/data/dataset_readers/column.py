@@ -28,7 +28,7 @@ from tagger.data.dataset_readers.tag_spelling import TagSpelling
 from tagger.data.documents import DocumentTokens, cut_document, cut_documents, word_ids
 from tagger.data.fields import TagSetsField
 from tagger.data.formats import format_of
-from tagger.data.splitting.documents import Documents
+from tagger.data.splitting.documents import Documents, joined_documents
 from tagger.data.survey.column_survey import AUTO
 from tagger.data.survey.columns import Column
 from tagger.data.tokenizers import LanguageRulesTokenizer
@@ -193,8 +193,13 @@ class ColumnDatasetReader(ShardedReader):
         """Finds the document of each sentence of a file; None if the file does not mark documents.
 
         `how` says what marks them, as in `documents_of_rows` and `documents_of_texts`; by default it is
-        the reader's argument `documents`, or else the first kind of mark that the file has.
+        the reader's argument `documents`, or else the first kind of mark that the file has. A list of
+        files has the documents of each, if all mark them.
         """
+        listed = listed_files(file_path)
+        if listed is not None:
+            told = [self.documents_in(path, how) for path, _ in listed]
+            return None if None in told else joined_documents([d for d in told if d is not None])
         name = self._format_of(file_path)
         if name == "columns":
             return self.columns.documents_in(file_path, self._borders, how)

@@ -3,7 +3,7 @@
 import json
 from os import PathLike, fspath
 from pathlib import Path
-from typing import List, NamedTuple, Optional, Tuple, Union
+from typing import Iterable, List, NamedTuple, Optional, Tuple, Union
 
 #: The suffix of lists.
 SUFFIX = ".files.json"
@@ -14,6 +14,9 @@ class ListedFile(NamedTuple):
 
     path: Path
     labels: Optional[Tuple[str, ...]]
+
+    def __str__(self) -> str:
+        return f"{self.path} ({'all labels' if self.labels is None else ', '.join(self.labels)})"
 
 
 def listed_files(path: Union[str, PathLike]) -> Optional[List[ListedFile]]:
@@ -39,6 +42,20 @@ def listed_files(path: Union[str, PathLike]) -> Optional[List[ListedFile]]:
         ListedFile(folder / each["path"], None if own is None else tuple(own))
         for each, own in zip(files, labels)
     ]
+
+
+def list_of_files(files: Iterable[ListedFile]) -> str:
+    """Returns the text of a list with these paths.
+
+    Example:
+        >>> print(list_of_files([ListedFile(Path("a.conll"), ("PER",))]))
+        {"files": [{"path": "a.conll", "labels": ["PER"]}]}
+    """
+    entries = [
+        {"path": str(path), **({} if labels is None else {"labels": labels})}
+        for path, labels in files
+    ]
+    return json.dumps({"files": entries}, ensure_ascii=False)
 
 
 def _is_file(entry: object) -> bool:

@@ -47,6 +47,19 @@ class Documents(NamedTuple):
         return max(self.of_item, default=-1) + 1
 
 
+def joined_documents(of_files: Sequence[Documents]) -> Documents:
+    """Joins the documents of several files.
+
+    Example:
+        >>> files = [Documents("a column", "column", numbers) for numbers in ([0, 1], [0, 0])]
+        >>> joined_documents(files).of_item
+        [0, 1, 2, 2]
+    """
+    firsts = accumulate((each.number for each in of_files), initial=0)
+    of_item = [first + n for first, each in zip(firsts, of_files) for n in each.of_item]
+    return of_files[0]._replace(of_item=of_item)
+
+
 def documents_of_rows(
     sentences: Sequence[Sequence[Row]],
     gaps: Sequence[Sequence[str]],

@@ -17,10 +17,9 @@ from tagger.spans import AMBIGUOUS, Span, tags_to_spans
 from tagger.spans.entities import Entities, EntityFinder
 from tagger.spans.finding import (
     UNKNOWN,
-    certain_tags,
     lay_end_to_end,
     tag_tables,
-    tags_of_certain_labels,
+    without_open_labels,
 )
 from tagger.spans.matching import match_spans
 from tagger.tools.reports.tagged_sentences import (
@@ -240,15 +239,15 @@ class TagEvaluator:
 
         Rows of predicted and gold tags are (R, T), or (R, T, K) for sets of gold tags.
         """
+        predicted, gold_of_spans, gold = without_open_labels(self._tables, predicted, gold)
         if self._encoding is None:
-            gold = tags_of_certain_labels(self._tables, gold)
             is_known = gold != UNKNOWN
             of_predicted, of_gold = self._tables.label_of[predicted], self._tables.label_of[gold]
             found = [of_gold[predicted == gold], of_predicted[is_known], of_gold[is_known]]
         else:
             num_tags, is_token = len(self._index_of), np.ones(predicted.shape, dtype=bool)
             predicted, gold = (
-                lay_end_to_end(tags, is_token, num_tags) for tags in (predicted, certain_tags(gold))
+                lay_end_to_end(tags, is_token, num_tags) for tags in (predicted, gold_of_spans)
             )
             matches = match_spans(self._tables, predicted, gold)
             right = matches.predicted.labels[matches.is_right()]

@@ -95,14 +95,15 @@ def make_config(found: Survey, train: str, dev: str, sentences: Sequence[Sequenc
 
     `sentences` are the sentences or texts of the training file.
     """
-    counts = found.count_labels(found.files[0])
+    counts = found.count_labels(*found.train)
     num_tokens, num_entities = size_of(found, sentences)
     sizes = sizes_for(num_tokens, num_entities)
     where = f"column {found.tag_column}" if found.files[0].texts is None else "the file"
     noun = "entities" if found.scheme.source_encoding is not None else "labels"
     spells = f"{where}: {listed_counts(counts)}"
+    names = " and ".join(each.path.name for each in found.train)
     lines = [
-        f"// A tagger for {found.files[0].path.name}, written by `allennlp start`.",
+        f"// A tagger for {names}, written by `allennlp start`.",
         "// All settings are at the top of tagger/training/template.libsonnet, in the package.",
         "(import 'tagger/training/template.libsonnet') + {",
         f"  // Labels in {spells}.",
@@ -184,7 +185,8 @@ def best_metric(found: Survey) -> str:
     """Returns the metric used to choose the best epoch."""
     if found.scheme.source_encoding is not None or found.scheme.label_separator is not None:
         return "f1-measure-overall"
-    tags = {tag for rows in found.files[0].sentences for tag in found.tags(rows)}
+    every = (rows for file in found.train for rows in file.sentences)
+    tags = {tag for rows in every for tag in found.tags(rows)}
     # If most tokens have no label, predicting none gives a high accuracy.
     return "token-f1-measure-overall" if "O" in tags else "accuracy"
 

@@ -6,6 +6,7 @@ from statistics import mean
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
 from tagger.data.column_file import Row
+from tagger.data.dataset_readers.file_lists import SUFFIX, ListedFile, list_of_files, listed_files
 from tagger.data.joined_text import join_tokens
 from tagger.tools.start.config import (
     best_metric,
@@ -46,26 +47,35 @@ def start(
 ) -> Start:
     """Makes a config for a training file and, optionally, a development file; writes nothing.
 
-    Without a development file, the training file is split between documents, marked as `documents`
-    says; see `documents_of_rows` and `documents_of_texts`. The config is for `output`, with the parts
-    next to it. All other arguments are those of `survey`.
+    Either may be a list of files. Without a development file, the training file is split between
+    documents, marked as `documents` says; see `documents_of_rows` and `documents_of_texts`. The config
+    is for `output`, with the parts next to it. All other arguments are those of `survey`.
     """
     found = survey(paths, **reading)
     files: Dict[Path, str] = {}
-    chosen = []
-    if len(found.files) == 1:
+    chosen: List[str] = []
+    if len(paths) == 1:
         # The parts are in UTF-8, and parts of texts have a fixed format.
         found.reading = {} if found.files[0].texts else {**found.reading, "text_encoding": None}
-        division = _divided(found, seed, documents)
-        suffix = (paths[0].suffix or ".txt") if found.files[0].texts is None else ".jsonl"
-        train, dev = (output.with_name(f"{output.stem}.{n}{suffix}") for n in ("train", "dev"))
-        files.update({train: division.text("train"), dev: division.text("dev")})
-        every = found.files[0].sentences
-        parts = [[every[number] for number in part] for part in division.parts.values()]
-        chosen += _said_of(division, f"{train} and {dev}")
+        divisions = [_divided(found, file, seed, documents) for file in found.train]
+        parts = [
+            [
+                file.sentences[n]
+                for file, each in zip(found.train, divisions)
+                for n in each.parts[name]
+            ]
+            for name in ("train", "dev")
+        ]
+        is_list = listed_files(paths[0]) is not None
+        train, dev = (
+            _add_parts(files, name, found.train, divisions, output, is_list)
+            for name in ("train", "dev")
+        )
+        for division in divisions:
+            chosen += _said_of(division, f"{train} and {dev}")
     else:
-        parts = [file.sentences for file in found.files]
-        train, dev = (file.path for file in found.files)
+        parts = [[r for file in own for r in file.sentences] for own in (found.train, found.dev)]
+        train, dev = paths
     files[output] = make_config(found, str(train), str(dev), parts[0])
     return Start(
         files,
@@ -80,9 +90,32 @@ def start(
     )
 
 
-def _divided(found: Survey, seed: int, documents: Optional[str]) -> Division:
-    """Returns the sentences for training and those for development."""
-    file = found.files[0]
+def _add_parts(
+    texts: Dict[Path, str],
+    name: str,
+    files: Sequence[SurveyedFile],
+    divisions: Sequence[Division],
+    output: Path,
+    is_list: bool,
+) -> Path:
+    """Adds the part of each file, and perhaps a list of them; returns the path of the whole part."""
+    parts = []
+    for number, (file, division) in enumerate(zip(files, divisions), start=1):
+        suffix = (file.path.suffix or ".txt") if file.texts is None else ".jsonl"
+        numbered = f".{number}" if is_list else ""
+        path = output.with_name(f"{output.stem}{numbered}.{name}{suffix}")
+        texts[path] = division.text(name)
+        labels = None if file.annotated is None else tuple(file.annotated)
+        parts.append(ListedFile(Path(path.name), labels))
+    if not is_list:
+        return path
+    whole = output.with_name(f"{output.stem}.{name}{SUFFIX}")
+    texts[whole] = list_of_files(parts)
+    return whole
+
+
+def _divided(found: Survey, file: SurveyedFile, seed: int, documents: Optional[str]) -> Division:
+    """Returns the sentences of a file for training and those for development."""
     if len(file.sentences) < 2:
         raise ValueError(
             f"{file.path}: expected sentences to train on and to develop on, got "
@@ -146,16 +179,14 @@ def _commands(output: Path, dev: Path, example: str) -> List[str]:
 
 def describe(found: Survey) -> List[str]:
     """Describes the files and their contents, in lines."""
-    train = found.files[0]
-    lines = _described_file(found, train)
+    lines = [line for train in found.train for line in _described_file(found, train)]
     lines += found.tokenization.describe()
-    for dev in found.files[1:]:
+    for dev in found.dev:
         lines += _described_file(found, dev)
     unseen = found.unseen_labels()
     if unseen:
-        lines.append(
-            f"  warning    labels that {train.path} lacks cannot be learnt: {listed(unseen)}"
-        )
+        train = " and ".join(str(file.path) for file in found.train)
+        lines.append(f"  warning    labels that {train} lacks cannot be learnt: {listed(unseen)}")
     return lines
 
 
@@ -169,7 +200,7 @@ def _described_file(found: Survey, file: SurveyedFile) -> List[str]:
     if file.texts:
         described = [("format", f"{file.texts.format}: {file.texts.counts.in_one_line()}")]
     lines = [
-        f"{file.path}",
+        str(file.path if file.annotated is None else ListedFile(file.path, tuple(file.annotated))),
         *(f"  {what:11}{found}" for what, found in described),
         *_doubtful(file),
         f"  {noun:11}{len(lengths):,}, of {mean(lengths):.1f} tokens on average, {max(lengths):,} at "

@@ -10,6 +10,7 @@ from allennlp.data import Tokenizer
 
 from tagger.common.files import check_is_file
 from tagger.data.column_file import Row
+from tagger.data.dataset_readers.file_lists import ListedFile, listed_files
 from tagger.data.dataset_readers.labelled_files import with_tokens
 from tagger.data.formats import (
     FORMATS,
@@ -59,6 +60,7 @@ class SurveyedFile(NamedTuple):
     gaps: Sequence[Sequence[str]] = ()
     head: Sequence[str] = ()
     texts: Optional[TextFile] = None
+    annotated: Optional[Sequence[str]] = None
 
 
 @dataclass
@@ -66,8 +68,10 @@ class Survey:
     """The contents of the training file and, if there is one, of the development file.
 
     Attributes:
+        files: The training file or the files of its list, then those for development.
         scheme: What the tags mean.
         reading: The arguments of the dataset reader that differ from its defaults.
+        num_train: The number of files for training.
     """
 
     files: List[SurveyedFile]
@@ -75,11 +79,24 @@ class Survey:
     tag_column: int
     scheme: Scheme
     reading: Mapping[str, Any] = field(default_factory=dict)
+    num_train: int = 1
+
+    @property
+    def train(self) -> List[SurveyedFile]:
+        """The files for training."""
+        return self.files[: self.num_train]
+
+    @property
+    def dev(self) -> List[SurveyedFile]:
+        """The files for development."""
+        return self.files[self.num_train :]
 
     @cached_property
     def tokenization(self) -> Tokenization:
         """How the tokens were made; found at first use, since it takes seconds."""
-        return find_tokenization([self.tokens(rows) for rows in self.files[0].sentences])
+        return find_tokenization(
+            [self.tokens(rows) for file in self.train for rows in file.sentences]
+        )
 
     def tokens(self, rows: Sequence[Row]) -> List[str]:
         """Returns the tokens of a sentence."""
@@ -101,9 +118,18 @@ class Survey:
             for label, (first, last) in spans_in(self.tags(rows), self.scheme)
         ]
 
-    def count_labels(self, file: SurveyedFile) -> Dict[str, int]:
-        """Returns the number of spans or tokens with each label, most frequent first."""
-        counts = Counter(label for rows in file.sentences for label in self.labels(rows))
+    def count_labels(self, *files: SurveyedFile) -> Dict[str, int]:
+        """Returns the number of spans or tokens with each label in files, most frequent first.
+
+        Labels that a file does not annotate are not counted in it.
+        """
+        counts = Counter(
+            label
+            for file in files
+            for rows in file.sentences
+            for label in self.labels(rows)
+            if file.annotated is None or label in file.annotated
+        )
         return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
     def count_overlaps(self) -> Tuple[int, int]:
@@ -115,15 +141,15 @@ class Survey:
             AnnotatedText(
                 "", _by_tokens(spans_in(self.tags(rows), self.scheme)), None, None, "", {}
             )
-            for rows in self.files[0].sentences
+            for file in self.train
+            for rows in file.sentences
         ]
         lost = (len(check_overlaps(text, "longest")[1]) for text in texts)
         return sum(len(text.entities) for text in texts), sum(lost)
 
     def unseen_labels(self) -> List[str]:
         """Returns the labels of the development file that the training file lacks, sorted."""
-        seen = self.count_labels(self.files[0]).keys()
-        return sorted({label for dev in self.files[1:] for label in self.count_labels(dev)} - seen)
+        return sorted(self.count_labels(*self.dev).keys() - self.count_labels(*self.train).keys())
 
 
 def _by_tokens(spans: Sequence[Span]) -> List[Annotation]:
@@ -131,11 +157,14 @@ def _by_tokens(spans: Sequence[Span]) -> List[Annotation]:
 
 
 def survey(paths: Sequence[Path], **reading: Any) -> Survey:
-    """Examines a training file and, if there is one, a development file.
+    """Examines a training file and, if there is one, a development file; each may be a list of files.
 
     What is already known is given as arguments of the dataset reader `column`, such as `text_encoding`,
     `tag_column`, `format` and `overlapping`.
     """
+    listed = [listed_files(path) or [ListedFile(path, None)] for path in paths]
+    files = [file for own in listed for file in own]
+    paths = [file.path for file in files]
     for path in paths:
         if not path.exists():
             raise FileNotFoundError(
@@ -149,8 +178,10 @@ def survey(paths: Sequence[Path], **reading: Any) -> Survey:
         found = _survey_of_columns(paths, reading)
     else:
         found = _survey_of_texts(paths, formats, reading)
+    found.num_train = len(listed[0])
+    found.files = [each._replace(annotated=labels) for each, (_, labels) in zip(found.files, files)]
     first = found.files[0]
-    if not found.count_labels(first):
+    if not found.count_labels(*found.train):
         raise ValueError(
             f"{first.path}: expected labels in column {found.tag_column}, got no tag but "
             f"{found.tags(first.sentences[0])[0]!r}; name another by `--tag-column`"

@@ -6,7 +6,7 @@ allennlp split documents.jsonl splits --label-key topics
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Tuple
+from typing import TYPE_CHECKING, Dict, Tuple
 
 from allennlp.commands.subcommand import Subcommand
 
@@ -14,7 +14,7 @@ from tagger.commands.command import Command, add_shared
 from tagger.common.console import say
 
 if TYPE_CHECKING:
-    from tagger.tools.start.parts import Source
+    from tagger.tools.start.parts import Division, Source
 
 
 @Subcommand.register("split")
@@ -26,7 +26,8 @@ class Split(Command):
     command reports how documents were recognised, and how much of dev and test also occurs in train.
     Column files and CoNLL-U keep their lines; other files from annotation tools or libraries become
     Prodigy's JSON lines with all their properties. With --label-key, a file with one JSON object on
-    each line is split by the list of labels under that key. Nothing is overwritten.
+    each line is split by the list of labels under that key. The files in a list are split one by one,
+    and the parts are lists. Nothing is overwritten.
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -46,25 +47,54 @@ class Split(Command):
         add("--label-key", metavar="KEY", help="the key of the labels, in files of JSON lines")
 
     def run(self, args: argparse.Namespace) -> None:
-        from tagger.tools.start.parts import PARTS, divide, paths_of_parts, table_of, write_parts
+        from tagger.common.files import write_atomically
+        from tagger.data.dataset_readers.file_lists import (
+            SUFFIX,
+            ListedFile,
+            list_of_files,
+            listed_files,
+        )
+        from tagger.tools.start.parts import PARTS, divide, paths_of_parts, write_parts
 
         shares = dict(zip(PARTS, args.shares))
-        source, suffix = _source(args)
         names = [name for name, share in shares.items() if share != 0]
-        paths = paths_of_parts(args.folder, suffix, names)
-        division = divide(source, shares, args.seed, args.documents)
-        write_parts(division, paths)
-        say(f"Wrote {', '.join(path.name for path in paths.values())} to {args.folder}")
-        say(f"Kept together: {division.groups.describe(source.noun)}")
-        for name, found in division.overlaps().items():
-            say(f"{paths[name].name}: {found.describe(source.noun)}")
-            if found.warning():
-                say(f"  warning: {found.warning()}")
-        say(f"\n{table_of(division)}")
+        listed = listed_files(args.file)
+        lists = paths_of_parts(args.folder, SUFFIX, names) if listed else {}
+        divisions, parts = [], []
+        for number, file in enumerate(listed or [ListedFile(args.file, None)], start=1):
+            source, suffix = _source(file.path, args)
+            numbered = f".{number}{suffix}" if listed else suffix
+            parts.append(paths_of_parts(args.folder, numbered, names))
+            divisions.append(divide(source, shares, args.seed, args.documents))
+        for division, paths in zip(divisions, parts):
+            write_parts(division, paths)
+            _tell(division, paths, args.folder)
+        for name, path in lists.items():
+            own = [
+                ListedFile(Path(paths[name].name), file.labels)
+                for file, paths in zip(listed or (), parts)
+            ]
+            with write_atomically(path) as new:
+                new.write_text(list_of_files(own), encoding="utf-8")
+        if lists:
+            say(f"\nWrote {', '.join(path.name for path in lists.values())} to {args.folder}")
 
 
-def _source(args: argparse.Namespace) -> Tuple["Source", str]:
-    """Returns the contents of the file, and the suffix for its parts."""
+def _tell(division: "Division", paths: Dict[str, Path], folder: Path) -> None:
+    from tagger.tools.start.parts import table_of
+
+    noun = division.source.noun
+    say(f"Wrote {', '.join(path.name for path in paths.values())} to {folder}")
+    say(f"Kept together: {division.groups.describe(noun)}")
+    for name, found in division.overlaps().items():
+        say(f"{paths[name].name}: {found.describe(noun)}")
+        if found.warning():
+            say(f"  warning: {found.warning()}")
+    say(f"\n{table_of(division)}")
+
+
+def _source(path: Path, args: argparse.Namespace) -> Tuple["Source", str]:
+    """Returns the contents of a file, and the suffix for its parts."""
     from tagger.data.formats import FORMATS, format_of, read_texts
     from tagger.tools.start.parts import (
         source_of_columns,
@@ -75,16 +105,16 @@ def _source(args: argparse.Namespace) -> Tuple["Source", str]:
     from tagger.tools.start.survey import survey
 
     if args.label_key:
-        source = source_of_labelled_texts(args.file, args.label_key, args.documents)
-        return source, args.file.suffix
-    format = format_of(args.file)
+        source = source_of_labelled_texts(path, args.label_key, args.documents)
+        return source, path.suffix
+    format = format_of(path)
     names = ("text_encoding", "token_column", "tag_column")
     given = {name: value for name in names if (value := getattr(args, name)) is not None}
     if format == "columns":
-        found = survey([args.file], **given)
-        return source_of_columns(found, found.files[0], args.documents), args.file.suffix
+        found = survey([path], **given)
+        return source_of_columns(found, found.files[0], args.documents), path.suffix
     given = {name: value for name, value in given.items() if name in FORMATS[format].options}
-    texts = list(read_texts(args.file, format, **given))
+    texts = list(read_texts(path, format, **given))
     if format == "conllu":
-        return source_of_conllu(texts, args.file, args.documents), args.file.suffix
-    return source_of_texts(texts, args.file, format, args.documents), ".jsonl"
+        return source_of_conllu(texts, path, args.documents), path.suffix
+    return source_of_texts(texts, path, format, args.documents), ".jsonl"
