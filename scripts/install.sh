@@ -90,7 +90,7 @@ changes=(-e "s/^torch==.*/torch==$torch/")
 # Each torch for GPUs requires one release of Triton.
 if [ "$torch" != "$tested_torch" ]; then changes+=(-e '/^triton==/d'); fi
 sed "${changes[@]}" constraints.txt >.venv/constraints.txt
-extras=export,huggingface,report,serve steps=2
+extras=export,huggingface,report,search,serve steps=2
 if [ $kind = dev ]; then extras=dev,docs,$extras,lexicons steps=3; fi
 pip=(.venv/bin/python -m pip install --progress-bar off)
 # --use-pep517: seqeval is only available as source, and pip 23.0 of Python 3.10 fails to build it otherwise.

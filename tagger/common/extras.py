@@ -9,6 +9,7 @@ from tagger.common.from_allennlp import ConfigurationError
 LIBRARIES: Dict[str, Tuple[str, ...]] = {
     "export": ("onnx", "onnxscript"),
     "report": ("jinja2", "matplotlib"),
+    "search": ("optuna",),
     "serve": ("fastapi", "httptools", "jinja2", "prometheus_client", "uvicorn"),
 }
 

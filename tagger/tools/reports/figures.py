@@ -129,8 +129,10 @@ def draw_epochs(
     name: str,
     best_epoch: Optional[int],
     colours: Optional[Mapping[str, int]] = None,
+    of: str = "epoch",
+    first: int = 1,
 ) -> Figure:
-    """Draws curves over epochs, which are counted from 1.
+    """Draws curves over epochs, or over something else that is counted from `first`.
 
     Each curve has one number per epoch, NaN where there is none. The curves are either at most four, or
     one for each label, with the indices of the labels' colours. A vertical line marks `best_epoch`.
@@ -138,10 +140,10 @@ def draw_epochs(
     figure = Figure(figsize=_PANEL)
     axes = figure.subplots()
     for line, (title, values) in zip(_lines(curves, colours), curves.items()):
-        axes.plot(range(1, len(values) + 1), values, label=_short(title), **line)
+        axes.plot(range(first, first + len(values)), values, label=_short(title), **line)
     if best_epoch is not None:
         axes.axvline(best_epoch, color=_MUTED, linewidth=0.6)
-    axes.set(xlabel="epoch", ylabel=name)
+    axes.set(xlabel=of, ylabel=name)
     if name.startswith("F1"):
         low, high = axes.get_ylim()
         axes.set_ylim(max(low, -0.03), min(high, 1.03))

@@ -6,11 +6,24 @@ import os
 import shutil
 import signal
 import sys
+import threading
 import time
 from contextlib import closing
 from multiprocessing.connection import wait
 from pathlib import Path
-from typing import Any, Dict, Generator, Iterable, List, Mapping, NamedTuple, Sequence, Tuple, cast
+from typing import (
+    Any,
+    Dict,
+    Generator,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Sequence,
+    Tuple,
+    cast,
+)
 
 from tagger.common.config_files import changed_files, digests_of_files
 from tagger.common.console import say
@@ -78,13 +91,12 @@ def run_jobs(jobs: Sequence[Job], study: Path, num_workers: int, work: Work = tr
         _check_unchanged(job, study)
     todo = [job for job in jobs if not job.is_finished(study)]
     say(f"{len(jobs)} runs, of which {len(jobs) - len(todo)} are finished; {study}", flush=True)
-    os.environ.update(ENVIRONMENT)
     start = time.monotonic()
     before = signal.signal(
         signal.SIGTERM, lambda *_: sys.exit("terminated; repeat the command to go on")
     )
     try:
-        with closing(_ended(todo, study, num_workers, work)) as ended:
+        with closing(run_lazily(iter(todo), study, num_workers, work)) as ended:
             for num_done, job in enumerate(ended, start=1):
                 remaining = (time.monotonic() - start) / num_done * (len(todo) - num_done)
                 say(
@@ -98,22 +110,26 @@ def run_jobs(jobs: Sequence[Job], study: Path, num_workers: int, work: Work = tr
     return [job for job in todo if not job.is_finished(study)]
 
 
-def _ended(
-    jobs: Sequence[Job], study: Path, num_workers: int, work: Work
+def run_lazily(
+    jobs: Iterator[Job], study: Path, num_workers: int, work: Work
 ) -> Generator[Job, None, None]:
-    """Runs each job in a separate process, and yields it when the process has ended."""
+    """Runs each job in a process with one thread, and yields it when the process has ended.
+
+    A job is only taken from `jobs` when one of the workers is free.
+    """
+    os.environ.update(ENVIRONMENT)
     # The server imports everything once and forks a process for each job.
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["tagger", "allennlp.commands"])
-    queue = list(jobs)
     running: Dict[int, Tuple[Any, Job]] = {}
     try:
-        while queue or running:
-            while queue and len(running) < num_workers:
-                job = queue.pop(0)
+        while True:
+            while len(running) < num_workers and (job := next(jobs, None)):
                 process = context.Process(target=_run, args=(job, study, work))
                 process.start()
                 running[process.sentinel] = process, job
+            if not running:
+                return
             for sentinel in wait(list(running)):
                 process, job = running.pop(cast(int, sentinel))
                 process.join()
@@ -133,6 +149,7 @@ def describe(job: Job) -> str:
 
 def _run(job: Job, study: Path, work: Work) -> None:
     """Runs a job in the current process, with its output in the job's log."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     folder = job.folder(study)
     # An existing folder is left over from an interrupted attempt.
     shutil.rmtree(folder, ignore_errors=True)
@@ -144,6 +161,12 @@ def _run(job: Job, study: Path, work: Work) -> None:
         digests = digests_of_files(job.config)
         work(job.config, folder)
     _mark_finished(job, study, digests)
+
+
+def _end_with_parent() -> None:
+    # Otherwise, the job of a killed study keeps writing when the study is started again.
+    wait([cast(Any, multiprocessing.parent_process()).sentinel])
+    os._exit(1)
 
 
 def _mark_finished(job: Job, study: Path, digests: Mapping[str, str]) -> None:

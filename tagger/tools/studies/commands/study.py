@@ -10,12 +10,19 @@ from tagger.common.console import say
 from tagger.common.extras import check_installed
 
 #: The files that a study writes into its folder.
-_MADE = ("results.csv", "summary.md", "summary.svg", "differences.csv", "differences.svg")
+_MADE = (
+    "results.csv",
+    "summary.md",
+    "summary.svg",
+    "differences.csv",
+    "differences.svg",
+    "best_config.json",
+)
 
 
 @Subcommand.register("study")
 class Study(Command):
-    """Train the variants of a study side by side.
+    """Train the variants of a study side by side, or search for settings.
 
     Train each variant in a study file with several seeds and tabulate the metrics. A study file is
     Jsonnet with three keys: `variants` maps names to complete configs; `seeds` is a list; and `columns`
@@ -25,6 +32,11 @@ class Study(Command):
     Repeat an interrupted command to run the unfinished jobs. The folder gets `runs/`; `results.csv`,
     with one line per run; the mean and standard deviation over seeds as a table, `summary.md`, and as
     a figure, `summary.svg`; and the differences as `differences.csv` and `differences.svg`.
+
+    With `search` instead of `variants`, the study searches for settings of its `config`, each with a
+    range or choices, that improve a `metric` on the validation data. The folder gets `search.db`,
+    which several such commands may share; the trials as `results.csv`, `summary.md` and
+    `summary.svg`; and the best config as `best_config.json`.
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -36,12 +48,17 @@ class Study(Command):
 
     def run(self, args: argparse.Namespace) -> None:
         check_installed("report")
+        from allennlp.common import Params
+
         from tagger.common.locations import check_not_inputs
         from tagger.tools.reports.figures import draw_differences, draw_variants
         from tagger.tools.studies.variants import read_study, run_study
 
         made = [args.folder / name for name in _MADE]
         check_not_inputs(made, [args.study], option="-s")
+        if "search" in Params.from_file(args.study):
+            self._search(args)
+            return
         study = read_study(args.study)
         table, differences, failed = run_study(study, args.folder, args.variants, args.workers)
         if table:
@@ -54,3 +71,17 @@ class Study(Command):
             raise SystemExit(
                 f"{self.name}: {len(failed)} runs failed; see their logs, then start the study again"
             )
+
+    def _search(self, args: argparse.Namespace) -> None:
+        check_installed("search")
+        from tagger.tools.studies.search import read_search
+        from tagger.tools.studies.trials import run_search
+
+        if args.variants:
+            raise ValueError(f"`--variants` names variants, but {args.study} has `search`")
+        if not run_search(read_search(args.study), args.folder, args.workers):
+            raise SystemExit(
+                f"{self.name}: no trial has finished; see the logs in {args.folder}/runs"
+            )
+        say((args.folder / "summary.md").read_text().rstrip())
+        say(f"The best config: {args.folder / 'best_config.json'}")
