@@ -12,6 +12,7 @@ import numpy as np
 from tagger_onnx import checksum
 from tagger_onnx.inputs import RUN_CHARACTERS
 from tagger_onnx.lookup import KINDS, distinct_words
+from tagger_onnx.numbers import Steps, check_numbers, padded_numbers, windows
 from tagger_onnx.sentences import sentence_lengths
 from tagger_onnx.splitter import splitter_of
 from tagger_onnx.tagged_text import Extras, TaggedText, TextOrTokens, Words, joined
@@ -68,6 +69,8 @@ class OnnxTagger(TextTagger[str]):
         self._splitting: Dict[str, Any] = description["splitting"]
         self._split = splitter_of(self._splitting)
         self._max_sentence_tokens: Optional[int] = description["max_sentence_tokens"]
+        # Of a tagger of numbers: how many a step has, the size of windows, and their overlap.
+        self._numbers: Optional[List[int]] = description.get("numbers")
         self._indexers = [
             KINDS[each["kind"]](name, each) for name, each in description["indexers"].items()
         ]
@@ -91,15 +94,18 @@ class OnnxTagger(TextTagger[str]):
         """Runs the file's graph on one batch.
 
         Args:
-            sentences: The tokens of B sentences, with 1 to T tokens each.
+            sentences: The tokens of B sentences, with 1 to T tokens each; or recordings, (T, D).
             leak_labels: The labels for `leak_probability` and `expected_missed`.
 
         Returns:
             The graph's outputs by name, (B,), (B, T) or (B, T, K), such as `tags`; see
             `tagger.integrations.onnx.exported`. `marginals` are undefined in the padding.
         """
-        words, rows, lengths = distinct_words(sentences)
-        inputs = {"words": rows, "lengths": lengths}
+        if self._numbers:
+            inputs = padded_numbers(sentences)  # type: ignore[arg-type]
+        else:
+            words, rows, lengths = distinct_words(sentences)
+            inputs = {"words": rows, "lengths": lengths}
         for indexer in self._indexers:
             inputs.update(indexer(words, rows, lengths))
         if self._leak_labels:
@@ -111,6 +117,15 @@ class OnnxTagger(TextTagger[str]):
             f"<OnnxTagger {self._name}: {', '.join(self.labels)}; texts split by {self.splitting}>"
         )
 
+    def _is_single(self, inputs: Any) -> bool:
+        is_recording = self._numbers is not None and getattr(inputs, "ndim", None) == 2
+        return is_recording or super()._is_single(inputs)
+
+    def _checked(self, value: Any, name: str) -> Any:
+        if not self._numbers or isinstance(value, str):
+            return super()._checked(value, name)
+        return check_numbers(value, self._numbers[0], name)
+
     def _tag_all(self, inputs: List[TextOrTokens], extras: Extras) -> List[TaggedText]:
         self._check(extras)
         texts = [self._sentences(each) for each in inputs]
@@ -121,7 +136,7 @@ class OnnxTagger(TextTagger[str]):
             for sentence in sentences
         ]
         for part in batches([len(sentence.words) for sentence in sentences], _BATCH_TOKENS):
-            outputs = self.run([sentences[index].words for index in part], extras.leak_labels)
+            outputs = self.run([sentences[index].words for index in part], extras.leak_labels)  # type: ignore[misc]
             for row, index in enumerate(part):
                 first = row * self._num_chains
                 of_chains = [
@@ -142,6 +157,8 @@ class OnnxTagger(TextTagger[str]):
             raise ValueError(
                 "an exported tagger lists no `candidates`; `tagger.load` of its archive does"
             )
+        if self._numbers and extras.leak_labels:
+            raise ValueError("`leak_labels` needs texts; this tagger reads numbers; leave it out")
         unknown = [label for label in extras.leak_labels if label not in self._leak_labels]
         if unknown and not self._leak_labels:
             raise ValueError(
@@ -154,8 +171,12 @@ class OnnxTagger(TextTagger[str]):
                 f"({', '.join(self._leak_labels)})"
             )
 
-    def _sentences(self, text_or_tokens: TextOrTokens) -> List[Words]:
+    def _sentences(self, text_or_tokens: TextOrTokens) -> Sequence[Union[Words, Steps]]:
         """Splits a text into one or more sentences, which may be empty."""
+        if self._numbers:
+            numbers = check_numbers(text_or_tokens, self._numbers[0])
+            places = windows(max(1, len(numbers)), *self._numbers[1:])
+            return [Steps(numbers[each.first : each.end], each.own) for each in places]
         if not isinstance(text_or_tokens, str):
             return [Words.joined(text_or_tokens)]
         found = self._split(text_or_tokens)
@@ -169,11 +190,17 @@ class OnnxTagger(TextTagger[str]):
         ]
 
     def _tagged_text(
-        self, sentence: Words, outputs: Dict[str, np.ndarray], extras: Extras
+        self, sentence: Union[Words, Steps], outputs: Dict[str, np.ndarray], extras: Extras
     ) -> TaggedText:
         """Builds the result for a sentence from the graph's outputs, (), (T,) or (T, K)."""
         length = len(sentence.words)
-        found = TaggedText(sentence.text, sentence.words, [], [], [], [], known_labels=self.labels)
+        if isinstance(sentence, Steps):
+            own, length = sentence.own, sentence.own.stop - sentence.own.start
+            outputs = {name: each[own] if each.ndim else each for name, each in outputs.items()}
+            if "entity_lasts" in outputs:
+                outputs["entity_lasts"] = outputs["entity_lasts"] - own.start
+        words = [] if isinstance(sentence, Steps) else sentence.words
+        found = TaggedText(sentence.text, words, [], [], [], [], known_labels=self.labels)
         if self._has_label_sets:
             rows = outputs["labels"][:length].tolist()
             labels = [[tag for tag, has in zip(self._tags, row) if has] for row in rows]

@@ -78,7 +78,7 @@ class TaggedText(NamedTuple):
 
     Attributes:
         text: The text; if only tokens were given, they are joined by single blanks where their scripts
-            use blanks.
+            use blanks. Recordings have no text, no tokens and no character offsets.
         tokens: The tokens.
         tags: A tag for each token, such as `B-PER`; empty if tokens may have several labels.
         labels: The list of labels of each token, if tokens may have several; else empty.
@@ -108,6 +108,9 @@ class TaggedText(NamedTuple):
     def _repr_html_(self) -> str:
         colours = label_colours(self.known_labels)
         parts = []
+        if not self.text:
+            places = (f"{each.label} {each.first}–{each.last}" for each in self.entities)
+            return f"<code>{html.escape(', '.join(places))}</code>"
         for start, end, inside in self._segments():
             text = self.text[start:end]
             probability = inside[0].probability if len(inside) == 1 else None
@@ -134,7 +137,8 @@ def joined(sentences: Sequence[TaggedText]) -> TaggedText:
     """Joins the sentences of one text; all offsets already refer to that text."""
     if len(sentences) == 1:
         return sentences[0]
-    firsts = list(itertools.accumulate((len(each.tokens) for each in sentences), initial=0))
+    lengths = (len(each.tags or each.labels) for each in sentences)
+    firsts = list(itertools.accumulate(lengths, initial=0))
     leaks = [each.leak_probability for each in sentences if each.leak_probability is not None]
     missed = [each.expected_missed for each in sentences if each.expected_missed is not None]
     return sentences[0]._replace(

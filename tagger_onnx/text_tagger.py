@@ -90,7 +90,7 @@ class TextTagger(ABC, Generic[T]):
             raise InputError("give either `inputs`, one text or several, or `tokens`")
         if tokens is not None:
             return self._tag_all([check_tokens(tokens)], extras)[0]
-        if isinstance(inputs, self.text_types):
+        if self._is_single(inputs):
             return self._tag_all([self._checked(inputs, "inputs")], extras)[0]
         # Mappings contain more than texts, and sets have no order.
         no_texts = (bytes, bytearray, Mapping, AbstractSet)
@@ -117,6 +117,10 @@ class TextTagger(ABC, Generic[T]):
         while some := list(itertools.islice(inputs, window)):
             yield from self._tag_all(self._all_checked(some, position), extras)
             position += len(some)
+
+    def _is_single(self, inputs: Any) -> bool:
+        """Whether an input is one text, or one recording, and not several."""
+        return isinstance(inputs, self.text_types)
 
     def _all_checked(self, inputs: Iterable[Any], position: int = 0) -> List[Any]:
         """Checks inputs; `position` is the index of the first one among all inputs."""

@@ -33,6 +33,7 @@ README = PAGES["README.md"]
 BLOCK = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"(?:\w+=\w+ )*(?:allennlp [\w-]+|python (?:scripts|examples)/\w+\.py) \S")
 SETTINGS = re.compile(r"^(?:\w+=\w+ )*")
+RECORDINGS = "recording,x,y,z,activity\na,0.1,0.8,0.3,walk\na,0.2,,0.3,\nb,0.0,0.1,1.0,sit\n"
 SEVERAL_LABELS = "mayor ORG|PER\nleaves O\nbank ?LOC\n"
 
 
@@ -194,6 +195,7 @@ def test_configs_build(block, tmp_path, monkeypatch):
     for name in ("train.txt", "dev.txt"):
         text = (ROOT / "data/toy" / name).read_text() if is_toy else SEVERAL_LABELS
         (tmp_path / name).write_text(text)
+        (tmp_path / name).with_suffix(".csv").write_text(RECORDINGS)
     (tmp_path / "vectors.txt").write_text(" ".join(["the", *map(str, range(100))]) + "\n")
     if "transformer::" in block:
         (tmp_path / "transformer").mkdir()

@@ -32,7 +32,7 @@ from tagger.commands.prediction_outputs import Layout, Output, encoder_of
 from tagger.commands.resumable_output import ResumableOutput, digest_of_config, settings_of_run
 from tagger.common.console import say
 from tagger.common.files import check_is_file
-from tagger.common.inputs import PathOrAddress, is_address, open_stored
+from tagger.common.inputs import PathOrAddress, bare_suffix, is_address, open_stored
 from tagger.common.locations import check_not_inputs, check_output, resolved
 from tagger.common.parquet import is_parquet
 from tagger.data.formats import FORMATS, recognise
@@ -42,6 +42,9 @@ from tagger.modules.token_embedders import share_unknown_words
 FEW_SHAPES = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
 
 Inputs = Union[InstanceInputs, LineInputs]
+
+#: Files of a tagger of numbers that its dataset reader reads.
+_TABLES = (".csv", ".tsv", ".parquet")
 
 #: Predicts files window by window and writes the output. Its arguments: the inputs of the first file,
 #: all files, the output, the window size, the settings of the run, the layout, whether to overwrite.
@@ -205,6 +208,13 @@ def predict_file(
     `runner` predicts the windows elsewhere. The rest are arguments of the command.
     """
     layout = layout or Layout()
+    if getattr(predictor, "reads_numbers", False) and runner is None:
+        use_dataset_reader |= bare_suffix(input_file).lower() in _TABLES
+        if layout.format or layout.input_format or layout.other:
+            raise ConfigurationError(
+                "this tagger reads numbers, and formats and masks are for texts; leave `--format`, "
+                "`--input-format` and `--mask` out"
+            )
     check_not_inputs([output], [input_file])
     output = resolved(output)
     run = settings_of_run(predictor, input_file, window, use_dataset_reader, layout, settings or {})

@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional
 
+import numpy as np
 import torch
 
 from tagger.common.from_allennlp import ConfigurationError, Vocabulary
@@ -25,6 +26,7 @@ class LabelCounts(Dict[str, "Counter[str]"]):
     Attributes:
         num_items: By namespace, the number of items with known labels. An item may have several labels
             or none, so this may differ from the sum of the counts.
+        numbers: The parts of the data that are sequences of numbers, (T, D) each, NaN where missing.
 
     Example:
         >>> counts = LabelCounts({"labels": {"A": 2, "B": 1}}, {"labels": 10})
@@ -40,6 +42,7 @@ class LabelCounts(Dict[str, "Counter[str]"]):
     ) -> None:
         super().__init__({name: Counter(by_label) for name, by_label in (counts or {}).items()})
         self.num_items = Counter(num_items or {})
+        self.numbers: List[np.ndarray] = []
 
     def add(self, namespace: str, labels: Iterable[str], num_items: int) -> None:
         """Adds the known labels of `num_items` items, one entry per occurrence."""
@@ -49,6 +52,7 @@ class LabelCounts(Dict[str, "Counter[str]"]):
 
     def __add__(self, other: "LabelCounts") -> "LabelCounts":
         total = LabelCounts(self, self.num_items)
+        total.numbers = [*self.numbers, *other.numbers]
         total.num_items.update(other.num_items)
         for namespace, by_label in other.items():
             total.setdefault(namespace, Counter()).update(by_label)

@@ -2,8 +2,12 @@
 
 import tagger.common.needs_allennlp  # noqa: F401
 from tagger.data.data_loaders import BucketedDataLoader
-from tagger.data.dataset_readers import ColumnDatasetReader, DocumentDatasetReader
-from tagger.data.fields import LabelSetsField, TagField, TagSetsField
+from tagger.data.dataset_readers import (
+    ColumnDatasetReader,
+    DocumentDatasetReader,
+    NumericSequencesDatasetReader,
+)
+from tagger.data.fields import LabelSetsField, NumbersField, TagField, TagSetsField
 from tagger.data.samplers import OversamplingBatchSampler, SentenceResamplingBatchSampler
 from tagger.data.token_indexers import CachedCharactersIndexer
 from tagger.data.tokenizers import (
@@ -24,6 +28,8 @@ __all__ = [
     "DocumentDatasetReader",
     "LabelSetsField",
     "LanguageRulesTokenizer",
+    "NumbersField",
+    "NumericSequencesDatasetReader",
     "OversamplingBatchSampler",
     "PunctuationTokenizer",
     "RegularExpressionTokenizer",

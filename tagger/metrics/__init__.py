@@ -12,10 +12,12 @@ from tagger.metrics.metrics_table import (
     metrics_tables,
 )
 from tagger.metrics.multi_label_metrics import MultiLabelMetrics
+from tagger.metrics.segment_metrics import SegmentMetrics
 from tagger.metrics.tag_metrics import TagMetrics
 
 __all__ = [
     "MultiLabelMetrics",
+    "SegmentMetrics",
     "TagMetrics",
     "best_metrics",
     "format_all_metrics",

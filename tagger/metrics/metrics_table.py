@@ -102,6 +102,7 @@ def metrics_tables(metrics: Mapping[str, float]) -> List[List[List[str]]]:
     tables = [
         _label_table(metrics, "", names, title="spans" if token_names or character_names else ""),
         _label_table(metrics, "token-", averages if names else token_names, title="tokens"),
+        _label_table(metrics, "segment-", measured_names(metrics, "segment-"), title="segments"),
         _label_table(metrics, "character-", character_names, title="characters"),
         _confusion_table(
             metrics, "", [*labels, *ERRORS_OF_PREDICTED], [*labels, *ERRORS_OF_GOLD], what="spans"
@@ -163,7 +164,7 @@ def _number(metrics: Mapping[str, float], prefix: str, measure: str, name: str) 
     """Returns a measure as text; a dash if the counts say that it is undefined."""
     counted = "overall" if name == "macro" else name
     # Schemes of partial matching count the same spans.
-    level = prefix if prefix in ("token-", "character-") else ""
+    level = prefix if prefix in ("token-", "segment-", "character-") else ""
     counts = [metrics.get(f"{level}{count}-{counted}") for count in _DENOMINATORS[measure]]
     # The metrics of AllenNLP's taggers have no counts.
     is_undefined = all(count == 0 for count in counts)

@@ -11,10 +11,11 @@ from allennlp.modules import Seq2SeqEncoder, TextFieldEmbedder
 from allennlp.nn import InitializerApplicator, RegularizerApplicator
 
 from tagger.common.vocabulary import tags_in_order
+from tagger.metrics import SegmentMetrics
 from tagger.models.tagging_model import TaggingModel
 from tagger.modules.building import build, build_encoder
 from tagger.modules.document_contexts import DocumentContext
-from tagger.modules.heads import TaggingHead
+from tagger.modules.heads import LabelChainsHead, TaggingHead
 from tagger.modules.linear import Linear
 from tagger.modules.sentence_rows import SentenceRows
 from tagger.spans import complete_tags, infer_encoding
@@ -51,6 +52,8 @@ class SequenceTagger(TaggingModel):
         extensions: Encoders that each read what the encoder reads and all these features, and
             concatenate theirs. `add-label` adds one, and trains nothing that was there before. With an
             extension, dropout is disabled in the frozen parts.
+        segment_tolerance: If given, segments are measured, too, with borders that may differ by this
+            many steps; see `tagger.metrics.SegmentMetrics`.
     """
 
     def __init__(
@@ -67,6 +70,7 @@ class SequenceTagger(TaggingModel):
         regularizer: Optional[RegularizerApplicator] = None,
         document_contexts: Optional[List[Lazy[DocumentContext]]] = None,
         extensions: Optional[List[Lazy[Seq2SeqEncoder]]] = None,
+        segment_tolerance: Optional[int] = None,
     ) -> None:
         tag_encoding = tag_encoding or infer_encoding(tags_in_order(vocab, label_namespace))
         if tag_encoding is not None:
@@ -87,6 +91,14 @@ class SequenceTagger(TaggingModel):
         self.head = build(
             head, vocab=vocab, label_namespace=label_namespace, tag_encoding=tag_encoding
         )
+        if segment_tolerance is not None:
+            if isinstance(self.head, LabelChainsHead):
+                raise ConfigurationError(
+                    "`segment_tolerance` needs the head `crf`, `softmax` or `sigmoid`; leave it out"
+                )
+            self.segment_metrics = SegmentMetrics(
+                vocab, segment_tolerance, label_namespace, tag_encoding
+            )
         num_states = self.encoder.get_output_dim()
         contexts = [build(each, input_size=num_states) for each in document_contexts or []]
         num_states += sum(each.get_output_dim() for each in contexts)

@@ -65,6 +65,7 @@ class SequenceTaggerEnsemble(TaggingModel):
             label_namespace=first.label_namespace,
             loss_reduction=first.loss_reduction,
         )
+        self.segment_metrics = first.segment_metrics
         self.average = average
         self.head = _mean_head([tagger.head for tagger in taggers])
         if average == "marginals" and isinstance(self.head, ChainHead):

@@ -13,6 +13,7 @@ from tagger.common.ranges import check_is_one_of
 from tagger.common.vocabulary import tags_in_order
 from tagger.linear_chain import ChainMarginals
 from tagger.linear_chain.declared import declare_right_padded
+from tagger.metrics import SegmentMetrics
 from tagger.models.measured_model import MeasuredModel
 from tagger.modules.heads import TaggingHead
 from tagger.modules.sentence_rows import SentenceRows
@@ -34,6 +35,8 @@ class TaggingModel(MeasuredModel):
 
     default_predictor = "sequence_tagger"
     head: TaggingHead
+    #: If set, measures segments, too.
+    segment_metrics: Optional[SegmentMetrics] = None
 
     def __init__(
         self,
@@ -105,6 +108,9 @@ class TaggingModel(MeasuredModel):
             output["words"] = [sentence["words"] for sentence in metadata]
         if gold_tags is not None:
             self.head.measure(predictions, gold_tags, rows.mask)
+        if self.segment_metrics is not None and tags is not None and metadata is not None:
+            name = "predicted_tags" if "predicted_tags" in output else "predicted_labels"
+            self.segment_metrics(output[name], tags, mask, metadata)
         return output
 
     @property
@@ -162,6 +168,9 @@ class TaggingModel(MeasuredModel):
 
     def get_all_metrics(self, reset: bool) -> Dict[str, float]:
         metrics = self.head.get_metrics(reset)
+        # Only once a pass, because windows are put together.
+        if self.segment_metrics is not None and reset:
+            metrics = {**metrics, **self.segment_metrics.get_metric(reset)}
         share = share_unknown_words(self, reset)
         return metrics if share is None else {**metrics, "unknown-words": share}
 

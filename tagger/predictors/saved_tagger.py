@@ -5,7 +5,7 @@ import html
 import itertools
 from functools import cached_property
 from pathlib import Path
-from typing import Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -201,8 +201,19 @@ class SavedTagger(TextTagger[Union[str, Text]]):
     def _repr_html_(self) -> str:
         return f"<code>{html.escape(repr(self))}</code>"
 
+    def _is_single(self, inputs: Any) -> bool:
+        is_recording = self.predictor.reads_numbers and getattr(inputs, "ndim", None) == 2
+        return is_recording or super()._is_single(inputs)
+
+    def _checked(self, value: Any, name: str) -> Any:
+        if self.predictor.reads_numbers:
+            return self.predictor.read({"numbers": value})
+        return super()._checked(value, name)
+
     def _tag_all(self, inputs: List[TextOrTokens], extras: Extras) -> List[TaggedText]:
         kinds = ("sentence" if isinstance(each, self.text_types) else "tokens" for each in inputs)
+        if self.predictor.reads_numbers:
+            kinds = ("numbers" for _ in inputs)
         predictions = self._predictor_of(extras).predict_batch_json(
             [{kind: each} for kind, each in zip(kinds, inputs)]
         )
@@ -283,7 +294,9 @@ def _tagged_text(prediction: JsonDict, extras: Extras, known_labels: Sequence[st
         kept["sentences"] = [(first, last) for first, last in prediction["sentences"]]
     if not extras.probabilities:
         kept["probabilities"] = []
-    return TaggedText(**{"tags": [], "labels": [], **kept}, known_labels=known_labels)
+    return TaggedText(
+        **{"text": "", "tokens": [], "tags": [], "labels": [], **kept}, known_labels=known_labels
+    )
 
 
 def _with_own_head(model: TaggingModel) -> TaggingModel:

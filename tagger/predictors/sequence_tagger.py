@@ -3,8 +3,9 @@
 import copy
 import itertools
 import math
-from typing import Any, List, Optional, Sequence, cast
+from typing import Any, List, Optional, Sequence, Union, cast
 
+import numpy as np
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader, Instance, Token, Tokenizer
@@ -13,6 +14,7 @@ from allennlp.models import Model
 from allennlp.predictors import Predictor
 
 from tagger.common.ranges import check_is_one_of
+from tagger.data import NumericSequencesDatasetReader
 from tagger.data.documents import DocumentTokens
 from tagger.data.texts import (
     Text,
@@ -24,6 +26,7 @@ from tagger.data.tokenizers import max_sentence_tokens_of, tokenizer_of
 from tagger.models import TaggingModel
 from tagger.modules.heads import DECODING_HEADS
 from tagger.predictors.batched_predictor import BatchedPredictor, Throughput
+from tagger.predictors.recordings import check_kind, origin, own_output
 from tagger_onnx.inputs import (
     RUN_CHARACTERS,
     check_list,
@@ -32,10 +35,11 @@ from tagger_onnx.inputs import (
     check_tokens,
     only_field,
 )
+from tagger_onnx.numbers import check_numbers
 from tagger_onnx.tagged_text import Extras, extras_of
 
 #: The fields that may hold an object's input; exactly one must be given.
-FIELDS = ("sentence", "tokens", "document", "sentences")
+FIELDS = ("sentence", "tokens", "document", "sentences", "numbers")
 #: The model outputs with one entry per token.
 TOKEN_OUTPUTS = ("tags", "labels", "probabilities")
 #: The outputs that are lists of entities.
@@ -67,6 +71,10 @@ class SequenceTaggerPredictor(BatchedPredictor):
     - `entities`: an object per entity with its `label`; its `text`; the character offsets `start` and
       `end` (exclusive); `first` and `last`, the indices of its tokens; and its `probability`, which is
       exact, and is missing in IOB1. There are no `entities` if the tags spell none.
+
+    A tagger of numbers takes `{"numbers": [[0.1, 0.2], ...]}` instead, with a list for each step, and
+    gives no `text` and no `tokens`. For instances of the dataset reader, there is a prediction for each
+    window, with the steps that are its own: `recording` and `first_step` tell which.
 
     Probabilities are not changed by `decode_bias`. They cover only the sequences that the model may
     predict; see `tagger.modules.ChainHead`.
@@ -109,6 +117,9 @@ class SequenceTaggerPredictor(BatchedPredictor):
         leak_labels: Optional[List[str]] = None,
         candidates: Optional[float] = None,
     ) -> None:
+        self._numbers: Optional[NumericSequencesDatasetReader] = None
+        if isinstance(dataset_reader, NumericSequencesDatasetReader):
+            self._numbers = dataset_reader = dataset_reader.without_labels()
         super().__init__(model, dataset_reader, frozen, batch_tokens, plain)
         self._give(extras_of(probabilities, leak_labels or (), candidates))
         check_is_one_of("sentence_borders", sentence_borders, SENTENCE_BORDERS)
@@ -130,8 +141,15 @@ class SequenceTaggerPredictor(BatchedPredictor):
         return other
 
     def _give(self, extras: Extras) -> None:
+        if self._numbers is not None and extras.leak_labels:
+            raise ConfigurationError("`leak_labels` needs texts; this tagger reads numbers")
         self._extras = extras
         self.model.head.give(extras)
+
+    @property
+    def reads_numbers(self) -> bool:
+        """Whether inputs are sequences of numbers, and not texts."""
+        return self._numbers is not None
 
     @property
     def run_characters(self) -> Optional[int]:
@@ -145,6 +163,7 @@ class SequenceTaggerPredictor(BatchedPredictor):
 
     def split(self, text: str) -> Text:
         """Splits a text into tokens, dropping white space."""
+        check_kind(False, self.reads_numbers)
         return self._split(text, "text")
 
     def predict(self, sentence: str) -> JsonDict:
@@ -159,12 +178,13 @@ class SequenceTaggerPredictor(BatchedPredictor):
         """Tags any number of inputs and keeps their order."""
         texts = [(self.read(json_dict), holds_document(json_dict)) for json_dict in inputs]
         pieces = [self._instances(text, is_document) for text, is_document in texts]
-        outputs = iter(super().predict_batch_instance(list(itertools.chain(*pieces))))
+        outputs = iter(self._outputs_of(list(itertools.chain(*pieces))))
         predictions = []
         for (text, is_document), own in zip(texts, pieces):
             of_pieces = list(itertools.islice(outputs, len(own)))
             output = _joined(of_pieces) if of_pieces else self._nothing()
-            predictions.append(_prediction(text, output, is_document))
+            words = text if isinstance(text, Text) else None
+            predictions.append(_prediction(words, output, is_document))
         return predictions
 
     def check(self, json_dict: JsonDict) -> None:
@@ -184,18 +204,28 @@ class SequenceTaggerPredictor(BatchedPredictor):
     def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
         """Tags any number of the dataset reader's instances and keeps their order."""
         predictions = []
-        for instance, output in zip(instances, super().predict_batch_instance(instances)):
+        for instance, output in zip(instances, self._outputs_of(instances)):
+            if self.reads_numbers:
+                predictions.append({**origin(instance), **output})
+                continue
             tokens = cast(TextField, instance["tokens"]).tokens
             text = _text_of_tokens(tokens, output.get("sentence_lengths", [len(tokens)]))
             predictions.append(_prediction(text, output, "sentence_lengths" in output))
         return predictions
 
+    def _outputs_of(self, instances: List[Instance]) -> List[JsonDict]:
+        outputs = super().predict_batch_instance(instances)
+        return [*map(own_output, instances, outputs)] if self.reads_numbers else outputs
+
     def _json_to_instance(self, json_dict: JsonDict) -> Instance:
         tokens = itertools.chain(*self.read(json_dict).sentences())
         return self._dataset_reader.text_to_instance(list(tokens))
 
-    def _instances(self, text: Text, is_document: bool) -> List[Instance]:
+    def _instances(self, text: Union[Text, np.ndarray], is_document: bool) -> List[Instance]:
         """Makes an instance per sentence, or per piece of a document if the reader keeps documents."""
+        if self._numbers is not None:
+            return self._numbers.recording_to_instances(text)
+        assert isinstance(text, Text)
         if not text.words:
             return []
         if not is_document and self.model.uses_documents:
@@ -208,10 +238,16 @@ class SequenceTaggerPredictor(BatchedPredictor):
             return make(text.sentences())
         return [self._dataset_reader.text_to_instance(tokens) for tokens in text.sentences()]
 
-    def read(self, json_dict: JsonDict) -> Text:
-        """Returns the words of an input, with their places; `tagger_onnx.inputs` checks the input."""
+    def read(self, json_dict: JsonDict) -> Any:
+        """Returns the words of an input, with their places; `tagger_onnx.inputs` checks the input.
+
+        Of a recording, it returns the numbers, (T, D) float32.
+        """
         name = only_field(json_dict, FIELDS)
         value = json_dict[name]
+        check_kind(name == "numbers", self.reads_numbers)
+        if self._numbers is not None:
+            return check_numbers(value, len(self._numbers.number_columns), name)
         if name == "document":
             return self._splitter.document(check_text(value, name, self.run_characters))
         if name == "tokens":
@@ -243,14 +279,15 @@ class SequenceTaggerPredictor(BatchedPredictor):
         return {**{name: [] for name in names}, **leaks}
 
 
-def _prediction(text: Text, output: JsonDict, is_document: bool) -> JsonDict:
-    prediction: JsonDict = {"text": text.text, "tokens": text.words}
+def _prediction(text: Optional[Text], output: JsonDict, is_document: bool) -> JsonDict:
+    prediction: JsonDict = {} if text is None else {"text": text.text, "tokens": text.words}
     prediction.update((name, output[name]) for name in TOKEN_OUTPUTS if name in output)
-    if is_document:
+    if text is not None and is_document:
         prediction["sentences"] = [list(span) for span in text.sentence_spans()]
     for name in ENTITY_OUTPUTS:
         if name in output:
-            prediction[name] = [_in_text(entity, text) for entity in output[name]]
+            found = output[name]
+            prediction[name] = [_in_text(each, text) for each in found] if text else found
     prediction.update((name, output[name]) for name in LEAK_OUTPUTS if name in output)
     return prediction
 

@@ -172,7 +172,8 @@ def _paddings(field: Field) -> Optional[Dict[Path, Scalar]]:
         is_padding = torch.ones_like(padded, dtype=torch.bool)
         is_padding[own] = False
         values = padded[is_padding].unique()
-        if len(values) > 1 or not torch.equal(padded[own], tensors[path]):
+        same = padded[own].isclose(tensors[path], rtol=0, atol=0, equal_nan=True).all()
+        if len(values) > 1 or not same:
             return None
         paddings[path] = values.item() if len(values) else 0
     return paddings

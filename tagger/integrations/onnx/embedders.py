@@ -29,6 +29,7 @@ from tagger.integrations.onnx.graph import Graph, Value
 from tagger.integrations.onnx.transformer import embed_with_transformer
 from tagger.modules.token_embedders import (
     DistinctCharactersEncoder,
+    NumbersEmbedder,
     TransformerEmbedder,
     WordVectors,
 )
@@ -71,7 +72,10 @@ class Part(NamedTuple):
 def embed(
     embedder: TextFieldEmbedder, indexers: Dict[str, TokenIndexer], vocab: Vocabulary, words: Value
 ) -> Tuple[Value, Dict[str, Description]]:
-    """Embeds tokens, given as indices of words, (B, T), as (B, T, D), and describes the indexers."""
+    """Embeds tokens, given as indices of words, (B, T), as (B, T, D), and describes the indexers.
+
+    `words` may be numbers, (B, T, D), instead; then there are no indexers.
+    """
     if type(embedder) is not BasicTextFieldEmbedder:
         raise ConfigurationError(
             f"the text field embedder `{type_name(type(embedder))}` cannot be exported; use `basic`"
@@ -79,6 +83,9 @@ def embed(
     embedded, descriptions = [], {}
     for name in embedder._ordered_embedder_keys:
         own = embedder._token_embedders[name]
+        if isinstance(own, NumbersEmbedder):
+            embedded.append(_standardised(own, words))
+            continue
         kinds: Tuple[type, ...]
         add, kinds = _EMBEDDERS.get(type(own), (None, ()))
         if add is None:
@@ -96,6 +103,13 @@ def embed(
         is_of_words = add is not embed_with_transformer
         embedded.append(vectors.gather(words) if is_of_words else vectors)
     return embedded[0].op("Concat", *embedded[1:], axis=2), descriptions
+
+
+def _standardised(embedder: NumbersEmbedder, numbers: Value) -> Value:
+    """See `NumbersEmbedder.forward`."""
+    means, scales = (each.float().numpy() for each in (embedder.means, embedder.scales))
+    standardised = (numbers - means) / scales
+    return standardised.op("IsNaN").where(np.float32(0), standardised)
 
 
 def _embed_ids(graph: Graph, embedder: Embedding, part: Part) -> Tuple[Value, Description]:

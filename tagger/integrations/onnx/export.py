@@ -11,6 +11,7 @@ from allennlp.data import DatasetReader, Tokenizer
 from allennlp.models import Model
 from allennlp.modules import Seq2SeqEncoder
 
+from tagger.data import NumericSequencesDatasetReader
 from tagger.data.tokenizers import (
     LanguageRulesTokenizer,
     SegmentTokenizer,
@@ -38,6 +39,8 @@ def exported(
     (B,) int64; the results of the token indexers' lookups; and `leak_labels`, (C,) bool, for tags that
     spell entities.
 
+    A tagger of numbers has `numbers`, (B, T, D) float32, instead of `words`.
+
     The outputs are `tags`, (B, T) int64; `entity_lasts`, (B, T) int64, the last token of the entity that
     begins at each token, or -1; `entity_probabilities`, (B, T) float32, for the same entities;
     `marginals`, (B, T, K) float32; and `leak_probability` and `expected_missed`, (B,) float64, for the
@@ -55,11 +58,16 @@ def exported(
             "a tagger with `document_contexts` cannot be exported; the file takes single sentences"
         )
     graph = Graph()
-    words = graph.input("words", "int64", ["batch", "tokens"])
+    numbers = dataset_reader if isinstance(dataset_reader, NumericSequencesDatasetReader) else None
+    if numbers is not None:
+        size = len(numbers.number_columns)
+        words = graph.input("numbers", "float32", ["batch", "tokens", size])
+    else:
+        words = graph.input("words", "int64", ["batch", "tokens"])
     lengths = graph.input("lengths", "int64", ["batch"])
     # (T,), (B, 1)
     places, ends = words.places(1), lengths.unsqueeze(1)
-    indexers: Any = dataset_reader._token_indexers  # type: ignore[attr-defined]
+    indexers: Any = getattr(dataset_reader, "_token_indexers", {})
     embedded, described = embed(model.text_field_embedder, indexers, model.vocab, words)
     states = encode(model.encoder, embedded, lengths)
     if model.extensions:
@@ -72,6 +80,8 @@ def exported(
     description: Dict[str, Any] = {"format": FORMAT, **describe_head(model), "indexers": described}
     description["splitting"] = describe_splitting(tokenizer_of(dataset_reader, language)[0])
     description["max_sentence_tokens"] = max_sentence_tokens_of(dataset_reader)
+    if numbers is not None:
+        description["numbers"] = [size, numbers.window, numbers.overlap]
     return _finished(graph, description)
 
 

@@ -14,6 +14,7 @@ from allennlp.data import DatasetReader
 from allennlp.models.archival import Archive
 
 import tagger
+from tagger.data import NumericSequencesDatasetReader
 from tagger.data.splitting.overlap import Overlap, overlap
 from tagger.data.splitting.split import Item
 from tagger.models import TaggingModel
@@ -114,6 +115,8 @@ def _json_of(path: Path) -> Dict[str, Any]:
 def overlap_with_training(archive: Archive, data: str) -> Optional[Overlap]:
     """Compares a file with a tagger's training data; None if the archive does not have these."""
     path, model = archive.config.get("train_data_path"), archive.model
+    if isinstance(archive.dataset_reader, NumericSequencesDatasetReader):
+        return None  # recordings have no words to compare
     if not isinstance(path, str) or not Path(path).exists() or not isinstance(model, TaggingModel):
         return None
     return overlap(

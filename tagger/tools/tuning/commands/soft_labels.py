@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Iterable
 
 from allennlp.commands.subcommand import Subcommand
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Instance
 from allennlp.models import Archive
 
@@ -15,7 +16,7 @@ from tagger.common.console import say
 from tagger.common.files import write_atomically
 from tagger.common.inputs import open_input
 from tagger.common.locations import check_output
-from tagger.data import ColumnDatasetReader
+from tagger.data import ColumnDatasetReader, NumericSequencesDatasetReader
 from tagger.data.survey.text_encodings import decoded_lines
 from tagger.data.texts import TextSplitter
 from tagger.data.tokenizers import max_sentence_tokens_of, tokenizer_of
@@ -70,6 +71,8 @@ class WriteSoftLabels(Command):
 def reader_without_tags(archive: Archive) -> DatasetReader:
     """Returns the teacher's reader without reading gold tags, so that it accepts files with any."""
     reader = archive.validation_dataset_reader
+    if isinstance(reader, NumericSequencesDatasetReader):
+        raise ConfigurationError("soft labels are found by words, and this tagger reads numbers")
     if not isinstance(reader, ColumnDatasetReader):
         return reader
     reader = copy.copy(reader)

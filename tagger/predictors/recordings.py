@@ -1,0 +1,44 @@
+"""Predictions for the windows of recordings."""
+
+from typing import cast
+
+from allennlp.common.util import JsonDict
+from allennlp.data import Instance
+from allennlp.data.fields import MetadataField
+
+from tagger_onnx.inputs import InputError
+
+
+def check_kind(is_of_numbers: bool, reads_numbers: bool) -> None:
+    """Refuses texts for a tagger of numbers, and numbers for one of texts."""
+    if reads_numbers and not is_of_numbers:
+        raise InputError(
+            "this tagger reads numbers, not text, and has no character offsets; give an array with a "
+            'row for each step, {"numbers": [[0.1, 0.2], ...]}, or, with --use-dataset-reader, a CSV or '
+            "Parquet file"
+        )
+    if is_of_numbers and not reads_numbers:
+        raise InputError("this tagger reads text; give text or tokens, and no numbers")
+
+
+def origin(instance: Instance) -> JsonDict:
+    """Returns the recording of a window, and the first step that gets its tag there."""
+    metadata = cast(MetadataField, instance["metadata"]).metadata
+    return {"recording": metadata["recording"], "first_step": metadata["window"].own_first}
+
+
+def own_output(instance: Instance, output: JsonDict) -> JsonDict:
+    """Returns the output for a window's own steps, with the entities that begin there."""
+    own = cast(MetadataField, instance["metadata"]).metadata["window"].own
+    kept: JsonDict = {}
+    for name in ("tags", "labels", "probabilities"):
+        if name in output:
+            kept[name] = output[name][own]
+    for name in ("entities", "candidates"):
+        if name in output:
+            kept[name] = [
+                {**each, "first": each["first"] - own.start, "last": each["last"] - own.start}
+                for each in output[name]
+                if own.start <= each["first"] < own.stop
+            ]
+    return kept
