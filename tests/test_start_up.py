@@ -56,6 +56,7 @@ import tagger.linear_chain
 late = ("allennlp", "numba", "scipy", "spacy", "torch._dynamo", "transformers", "triton")
 assert not [name for name in late if name in sys.modules], [n for n in late if n in sys.modules]
 from tagger.modules import ConditionalRandomField, TagWeighting
+TagWeighting.by_name("chain")(tag_weights=[1.0, 2.0])
 assert not [name for name in late[1:] if name in sys.modules], [n for n in late if n in sys.modules]
 assert "allennlp.models" not in sys.modules
 """

@@ -43,8 +43,12 @@ class TagWeighting(ClassWeights, Registrable):
     @classmethod
     def by_name(cls, name: str) -> Any:
         """Returns the strategy with this name; the error for a wrong name lists them."""
-        check_is_registered(cls, name)
-        return super().by_name(name)
+        try:
+            return super().by_name(name)
+        except ConfigurationError:
+            # Only now, because listing the names imports all components.
+            check_is_registered(cls, name)
+            raise
 
     def objective(
         self, scores: ChainScores, gold_tags: torch.Tensor, mask: torch.Tensor
