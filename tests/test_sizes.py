@@ -33,11 +33,11 @@ def test_modules_have_at_most_350_lines():
 BUDGETS = {
     "tagger/commands": 1_920,
     "tagger/common": 1_500,
-    "tagger/data": 8_360,
+    "tagger/data": 8_570,
     "tagger/linear_chain": 5_860,
     "tagger/metrics": 1_100,
     "tagger/models": 860,
-    "tagger/modules": 5_500,
+    "tagger/modules": 5_510,
     "tagger/predictors": 1_350,
     "tagger/spans": 1_430,
     "tagger/training": 1_360,
@@ -54,10 +54,10 @@ BUDGETS = {
     "tagger/integrations/ray_data": 360,
     "tagger/integrations/service": 1_510,
     "tagger/integrations/spacy": 260,
-    "tagger": 47_200,
+    "tagger": 47_410,
     "tagger_compat": 2_910,
     "tagger_onnx": 1_610,
-    "tests": 37_990,
+    "tests": 38_100,
     "scripts": 5_130,
 }
 

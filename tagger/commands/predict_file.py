@@ -35,7 +35,7 @@ from tagger.common.files import check_is_file
 from tagger.common.inputs import PathOrAddress, bare_suffix, is_address, open_stored
 from tagger.common.locations import check_not_inputs, check_output, resolved
 from tagger.common.parquet import is_parquet
-from tagger.data.formats import FORMATS, recognise
+from tagger.data.formats import FORMATS, READ_FORMATS, recognise
 from tagger.modules.token_embedders import share_unknown_words
 
 #: By default oneDNN caches code for the last 1,024 shapes, which takes hundreds of megabytes.
@@ -87,7 +87,7 @@ class PredictFile(Command):
             "the format of a file that an annotation tool or a library has written, such as "
             "label_studio; by default guessed, if the file has annotations"
         )
-        add("--input-format", choices=FORMATS, metavar="FORMAT", help=text)
+        add("--input-format", choices=READ_FORMATS, metavar="FORMAT", help=text)
         text = "write texts with the predicted entities in this format, such as doccano"
         add("--format", choices=FORMATS, metavar="FORMAT", help=text)
         text = "the Parquet input's column of texts or lists of tokens"

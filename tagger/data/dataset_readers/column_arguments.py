@@ -6,7 +6,7 @@ from allennlp.common.checks import ConfigurationError
 
 from tagger.common.ranges import check_is_one_of, check_number
 from tagger.data.column_file import DOCUMENT_BORDERS
-from tagger.data.formats import FORMATS, OVERLAPPING
+from tagger.data.formats import OVERLAPPING, READ_FORMATS
 from tagger.data.survey.columns import Column
 
 
@@ -42,7 +42,7 @@ def check_texts(
     format: Optional[str], overlapping: str, max_sentence_tokens: Optional[int]
 ) -> None:
     """Checks how texts are read."""
-    check_is_one_of("format", format or "columns", tuple(FORMATS))
+    check_is_one_of("format", format or "columns", tuple(READ_FORMATS))
     check_is_one_of("overlapping", overlapping, OVERLAPPING)
     if max_sentence_tokens is not None:
         is_valid = max_sentence_tokens >= 1

@@ -12,8 +12,8 @@ from tagger.common.inputs import PathOrAddress, is_address
 from tagger.data.column_file import Row
 from tagger.data.dataset_readers.tag_spelling import TagSpelling
 from tagger.data.formats import (
-    FORMATS,
     PLAIN_TAGS,
+    READ_FORMATS,
     AnnotatedText,
     Annotation,
     TextCounts,
@@ -199,7 +199,9 @@ class TextFiles:
         counts = TextCounts()
         num_empty = 0
         given = {**self.options, "labelled": self.has_tags}
-        options = {key: given[key] for key in FORMATS[format].options if given.get(key) is not None}
+        options = {
+            key: given[key] for key in READ_FORMATS[format].options if given.get(key) is not None
+        }
         for text in read_texts(path, format, **options):
             sentences = self._sentences(counts.add(self._fitted(text, counts)), text)
             num_empty += not sentences

@@ -15,7 +15,13 @@ from tagger.data.formats.annotated_text import (
 from tagger.data.formats.conversion import TextCounts, convert_texts, format_of_path
 from tagger.data.formats.overlaps import OVERLAPPING, check_overlaps
 from tagger.data.formats.recognition import format_of, recognise
-from tagger.data.formats.registry import FORMATS, describe_file, read_texts, write_texts
+from tagger.data.formats.registry import (
+    FORMATS,
+    READ_FORMATS,
+    describe_file,
+    read_texts,
+    write_texts,
+)
 
 __all__ = [
     "ASKED",
@@ -23,6 +29,7 @@ __all__ = [
     "OPEN",
     "OVERLAPPING",
     "PLAIN_TAGS",
+    "READ_FORMATS",
     "AnnotatedText",
     "Annotation",
     "TextCounts",

@@ -10,12 +10,14 @@ from tagger.common.inputs import PathOrAddress, bare_suffix, is_address
 from tagger.data.formats.huggingface import keys_of_tags
 from tagger.data.formats.json_files import read_records
 from tagger.data.formats.tables import columns_of, delimiter_of
+from tagger.data.formats.webanno import OPENING
 from tagger.data.survey.columns import names_tokens
 from tagger.data.survey.other_files import looks_like_json
 from tagger.data.survey.text_encodings import open_text
 
 #: The number of records to examine.
 _MOST_RECORDS = 1_000
+_OPENINGS = {"PAR1": "huggingface", OPENING: "webanno"}
 _TASK_KEYS = ("annotations", "predictions", "completions")
 
 
@@ -37,8 +39,9 @@ def recognise(path: PathOrAddress, labelled: bool = True) -> Optional[str]:
     if bare_suffix(path) == ".spacy":
         return "spacy"
     text = _start_of(path)
-    if text.startswith("PAR1"):
-        return "huggingface"
+    told = next((name for opening, name in _OPENINGS.items() if text.startswith(opening)), None)
+    if told is not None:
+        return told
     if looks_like_json(text):
         return _recognise_json(path, labelled)
     return _recognise_table(text.splitlines(), labelled)

@@ -28,6 +28,7 @@ from tagger.data.formats.recognition import format_of
 from tagger.data.formats.spacy_docs import read_spacy, write_spacy
 from tagger.data.formats.span_records import read_span_records, write_lists, write_prodigy
 from tagger.data.formats.tables import read_columns, read_csv, write_columns, write_csv
+from tagger.data.formats.webanno import read_webanno
 from tagger.data.survey.column_survey import NAMES, Known, survey_columns
 from tagger.data.survey.text_encodings import open_text
 
@@ -38,13 +39,13 @@ class Format(NamedTuple):
     Attributes:
         suffixes: The usual suffixes of its files.
         read: Reads a file.
-        write: Writes texts to a new file.
+        write: Writes texts to a new file; None if the format is only read.
         keeps: What it can store besides texts and entities: `tokens`, `overlaps`, `properties`.
     """
 
     suffixes: Tuple[str, ...]
     read: Callable[..., Iterator[AnnotatedText]]
-    write: Callable[[Iterable[AnnotatedText], Path], None]
+    write: Optional[Callable[[Iterable[AnnotatedText], Path], None]]
     keeps: Tuple[str, ...]
 
     @property
@@ -59,6 +60,7 @@ _doccano, _spacy_json = partial(write_lists, key="label"), partial(write_lists, 
 _of_hub = (".jsonl", ".json", ".parquet")
 _of_columns = (".txt", ".conll", ".bio", ".iob", ".tsv")
 
+#: The formats that can be written and read.
 FORMATS: Dict[str, Format] = {
     "doccano": Format((".jsonl",), read_span_records, _doccano, _RECORDS),
     "prodigy": Format((".jsonl",), read_span_records, write_prodigy, ("tokens", *_RECORDS)),
@@ -71,16 +73,21 @@ FORMATS: Dict[str, Format] = {
     "conllu": Format((".conllu",), read_conllu, write_conllu, ("tokens",)),
     "columns": Format(_of_columns, read_columns, write_columns, ("tokens",)),
 }
+#: All formats that can be read. A document of `webanno` is a file, so it is not written.
+READ_FORMATS: Dict[str, Format] = {
+    **FORMATS,
+    "webanno": Format((".tsv",), read_webanno, None, ("tokens", "overlaps")),
+}
 
 
-def format_named(name: str) -> Format:
-    """Returns the format with this name."""
-    if name not in FORMATS:
+def format_named(name: str, among: Mapping[str, Format] = FORMATS) -> Format:
+    """Returns the format with this name; by default, one that can be written."""
+    if name not in among:
         raise ValueError(
-            f"there is no format {name!r}, expected one of {', '.join(FORMATS)}"
-            f"{did_you_mean(name, FORMATS)}"
+            f"there is no format {name!r}, expected one of {', '.join(among)}"
+            f"{did_you_mean(name, among)}"
         )
-    return FORMATS[name]
+    return among[name]
 
 
 def describe_file(path: PathOrAddress, format: str, options: Mapping[str, Any]) -> List[str]:
@@ -126,7 +133,7 @@ def read_texts(
             says where.
     """
     name = format or format_of(path, labelled)
-    found = format_named(name)
+    found = format_named(name, READ_FORMATS)
     options = {"label_names": label_names, "offsets": offsets, **columns}
     given: Dict[str, Any] = {key: value for key, value in options.items() if value is not None}
     for key in given:
@@ -139,4 +146,6 @@ def read_texts(
 
 def write_texts(texts: Iterable[AnnotatedText], path: Path, format: str) -> None:
     """Writes texts to a new file, atomically."""
-    format_named(format).write(texts, path)
+    write = format_named(format).write
+    assert write is not None
+    write(texts, path)

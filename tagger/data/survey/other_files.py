@@ -47,7 +47,7 @@ def what_else(lines: Iterable[str], opening: str = "") -> Optional[str]:
     if "\0" in text:
         return "no text, but a binary file; export it as text, such as CSV"
     if opening.startswith("#FORMAT=WebAnno"):
-        return "WebAnno's TSV, which is not read; export CoNLL 2002"
+        return "an old version of WebAnno's TSV, which is not read; export WebAnno TSV 3"
     if text.lstrip().startswith(("<?xml", "<!DOCTYPE")):
         return f"XML, which is not read; {_SPANS}"
     ways = (_inline_tags, _sentences, _one_column, _running_text) if first else ()

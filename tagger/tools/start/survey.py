@@ -13,7 +13,7 @@ from tagger.data.column_file import Row
 from tagger.data.dataset_readers.file_lists import ListedFile, listed_files
 from tagger.data.dataset_readers.labelled_files import with_tokens
 from tagger.data.formats import (
-    FORMATS,
+    READ_FORMATS,
     AnnotatedText,
     Annotation,
     TextCounts,
@@ -190,7 +190,9 @@ def survey(paths: Sequence[Path], **reading: Any) -> Survey:
 
 
 def _survey_of_columns(paths: Sequence[Path], reading: Mapping[str, Any]) -> Survey:
-    known = Known(**{key: reading[key] for key in FORMATS["columns"].options if key in reading})
+    known = Known(
+        **{key: reading[key] for key in READ_FORMATS["columns"].options if key in reading}
+    )
     first = survey_columns(paths[0], known)
     layout, scheme = first.layout, first.scheme
     assert layout.tag is not None
@@ -234,7 +236,7 @@ def _survey_of_texts(
     counts = [TextCounts() for _ in paths]
     read = []
     for path, format, each in zip(paths, formats, counts):
-        options = {key: reading[key] for key in FORMATS[format].options if key in reading}
+        options = {key: reading[key] for key in READ_FORMATS[format].options if key in reading}
         # Without a word of the user, entities of different labels may overlap.
         overlapping = reading.get("overlapping", "refuse")
         by_label = overlapping == "refuse"

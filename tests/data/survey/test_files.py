@@ -167,8 +167,8 @@ OTHERS = {
     "one.txt": ("Ann\nran\n,\nBob\n", "one column: there are no tags"),
     "running.txt": ("Ann left Rome.\nShe left as it rained.\n", "running text: there are no tags"),
     "webanno.tsv": (
-        "#FORMAT=WebAnno TSV 3.2\n\n#Text=Ada\n1-1\t0-3\tAda\tPER\t\n",
-        "WebAnno's TSV, which is not read; export",
+        "#FORMAT=WebAnno TSV 2\n\n#Text=Ada\n1-1\t0-3\tAda\tPER\t\n",
+        "an old version of WebAnno's TSV, which is not read; export",
     ),
     "data.json": ('{"a": 1, "b": [2]}', UNKNOWN + "the keys a, b;"),
     "list.json": ("[1, 2]", UNKNOWN + "'1';"),

@@ -12,7 +12,7 @@ from tagger.commands.command import Command, add_shared
 from tagger.commands.command_line import load, make_predictor
 from tagger.common.console import say
 from tagger.common.locations import check_output
-from tagger.data.formats import FORMATS, convert_texts, recognise
+from tagger.data.formats import FORMATS, READ_FORMATS, convert_texts, recognise
 
 if TYPE_CHECKING:
     from tagger.tools.labels.ranking import Ranking
@@ -62,7 +62,7 @@ class RankUnlabelled(Command):
             "the format of an annotation tool's file, such as label_studio; by default it is "
             "recognised"
         )
-        add("--input-format", choices=FORMATS, metavar="FORMAT", help=text)
+        add("--input-format", choices=READ_FORMATS, metavar="FORMAT", help=text)
         text = "treat every line as text, even if it looks like JSON"
         add("--plain", action="store_true", help=text)
         add_shared(parser, "--cuda-device", "--force")

@@ -95,7 +95,7 @@ def _tell(division: "Division", paths: Dict[str, Path], folder: Path) -> None:
 
 def _source(path: Path, args: argparse.Namespace) -> Tuple["Source", str]:
     """Returns the contents of a file, and the suffix for its parts."""
-    from tagger.data.formats import FORMATS, format_of, read_texts
+    from tagger.data.formats import READ_FORMATS, format_of, read_texts
     from tagger.tools.start.parts import (
         source_of_columns,
         source_of_conllu,
@@ -113,7 +113,7 @@ def _source(path: Path, args: argparse.Namespace) -> Tuple["Source", str]:
     if format == "columns":
         found = survey([path], **given)
         return source_of_columns(found, found.files[0], args.documents), path.suffix
-    given = {name: value for name, value in given.items() if name in FORMATS[format].options}
+    given = {name: value for name, value in given.items() if name in READ_FORMATS[format].options}
     texts = list(read_texts(path, format, **given))
     if format == "conllu":
         return source_of_conllu(texts, path, args.documents), path.suffix
