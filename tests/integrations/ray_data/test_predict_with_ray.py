@@ -185,8 +185,10 @@ def test_an_unsuitable_output_is_refused(name, output, message, predictor, tmp_p
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--use-dataset-reader", "`--ray` needs input lines; it does not work with --use"),
-        ("--workers two", "`--workers` must be a number or a range .*; got two"),
+        ("--ray --use-dataset-reader", "`--ray` needs input lines; it does not work with --use"),
+        ("--ray --workers two", "`--workers` must be a number or a range .*; got two"),
+        ("--workers 2", "`--workers` has an effect only with `--ray`; add `--ray`"),
+        ("--gpus 0", "`--gpus` has an effect only with `--ray`"),
     ],
 )
 def test_the_command_refuses_options_that_ray_does_not_support(
@@ -195,4 +197,4 @@ def test_the_command_refuses_options_that_ray_does_not_support(
     (tmp_path / "in.txt").write_text("Ada\n")
     files = [good, tmp_path / "in.txt", "-o", tmp_path / "out"]
     with pytest.raises(SystemExit, match=message):
-        allennlp("predict-file", *files, "--ray", *options.split())
+        allennlp("predict-file", *files, *options.split())
