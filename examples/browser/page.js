@@ -62,13 +62,25 @@ async function update() {
 function show(result) {
   const parts = [];
   let position = 0;
-  for (const { label, start, end, probability } of marks(result)) {
+  for (const { label, start, end, probability } of pieces(marks(result))) {
     parts.push(result.text.slice(position, start), mark(result.text.slice(start, end), label, probability));
     position = end;
   }
   tagged.replaceChildren(...parts, result.text.slice(position));
   entities.tBodies[0].replaceChildren(...result.entities.map(row));
   entities.hidden = !result.entities.length;
+}
+
+/** The pieces between the borders of marks, which may overlap, with the labels of all over each piece. */
+function pieces(marks) {
+  const borders = [...new Set(marks.flatMap(({ start, end }) => [start, end]))].sort((a, b) => a - b);
+  return borders.slice(1).flatMap((end, number) => {
+    const start = borders[number];
+    const over = marks.filter((each) => each.start <= start && end <= each.end);
+    if (!over.length) return [];
+    const label = over.map((each) => each.label).join(", ");
+    return [{ label, start, end, probability: over.length === 1 ? over[0].probability : null }];
+  });
 }
 
 /** What to mark in the text: entities or, if tokens may have several labels, tokens. */

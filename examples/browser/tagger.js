@@ -105,6 +105,8 @@ export class OnnxTagger {
     this.tags = description.tags;
     this.session = session;
     this.labelsOfTags = description.labels_of_tags;
+    // How many rows of the graph's outputs are of a sentence, if entities of labels may overlap.
+    this.numChains = description.num_chains ?? 1;
     /** The labels that the tagger knows, sorted. */
     this.labels = [...new Set(this.labelsOfTags.filter((label) => label !== null))].sort();
     this.splitter = splitterOf(description.splitting);
@@ -123,7 +125,8 @@ export class OnnxTagger {
    * @param {string} text - The text.
    * @returns {Promise<object>} The text; its `tokens`; `tags`, or `labels` if tokens may have several;
    *     `entities` with `label`, `text`, `start`, `end`, `first`, `last` and `probability`; and
-   *     `probabilities`, for each token an array in the order of `this.tags`.
+   *     `probabilities`, for each token an array in the order of `this.tags`. With a chain for each
+   *     label, entities may overlap, `tags` are joined by `|`, and the probability of `O` is NaN.
    */
   async tag(text) {
     const found = this.splitter.split(text);
@@ -148,27 +151,60 @@ export class OnnxTagger {
   /** Like `tag`, for one or more tokens of a sentence of the text. */
   async tagSentence(text, found) {
     const tokens = found.map((token) => token.text);
-    const result = { tags: [], labels: [], entities: [], probabilities: [] };
     const outputs = await this.run([tokens]);
+    const ofChains = Array.from({ length: this.numChains }, (_, chain) => {
+      const own = Object.entries(outputs).map(([name, { data }]) => {
+        const size = data.length / this.numChains;
+        return [name, data.slice(chain * size, (chain + 1) * size)];
+      });
+      return this.read(text, found, Object.fromEntries(own));
+    });
+    return this.numChains === 1 ? ofChains[0] : this.merged(ofChains);
+  }
+
+  /** What the outputs of one row of the graph say of a sentence. */
+  read(text, found, outputs) {
+    const tokens = found.map((token) => token.text);
+    const result = { tags: [], labels: [], entities: [], probabilities: [] };
     const numTags = this.tags.length;
     const rowsOf = (values) =>
       tokens.map((_, token) => Array.from(values.slice(token * numTags, (token + 1) * numTags)));
-    result.probabilities = rowsOf(outputs.marginals.data);
+    result.probabilities = rowsOf(outputs.marginals);
     if (outputs.labels) {
-      const has = rowsOf(outputs.labels.data);
+      const has = rowsOf(outputs.labels);
       result.labels = has.map((row) => this.tags.filter((_, tag) => row[tag]));
       return result;
     }
-    const tags = Array.from(outputs.tags.data, Number);
+    const tags = Array.from(outputs.tags, Number);
     result.tags = tags.map((tag) => this.tags[tag]);
-    Array.from(outputs.entity_lasts?.data ?? [], Number).forEach((last, first) => {
+    Array.from(outputs.entity_lasts ?? [], Number).forEach((last, first) => {
       if (last < 0) return;
       const [start, end] = [found[first].start, found[last].start + tokens[last].length];
-      const probability = outputs.entity_probabilities?.data[first] ?? null;
+      const probability = outputs.entity_probabilities?.[first] ?? null;
       const label = this.labelsOfTags[tags[first]] ?? "";
       result.entities.push({ label, text: text.slice(start, end), start, end, first, last, probability });
     });
     return result;
+  }
+
+  /** What the chains of all labels say of a sentence. */
+  merged(ofChains) {
+    const entities = ofChains.flatMap((each) => each.entities);
+    return {
+      tags: ofChains[0].tags.map((_, token) => {
+        const own = ofChains.map((each) => each.tags[token]).filter((tag) => tag !== "O");
+        return own.join("|") || "O";
+      }),
+      labels: [],
+      entities: entities.sort((one, other) => one.first - other.first || other.last - one.last),
+      // Under the chain of a label, the tags of all others have probability 0.
+      probabilities: ofChains[0].probabilities.map((row, token) =>
+        row.map((_, tag) => {
+          if (this.tags[tag] === "O") return NaN;
+          return ofChains.reduce((sum, each) => sum + each.probabilities[token][tag], 0);
+        }),
+      ),
+    };
   }
 
   /** Runs the graph on sentences, arrays of at least one token each; returns the outputs by name. */

@@ -71,7 +71,7 @@ def test_the_service_answers_the_same(archive, lines):
 
 @pytest.mark.parametrize(
     "archive",
-    ["word vectors", "fine-tuned", "tuned", "blanks", "punctuation", "French"],
+    ["word vectors", "fine-tuned", "tuned", "label chains", "blanks", "punctuation", "French"],
     indirect=True,
 )
 def test_onnx_gives_the_same_tags(archive, lines, tmp_path):

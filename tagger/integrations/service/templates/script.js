@@ -240,7 +240,7 @@ function lineOf({ text, tokens, tags, labels, entities }, count) {
   let position = 0;
   // Entities may overlap: each piece between two borders is marked for all that it lies in, the last of an entity with its name.
   const borders = new Set(entities.flatMap(({ start, end }) => [start, end]));
-  for (const border of [...borders].sort((a, b) => a - b)) {
+  for (const border of [...borders].filter((each) => each > 0).sort((a, b) => a - b)) {
     const inside = entities.filter(({ start, end }) => start <= position && border <= end);
     const piece = characters.slice(position, border).join("");
     parts.push(inside.reduceRight((inner, { label, end, probability }) => mark(inner, label, probability, end === border), piece));
