@@ -23,7 +23,7 @@ from tagger.tools.reports.evaluators import span_probabilities
 from tagger.tools.start.start import start
 from tagger.tools.tuning.decoding import Settings
 from tagger.tools.tuning.features import features_of
-from tagger.tools.tuning.labelled_file import decoding_tuner, read_instances
+from tagger.tools.tuning.labelled_file import decoding_tuner, read_instances, settings_of
 from tagger.tools.tuning.tuned_archive import rewrite_archive
 from tests.conftest import CONFIGS
 
@@ -271,3 +271,76 @@ def test_a_new_label_is_one_more_chain_and_the_others_stay(archive, tmp_path, ca
     first = made.model.head.by_label[0].crf.transitions
     mean = sum(each.crf.transitions for each in old.model.head.by_label) / 2
     assert not torch.equal(first, mean)
+
+
+@pytest.fixture(scope="module")
+def labelled(tmp_path_factory):
+    """More sentences, some of them wrong, on which promises and corrections are fitted."""
+    path = tmp_path_factory.mktemp("labelled") / "labelled.txt"
+    right = corpus("York", "Oslo", "Rome", "Bonn", "Bern", "Graz") * 4
+    wrong = corpus("York", "Oslo").replace("B-LOC|I-ORG", "I-ORG").replace("B-LOC|B-ORG", "B-ORG")
+    path.write_text("\n".join([right.replace("\t", " "), wrong.replace("\t", " ")]))
+    return path
+
+
+def test_promises_hold_for_each_chain_and_are_tested_on_new_data(
+    archive, labelled, tmp_path, allennlp, capsys
+):
+    output = tmp_path / "promised.tar.gz"
+    targets = ("--recall", "LOC=0.5", "--precision", "ORG=0.5", "--confidence", "0.8")
+    allennlp("tune-decoding", archive, labelled, "-o", output, *targets)
+    printed = capsys.readouterr().out
+    assert printed.count("Promised: ") == 2
+    allennlp("evaluate", output, labelled, "--output-file", tmp_path / "metrics.json")
+    assert "Promises on" in capsys.readouterr().out
+    metrics = json.loads((tmp_path / "metrics.json").read_text())
+    assert metrics["recall-LOC"] > 0.5
+    assert metrics["precision-ORG"] > 0.5
+    # The tuner counts what the archive predicts.
+    made = load_archive(output)
+    instances = read_instances(made.validation_dataset_reader, str(labelled))
+    tuner = decoding_tuner(made.model, instances, in_order=True)
+    _, predicted, gold = tuner.counts(settings_of(made.model))
+    for label, *numbers in zip(tuner.labels, predicted, gold):
+        assert numbers == [metrics[f"num-{kind}-{label}"] for kind in ("predicted", "gold")]
+
+
+def test_leaks_and_masks_are_promised_over_all_chains(
+    archive, labelled, tmp_path, allennlp, capsys
+):
+    output = tmp_path / "promised.tar.gz"
+    options = ("--leak", "LOC=0.9", "--confidence", "0.8")
+    allennlp("tune-decoding", archive, labelled, "-o", output, *options)
+    assert "Promised: " in capsys.readouterr().out
+    model = load_archive(archive).model
+    reader = load_archive(archive).validation_dataset_reader
+    instances = list(reader.read(labelled))
+    tuner = decoding_tuner(model, instances, in_order=True)
+    (masking,) = tuner.masks(Settings({}, {}), [1.0])
+    found = [[e["first"] + i for e in o["entities"] for i in range(e["last"] - e["first"] + 1)]
+             for o in outputs(model.eval(), instances)]  # fmt: skip
+    lengths = [len(each["tokens"]) for each in instances]
+    masked = [at in own for own, length in zip(found, lengths) for at in range(length)]
+    assert masking.of_tokens.tolist() == masked
+    assert tuner.sensitive_tokens().shape == (sum(lengths),)
+
+
+def test_corrected_probabilities_change_no_entity_on_any_route(
+    archive, labelled, tmp_path, allennlp, capsys
+):
+    output = tmp_path / "recalibrated.tar.gz"
+    allennlp("tune-decoding", archive, labelled, "-o", output, "--recalibrate")
+    printed = capsys.readouterr().out
+    before, after = map(
+        float, re.search(r"error ([\d.]+) before, ([\d.]+) after", printed).groups()
+    )
+    assert after < before + 0.05
+    export(load_archive(output), tmp_path / "tagger.onnx")
+    run = tagger_onnx.load(tmp_path / "tagger.onnx")
+    sentence = "the University of Rome won and she left Oslo and the Bonn Bank"
+    plain, corrected = (tagger.load(each).tag(sentence).entities for each in (archive, output))
+    assert [each[:6] for each in plain] == [each[:6] for each in corrected]
+    assert [each.probability for each in plain] != [each.probability for each in corrected]
+    for entity, other in zip(corrected, run.tag(sentence).entities, strict=True):
+        assert entity[:6] == other[:6]
+        assert entity.probability == pytest.approx(other.probability, abs=1e-4)

@@ -254,16 +254,22 @@ class DecodingTuner:
         return FoundEntities(*map(np.concatenate, zip(*parts)))
 
     def _masking(self, masks: Sequence[np.ndarray]) -> Masking:
-        """`masks` has the masked tokens of each batch, (B, T) bool, with any value in the padding."""
+        """`masks` has the masked tokens of each batch, (B, T) bool, with any value in the padding.
+
+        A token that is masked in one row of a sentence is masked in all.
+        """
         parts = []
-        for batch, is_masked in zip(self.batches, masks):
+        each = self._rows_per_sentence
+        for batch, of_rows in zip(self.batches, masks):
             is_token = batch.mask.cpu().numpy()
+            of_sentences = of_rows.reshape(-1, each, of_rows.shape[1]).any(1)
+            is_masked = of_sentences.repeat(each, 0)
             num_masked = num_before(lay_end_to_end(is_masked, is_token, False))
             gold_tags = lay_end_to_end(batch.gold_tags.cpu().numpy(), is_token, len(self._tags))
             gold = match_spans(self._tables, gold_tags, gold_tags).gold
             ends = gold.ends + 1
             of_gold = num_masked[ends] - num_masked[gold.starts] == ends - gold.starts
-            parts.append((of_gold, is_masked[is_token]))
+            parts.append((of_gold, of_sentences[is_token[::each]]))
         return Masking(*map(np.concatenate, zip(*parts)))
 
     def _counts(self, found: FoundEntities, groups: Optional[np.ndarray] = None) -> np.ndarray:
