@@ -83,3 +83,19 @@ def test_precision_and_recall_count_what_each_threshold_keeps():
         kept = is_right[probabilities >= threshold]
         assert (precision[i], recall[i]) == pytest.approx((kept.mean(), kept.sum() / 6))
     assert len(precision) == len(recall) == 3
+
+
+def test_spans_that_overlap_get_more_lines_and_may_be_compared_by_label():
+    gold, predicted = [("ORG", (0, 3)), ("LOC", (3, 3))], [("LOC", (3, 3)), ("PER", (3, 3))]
+    sentence = TaggedSentence("the Bank of China".split(), gold, predicted, [])
+    lines = example_of_spans(sentence, by_label=True).lines
+    assert list(lines) == ["gold", "gold, overlapping", "predicted", "predicted, overlapping"]
+    assert all("".join(part.text for part in line) == "the Bank of China" or len(line) > 1
+               for line in lines.values())  # fmt: skip
+
+    def verdicts(**options):
+        shown = example_of_spans(sentence, **options).lines.values()
+        return [note.verdict for line in shown for part in line for note in part.notes]
+
+    assert verdicts(by_label=True) == ["missed", "right", "right", "spurious"]
+    assert verdicts() == ["wrong label and boundary", "right", "right", "wrong label"]
