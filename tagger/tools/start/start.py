@@ -85,7 +85,7 @@ def start(
             *chosen,
             *_choices(found, parts[0]),
             f"Wrote {', '.join(map(str, files))}. Go on with",
-            *_commands(output, dev, _example(found, parts[1])),
+            *commands_for(output, dev, _example(found, parts[1])),
         ],
     )
 
@@ -167,12 +167,15 @@ def _example(found: Survey, sentences: Sequence[Sequence[Row]]) -> str:
     return next(fitting, "A text of your own.")
 
 
-def _commands(output: Path, dev: Path, example: str) -> List[str]:
+def commands_for(output: Path, dev: Path, example: Optional[str] = None) -> List[str]:
+    """Returns what to do with a config; `example` is a text to predict, and without one a file is."""
     run = Path("runs", output.stem)
     archive = shlex.quote(str(run / "model.tar.gz"))
     return [
         f"  allennlp train {shlex.quote(str(output))} -s {shlex.quote(str(run))}",
-        f"  echo {shlex.quote(example)} | allennlp predict {archive} -",
+        f"  echo {shlex.quote(example)} | allennlp predict {archive} -"
+        if example
+        else f"  allennlp predict-file {archive} {shlex.quote(str(dev))} -o predictions.jsonl",
         f"  allennlp evaluate {archive} test{dev.suffix}  # your test data: {dev} chose the epoch",
     ]
 

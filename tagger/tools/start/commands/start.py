@@ -16,7 +16,8 @@ class Start(Command):
     Write a config for your own file, which has a token and its tag on each line and a blank line after
     each sentence, or is an export from an annotation tool. The command finds out what separates the
     columns, which one holds the tags and what they mean, the encoding of the text, how texts are split
-    into tokens, the labels and the sizes, and reports what it chose.
+    into tokens, the labels and the sizes, and reports what it chose. CSV or Parquet with columns of
+    numbers is taken for recordings, with a row for each time step.
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -40,13 +41,19 @@ class Start(Command):
     def run(self, args: argparse.Namespace) -> None:
         from tagger.common.files import write_atomically
         from tagger.common.locations import check_output
+        from tagger.tools.start.recordings import find_recordings, start_with_recordings
         from tagger.tools.start.start import start
 
         inputs = [path for path in (args.train, args.dev) if path]
         columns = ("text_encoding", "token_column", "tag_column")
         names = (*columns, "format", "overlapping", "label_names", "offsets")
         reading = {name: value for name in names if (value := getattr(args, name)) is not None}
-        started = start(inputs, args.output, args.seed, args.documents, **reading)
+        is_text = args.format is not None or args.token_column is not None
+        recordings = None if is_text else find_recordings(args.train, args.tag_column)
+        if recordings:
+            started = start_with_recordings(inputs, args.output, recordings, args.seed)
+        else:
+            started = start(inputs, args.output, args.seed, args.documents, **reading)
         for path in started.files:
             check_output(path, inputs, args.force)
         for path, text in started.files.items():
