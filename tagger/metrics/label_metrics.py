@@ -90,7 +90,23 @@ def metrics_by_label(
     for count, row in (("num-predicted", 1), ("num-gold", 2)):
         metrics.update(zip((f"{count}-{label}" for label in labels), counts[row].tolist()))
         metrics[f"{count}-overall"] = int(total[row])
-    return metrics
+    return {**metrics, **numbers_of_labels(counts)}
+
+
+def is_never_found(counts: np.ndarray) -> np.ndarray:
+    """Whether each label is gold somewhere and its F1 is 0, (C,), from counts (3, C)."""
+    return (counts[2] > 0) & (counts[0] == 0)
+
+
+def numbers_of_labels(counts: np.ndarray, group: str = "") -> Dict[str, float]:
+    """Returns how many labels are gold somewhere, and of these, how many have an F1 above 0.
+
+    Example:
+        >>> numbers_of_labels(np.array([[3, 0, 0], [3, 0, 1], [4, 2, 0]]))
+        {'num-labels': 2, 'num-labels-found': 1}
+    """
+    num_gold, num_found = np.count_nonzero(counts[2]), np.count_nonzero(counts[0])
+    return {f"num-labels{group}": int(num_gold), f"num-labels-found{group}": int(num_found)}
 
 
 def partial_metrics(labels: Sequence[str], counts: np.ndarray) -> Dict[str, float]:

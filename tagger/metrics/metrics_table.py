@@ -9,6 +9,8 @@ from tagger.metrics.masking_metrics import MASKING_METRICS, REPEATS
 from tagger.spans.matching import ERRORS_OF_GOLD, ERRORS_OF_PREDICTED, SCHEMES
 
 AVERAGES = ("overall", "macro")
+#: Groups of labels: by their number of training items, and those that are never found.
+GROUPS = ("head", "medium", "tail", "zero")
 BEST_PREFIX = "best_validation_"
 _COUNTS = ("num-predicted", "num-gold")
 #: A measure is undefined if all of these are 0.
@@ -104,6 +106,8 @@ def metrics_tables(metrics: Mapping[str, float]) -> List[List[List[str]]]:
         _label_table(metrics, "token-", averages if names else token_names, title="tokens"),
         _label_table(metrics, "segment-", measured_names(metrics, "segment-"), title="segments"),
         _label_table(metrics, "character-", character_names, title="characters"),
+        numbers_of_labels_table(metrics, "" if names else "token-"),
+        by_number_table(metrics),
         _confusion_table(
             metrics, "", [*labels, *ERRORS_OF_PREDICTED], [*labels, *ERRORS_OF_GOLD], what="spans"
         ),
@@ -148,6 +152,36 @@ def _scheme_table(metrics: Mapping[str, float], names: Sequence[str]) -> List[Li
     ]
 
 
+def numbers_of_labels_table(metrics: Mapping[str, float], level: str) -> List[List[str]]:
+    """Returns how many labels are gold somewhere and found, for spans or, after `token-`, for tokens."""
+    ends = {"all": "", **{group: f"-{group}" for group in GROUPS}}
+    counts = [f"{level}num-labels", f"{level}num-labels-found"]
+    return [
+        ["labels", "gold somewhere", "found (F1 > 0)"],
+        *(
+            [title, *(str(metrics[f"{count}{end}"]) for count in counts)]
+            for title, end in ends.items()
+            if f"{counts[0]}{end}" in metrics
+        ),
+    ]
+
+
+def by_number_table(metrics: Mapping[str, float]) -> List[List[str]]:
+    """Returns the metrics by the number of gold labels of a token or document, or the header alone."""
+    prefix = "by-number-"
+    return [
+        ["gold labels of an item", "items", "precision", "recall", "F1"],
+        *(
+            [
+                number,
+                str(metrics[f"{prefix}num-items-{number}"]),
+                *(_number(metrics, prefix, measure, number) for measure in MEASURES),
+            ]
+            for number in measured_names(metrics, prefix)
+        ),
+    ]
+
+
 def masking_table(metrics: Mapping[str, float]) -> List[List[str]]:
     """Returns the table of `masking_metrics`, or its header alone."""
     return [
@@ -164,7 +198,7 @@ def _number(metrics: Mapping[str, float], prefix: str, measure: str, name: str) 
     """Returns a measure as text; a dash if the counts say that it is undefined."""
     counted = "overall" if name == "macro" else name
     # Schemes of partial matching count the same spans.
-    level = prefix if prefix in ("token-", "segment-", "character-") else ""
+    level = prefix if prefix in ("token-", "segment-", "character-", "by-number-") else ""
     counts = [metrics.get(f"{level}{count}-{counted}") for count in _DENOMINATORS[measure]]
     # The metrics of AllenNLP's taggers have no counts.
     is_undefined = all(count == 0 for count in counts)

@@ -9,8 +9,16 @@ from allennlp.nn.util import dist_reduce_sum
 from allennlp.training.metrics import Metric
 
 from tagger.common.vocabulary import tags_in_order
-from tagger.metrics.label_metrics import MEASURES, mean_of_defined, metrics_by_label
+from tagger.metrics.label_metrics import (
+    MEASURES,
+    is_never_found,
+    mean_of_defined,
+    metrics_by_label,
+    numbers_of_labels,
+)
 
+#: The numbers of labels that an item may have, for metrics by this number.
+NUMBERS = ("0", "1", "2", "3", "4", "5+")
 #: Log-odds are clipped to this number and its negative.
 _LIMIT = 16
 _BINS_PER_UNIT = 64
@@ -85,9 +93,12 @@ class MultiLabelMetrics(Metric):
         is_predicted = (predictions[mask].cpu() > 0) & is_known
         counted = (is_predicted & is_gold, is_predicted, is_gold, is_known)
         self._counts += torch.stack([each.sum(0) for each in counted])
+        of_items = [*(each.sum(1) for each in counted[:3]), is_known.any(1).long()]
+        numbers = is_gold.sum(1).clamp(max=len(NUMBERS) - 1)
+        self._counts_by_number.index_add_(1, numbers, torch.stack(of_items))
         if probabilities is not None:
-            of_items = probabilities.detach()[mask].cpu()
-            self._histograms += count_probabilities(of_items, gold, is_known)
+            chances = probabilities.detach()[mask].cpu()
+            self._histograms += count_probabilities(chances, gold, is_known)
 
     def get_metric(self, reset: bool = False) -> Dict[str, float]:
         """Returns the metrics of everything since the last reset, over all workers.
@@ -97,10 +108,12 @@ class MultiLabelMetrics(Metric):
         Returns:
             `precision-A`, `recall-A`, `f1-measure-A`, `num-gold-A` and `num-predicted-A` for each label;
             `-overall` those of all labels together (micro average); `-macro`, the means over labels; if
-            training counts are known, `-head`, `-medium` and `-tail`, means and numbers of a group.
-            `hamming-loss` is the share of known labels that are wrong, `num-labels-found` the number of
-            labels with an F1 above 0. At a reset, given probabilities, also `auc-A` for each label with
-            positives and negatives, and their mean `auc-macro`.
+            training counts are known, `-head`, `-medium` and `-tail`, means and numbers of a group;
+            `-zero` those of gold labels that are never found. `num-labels` is the number of labels that
+            are gold somewhere, `num-labels-found` of those with an F1 above 0, also for groups.
+            `by-number-f1-measure-2` and so on are those of items with as many gold labels.
+            `hamming-loss` is the share of known labels that are wrong. At a reset, given probabilities,
+            also `auc-A` for each label with positives and negatives, and their mean `auc-macro`.
 
             Undefined numbers, see `TagMetrics`, are 0; means leave them out, and are 0 if none is left.
         """
@@ -111,7 +124,7 @@ class MultiLabelMetrics(Metric):
             **metrics_by_label(self._labels, counts[:3], mean_of_defined),
             **self._metrics_of_groups(counts[:3]),
             "hamming-loss": num_wrong / max(num_known, 1),
-            "num-labels-found": int(np.count_nonzero(counts[0])),
+            **self._metrics_by_number(),
         }
         if reset:
             metrics.update(self._areas())
@@ -121,15 +134,17 @@ class MultiLabelMetrics(Metric):
     def reset(self) -> None:
         # True positives, predicted, gold, known.
         self._counts = torch.zeros(4, len(self._labels), dtype=torch.long)
+        # True positives, predicted, gold, items, by the number of gold labels of the item.
+        self._counts_by_number = torch.zeros(4, len(NUMBERS), dtype=torch.long)
         self._histograms = torch.zeros(2, len(self._labels), _NUM_BINS, dtype=torch.long)
 
     def _metrics_of_groups(self, counts: np.ndarray) -> Dict[str, float]:
-        if self.label_counts is None:
-            return {}
-        of_training = np.asarray(self.label_counts)
-        is_head = of_training >= self._least_head_count
-        is_tail = of_training <= self._most_tail_count
-        groups = {"head": is_head, "medium": ~is_head & ~is_tail, "tail": is_tail}
+        groups = {"zero": is_never_found(counts)}
+        if self.label_counts is not None:
+            of_training = np.asarray(self.label_counts)
+            is_head = of_training >= self._least_head_count
+            is_tail = of_training <= self._most_tail_count
+            groups = {"head": is_head, "medium": ~is_head & ~is_tail, "tail": is_tail, **groups}
         metrics: Dict[str, float] = {}
         for name, is_member in groups.items():
             of_group = counts[:, is_member]
@@ -137,7 +152,20 @@ class MultiLabelMetrics(Metric):
             measures = (*MEASURES, "num-predicted", "num-gold")
             for measure, value in zip(measures, [*mean_of_defined(of_group), *totals]):
                 metrics[f"{measure}-{name}"] = value
+            metrics.update(numbers_of_labels(of_group, f"-{name}"))
         return metrics
+
+    def _metrics_by_number(self) -> Dict[str, float]:
+        # (4, numbers)
+        counts = dist_reduce_sum(self._counts_by_number).cpu().numpy()
+        metrics = metrics_by_label(NUMBERS, counts[:3])
+        metrics.update(zip((f"num-items-{number}" for number in NUMBERS), counts[3].tolist()))
+        occurring = {number for number, total in zip(NUMBERS, counts[3]) if total}
+        return {
+            f"by-number-{name}": value
+            for name, value in metrics.items()
+            if name.rpartition("-")[2] in occurring
+        }
 
     def _areas(self) -> Dict[str, float]:
         histograms = dist_reduce_sum(self._histograms).cpu()

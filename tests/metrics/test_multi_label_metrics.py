@@ -65,11 +65,43 @@ def test_means_leave_out_labels_with_an_undefined_metric():
         assert [metrics[each] for each in names] == pytest.approx(np.nan_to_num(expected))
     assert metrics["precision-head"] == metrics["precision-B"] > 0
     rows = [line.split() for line in format_metrics(metrics).splitlines()]
-    (head,) = (row for row in rows if row[0] == "head")
+    head = next(row for row in rows if row[:1] == ["head"])
     num_gold = metrics["num-gold-A"] + metrics["num-gold-B"]
     assert head[1:] == [f"{metrics[each + '-head']:.4f}" for each in MEASURES] + [str(num_gold)]
     assert ["medium", "-", "-", "-", "0"] in rows
     assert ["tail", "0.0000", "-", "0.0000", "0"] in rows
+
+
+def test_labels_that_are_never_found_are_a_group_and_items_count_by_their_number_of_labels():
+    # Of A, B, C, D: A is found once, B is missed, C is invented, and D has six items.
+    gold = torch.zeros(9, 4, dtype=torch.long)
+    gold[0, 0] = gold[1, 0] = gold[1, 1] = 1
+    gold[2:8, 3] = 1
+    predicted = gold.clone()
+    predicted[1] = torch.tensor([0, 0, 1, 0])
+    predicted[8, 3] = 1
+    metrics = metrics_of(predicted.float(), gold, label_counts=[50, 9, 9, 3])
+    numbers = {name: value for name, value in metrics.items() if name.startswith("num-labels")}
+    assert numbers == {
+        **{"num-labels": 3, "num-labels-head": 1, "num-labels-medium": 1, "num-labels-tail": 1},
+        **{"num-labels-found": 2, "num-labels-found-head": 1, "num-labels-found-medium": 0},
+        **{"num-labels-found-tail": 1, "num-labels-zero": 1, "num-labels-found-zero": 0},
+    }
+    assert (metrics["num-gold-zero"], metrics["f1-measure-zero"]) == (1, 0)
+    rows = [line.split() for line in format_metrics(metrics).splitlines()]
+    assert [row for row in rows if len(row) == 3][::4] == [["all", "3", "2"], ["zero", "1", "0"]]
+    assert ["zero", "-", "0.0000", "0.0000", "1"] in rows
+    table = rows[rows.index("gold labels of an item items precision recall F1".split()) :]
+    assert table[1:] == [
+        ["0", "1", "0.0000", "-", "0.0000"],
+        ["1", "7", "1.0000", "1.0000", "1.0000"],
+        ["2", "1", "0.0000", "0.0000", "0.0000"],
+    ]
+    everything = torch.ones(3, 4, dtype=torch.long)
+    several = MultiLabelMetrics(vocabulary_of([*LABELS, "E", "F"]))
+    several(torch.ones(3, 6), torch.ones(3, 6))
+    assert several.get_metric()["by-number-num-items-5+"] == 3
+    assert metrics_of(everything.float(), everything)["by-number-num-items-4"] == 3
 
 
 def test_the_auc_equals_scikit_learns_up_to_its_bins():

@@ -165,7 +165,7 @@ def test_labels_that_nobody_looked_for_count_neither_as_gold_nor_as_predicted():
     counted = {k: int(v) for k, v in metric.get_metric().items() if k.startswith("num-") and v}
     assert counted == {
         **{"num-predicted-PER": 2, "num-predicted-overall": 2},
-        **{"num-gold-PER": 1, "num-gold-overall": 1},
+        **{"num-gold-PER": 1, "num-gold-overall": 1, "num-labels": 1, "num-labels-found": 1},
     }
     metrics = metric.get_metric()
     assert (metrics["token-num-predicted-PER"], metrics["token-num-predicted-LOC"]) == (2, 0)

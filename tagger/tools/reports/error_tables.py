@@ -95,6 +95,31 @@ def confusion_tables(confusions: Mapping[str, int], labels: Sequence[str]) -> Li
     return tables
 
 
+def together_table(together: np.ndarray, labels: Sequence[str], title: str) -> Optional[Confusions]:
+    """Returns how often labels occur together, for the most frequent ones; None if no two ever do.
+
+    Args:
+        together: (C, C) int64, how many items have both labels.
+        labels: The C labels.
+        title: What the items are.
+    """
+    numbers = together.diagonal()
+    shown = [c for c in np.argsort(-numbers, kind="stable")[:MAX_LABELS] if numbers[c]]
+    if not (together - np.diag(numbers)).any():
+        return None
+    rows = [
+        (
+            labels[i],
+            [
+                Cell(int(together[i, j]), round(100 * math.sqrt(together[i, j] / numbers[i])), True)
+                for j in shown
+            ],
+        )
+        for i in shown
+    ]
+    return Confusions(title, [labels[j] for j in shown], rows, [])
+
+
 def _table(
     title: str, rows: Sequence[str], columns: Sequence[str], numbers: np.ndarray, num_labels: int
 ) -> Confusions:

@@ -31,6 +31,9 @@ class Evaluation(NamedTuple):
     num_shown: int
     labels: List[str]  # The C labels
     counts: np.ndarray  # (S, 3, C) int64, true positives, predicted and gold of each sentence
+    # (C, C) int64, how many items have both labels: documents, tokens that may have several labels, or
+    # otherwise sentences.
+    together: np.ndarray
     metrics: Dict[str, float]  # The model's metrics by name
     confusions: Dict[str, int]  # The model's confusions by name; may be empty
     points: Dict[str, Points]  # Precision and recall by label, for labels with probabilities
@@ -64,13 +67,18 @@ def evaluate(
     points, calibration = _of_probabilities(evaluator.labels, results)
     wrong = [result for result in results if result.errors]
     drawn = sample_errors([result.errors for result in wrong], num_errors, seed)
+    counts = np.stack([result.counts for result in results])
+    has_label = counts[:, 2].astype(bool)
     return Evaluation(
         kind=evaluator.kind,
         num_sentences=len(results),
         num_words=sum(result.num_words for result in results),
         num_shown=sum(result.is_shown for result in results),
         labels=evaluator.labels,
-        counts=np.stack([result.counts for result in results]),
+        counts=counts,
+        together=evaluator.together
+        if isinstance(evaluator, LabelEvaluator)
+        else has_label.T.astype(np.int64) @ has_label,
         metrics=metrics,
         confusions=confusions,
         points=points,

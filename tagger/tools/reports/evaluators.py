@@ -91,6 +91,8 @@ class LabelEvaluator:
         (decider,) = thresholds_of(model).values()
         self.labels: List[str] = decider.labels
         self.thresholds = dict(zip(self.labels, decider.thresholds.tolist()))
+        #: (C, C) int64, how many of the items so far have both labels.
+        self.together = np.zeros((len(self.labels),) * 2, dtype=np.int64)
 
     def results(self, instance: Instance, output: Mapping[str, Any]) -> Iterator[Result]:
         """Yields a result for each sentence of an instance, or for a document as a whole."""
@@ -107,6 +109,7 @@ class LabelEvaluator:
             gold, is_predicted = all_gold[own], are_predicted[own]
             probabilities = all_probabilities[own]
             is_gold, is_known = gold > 0, gold >= 0
+            self.together += is_gold.T.astype(np.int64) @ is_gold
             counted = (is_predicted & is_gold, is_predicted & is_known, is_gold)
             counts = np.stack([each.sum(0) for each in counted])
             columns = np.broadcast_to(np.arange(len(self.labels)), gold.shape)

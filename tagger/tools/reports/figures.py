@@ -176,6 +176,25 @@ def draw_precision_recall(
     return figure
 
 
+@_as_svg
+def draw_label_counts(numbers: Sequence[int], are_found: Sequence[bool], what: str) -> Figure:
+    """Draws how often each label is gold, the most frequent first, on a logarithmic scale."""
+    figure = Figure(figsize=_PANEL)
+    axes = figure.subplots()
+    titles = {True: "found", False: "never found"}
+    for is_found, line in zip(titles, _LINES):
+        places = [i for i, each in enumerate(are_found) if each == is_found]
+        if places:
+            heights = [numbers[i] for i in places]
+            axes.bar(np.array(places) + 1, heights, color=line["color"], label=titles[is_found])
+    axes.set(xlabel="labels, the most frequent first", ylabel=what, yscale="log", axisbelow=True)
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1))
+    axes.set_ylim(bottom=0.7)
+    _add_legend(figure, titles.values())
+    return figure
+
+
 def _lines(
     curves: Collection[str], colours: Optional[Mapping[str, int]]
 ) -> Sequence[Dict[str, Any]]:

@@ -9,12 +9,22 @@ from allennlp.common.util import lazy_groups_of
 from allennlp.models import load_archive
 from allennlp.models.archival import Archive
 
-from tagger.metrics import masking_table
+from tagger.metrics import by_number_table, masking_table, numbers_of_labels_table
 from tagger.metrics.calibration import expected_calibration_error
 from tagger.models import DocumentClassifier, TaggingModel
-from tagger.tools.reports.error_tables import confusion_tables, fates, kinds_of_errors
+from tagger.tools.reports.error_tables import (
+    confusion_tables,
+    fates,
+    kinds_of_errors,
+    together_table,
+)
 from tagger.tools.reports.evaluation import Evaluation, evaluate
-from tagger.tools.reports.figures import draw_epochs, draw_precision_recall, draw_reliability
+from tagger.tools.reports.figures import (
+    draw_epochs,
+    draw_label_counts,
+    draw_precision_recall,
+    draw_reliability,
+)
 from tagger.tools.reports.page import write_page
 from tagger.tools.reports.run_facts import metrics_on_text, overlap_with_training, run_facts
 from tagger.tools.reports.run_tables import (
@@ -30,6 +40,8 @@ from tagger_onnx.display import label_colours
 
 #: The number of labels in a figure, and the most figures with labels.
 LABELS_PER_FIGURE, MAX_FIGURES = 6, 4
+#: The items that may have several labels, by kind of evaluation; of other kinds, sentences have them.
+ITEMS = {"documents": "documents", "token labels": "tokens"}
 #: The number of sentences with errors that are shown at first.
 NUM_OPEN = 6
 
@@ -68,6 +80,7 @@ def write_run_report(
     figures, contents = _epoch_figures(epochs, labels, colours), {}
     if evaluation is not None:
         figures.update(_probability_figures(evaluation, labels, colours))
+        figures["label_counts"] = _label_counts_figure(evaluation, labels)
         contents = _contents(evaluation, archive, str(data), epochs, labels)
     num_parameters = sum(parameter.numel() for parameter in model.parameters())
     write_page(
@@ -162,6 +175,24 @@ def _probability_figures(
     return figures
 
 
+def _label_counts_figure(evaluation: Evaluation, labels: Sequence[str]) -> str:
+    right, _, gold = evaluation.counts.sum(axis=0)
+    occurring = [c for c in map(evaluation.labels.index, labels) if gold[c]]
+    what = f"gold {ITEMS.get(evaluation.kind, evaluation.kind)}"
+    return draw_label_counts(gold[occurring].tolist(), (right[occurring] > 0).tolist(), what)
+
+
+def _label_tables(evaluation: Evaluation, labels: Sequence[str], level: str) -> Dict[str, Any]:
+    return {
+        "confusions": confusion_tables(evaluation.confusions, labels),
+        "numbers_of_labels": numbers_of_labels_table(evaluation.metrics, level),
+        "by_number": by_number_table(evaluation.metrics),
+        "together": together_table(
+            evaluation.together, evaluation.labels, ITEMS.get(evaluation.kind, "sentences")
+        ),
+    }
+
+
 def _contents(
     evaluation: Evaluation,
     archive: Archive,
@@ -198,7 +229,7 @@ def _contents(
             for name, metric in (("accuracy", "accuracy"), ("Hamming loss", "hamming-loss"))
             if metric in metrics
         },
-        "confusions": confusion_tables(evaluation.confusions, labels),
+        **_label_tables(evaluation, labels, level),
         "kinds": kinds,
         "fates": fates(counts, kinds),
         "calibration_error": None

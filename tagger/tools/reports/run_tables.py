@@ -26,6 +26,7 @@ AVERAGES = {
     "head": "mean over frequent labels",
     "medium": "mean over medium labels",
     "tail": "mean over rare labels",
+    "zero": "labels that are never found",
 }
 
 

@@ -185,7 +185,8 @@ def _write(study: optuna.Study, search: Search, folder: Path) -> bool:
             shown = f"{value:.4g}" if isinstance(value, float) else str(value)
             table[name][f"trial {trial.number}"] = shown
     titles = ["importance", *(f"trial {trial.number}" for trial in ranked)]
-    (folder / "summary.md").write_text(f"{format_rows(titles, table, 'setting')}\n")
+    summary = format_rows(titles, table, "setting")
+    (folder / "summary.md").write_text(f"{summary}\n", encoding="utf-8")
     values, pruned = (
         np.array([t.value if t.state == state else np.nan for t in trials], dtype=float)
         for state in (TrialState.COMPLETE, TrialState.PRUNED)

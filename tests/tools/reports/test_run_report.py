@@ -52,8 +52,12 @@ def test_the_page_of_a_run_is_whole_and_shows_epochs_metrics_and_probabilities(
     page = read_page(path)
     figures = {path.stem for path in tmp_path.glob("*.svg")}
     assert figures == {
-        *("epochs_loss", "epochs_F1", "epochs_labels", "precision_recall_1", "reliability")
+        *("epochs_loss", "epochs_F1", "epochs_labels", "precision_recall_1", "reliability"),
+        "label_counts",
     }
+    labels = page.cells.index("found (F1 > 0)")
+    assert page.cells[labels + 1 : labels + 4] == ["all", "4", "4"]
+    assert "how many sentences have both the label of the row and that of the column" in page.text
     assert num_figures(page) == len(figures)
     cells = {"PER", "LOC", "all labels together", "entities", "tokens", "boundary"}
     assert cells <= set(page.cells)
@@ -149,7 +153,7 @@ def test_plain_labels_have_metrics_of_tokens_and_errors_with_probabilities(train
     page = report(train_on("Ada NOUN\nleft VERB\n\n" * 8 + "Ada VERB\n\n", **PLAIN))
     for said in ("F1 of tokens", "accuracy", "the tags of this model spell no entities"):
         assert said in page.text
-    assert num_figures(page) == 3
+    assert num_figures(page) == 4
     assert re.search(r"Ada (NOUN|VERB), wrong label \d+ %", page.text)
 
 
@@ -183,8 +187,11 @@ def test_tokens_with_several_labels_have_thresholds_and_curves(train_on):
     lines += "left PER|?FIRST\nBank FIRST\n\n"
     page = report(train_on(lines, encoding=None, label_separator="|", unknown_tag="?"))
     assert "F1 of labels of tokens" in page.text
-    assert num_figures(page) == 5
+    assert num_figures(page) == 6
     assert "threshold" in page.cells
+    cells = page.cells[page.cells.index("gold labels of an item") + 5 :]
+    assert list(zip(cells[:15:5], cells[1:15:5])) == [("0", "12"), ("1", "14"), ("2", "12")]
+    assert "how many tokens have both the label" in page.text
     assert re.search(r"(PER|FIRST), (missed|spurious) \d+ %", page.text)
     assert "Hamming loss" in page.text
 
@@ -215,6 +222,10 @@ def test_documents_with_labels_have_a_report_too(tmp_path):
     assert "21 documents" in page.text
     assert re.search(r"(grain|oil), (missed|spurious) \d+ %", page.text)
     assert {"grain", "oil", "threshold"} <= set(page.cells)
+    start = page.cells.index("documents")
+    assert page.cells[start + 1 : start + 9] == [
+        *("grain", "oil", "grain", "11", "1", "oil", "1", "1")
+    ]
     assert EVIL not in (tmp_path / "report.html").read_text()
     empty.write_text("\n")
     with pytest.raises(ValueError, match="must have sentences; .* has none"):
@@ -245,7 +256,7 @@ def test_a_metric_that_some_epochs_lack_leaves_a_gap(trained, at_root, tmp_path)
     file = tmp_path / "run" / "metrics_epoch_3.json"
     metrics = json.loads(file.read_text())
     file.write_text(json.dumps({name: v for name, v in metrics.items() if "f1" not in name}))
-    assert num_figures(report(tmp_path / "run")) == 5
+    assert num_figures(report(tmp_path / "run")) == 6
 
 
 def test_incomplete_taggers_and_untagged_data_are_refused(

@@ -94,7 +94,9 @@ def test_a_killed_search_resumes_as_if_unbroken_and_processes_share_it(
 def test_a_trial_is_pruned_and_the_recall_at_a_precision_is_that_of_tuned_decoding(write, tmp_path):
     metric = {"label": "PER", "precision": 0.6}
     search = read_search(write(metric=metric, trials=1, seeds=[1, 2]))
-    search.config["trainer"]["num_epochs"] = 12
+    search.config["trainer"].update(
+        num_epochs=12, moving_average={"type": "fused_exponential", "decay": 0.9}
+    )
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr("tagger.tools.studies.trials.run_lazily", in_this_process)
         assert run_search(search, tmp_path)

@@ -83,5 +83,5 @@ class Study(Command):
             raise SystemExit(
                 f"{self.name}: no trial has finished; see the logs in {args.folder}/runs"
             )
-        say((args.folder / "summary.md").read_text().rstrip())
+        say((args.folder / "summary.md").read_text(encoding="utf-8").rstrip())
         say(f"The best config: {args.folder / 'best_config.json'}")
