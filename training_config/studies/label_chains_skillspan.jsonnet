@@ -5,7 +5,7 @@ local base = (import 'tagger/training/template.libsonnet') + {
   source_encoding:: 'BIO',
   glove_file:: 'data/glove/glove.6B.50d.txt',
   lowercase_words:: true,
-  num_epochs:: 12,
+  num_epochs:: 8,
   validation_data_path: 'data/skillspan/dev.conll',
 };
 {
