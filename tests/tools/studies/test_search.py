@@ -184,3 +184,13 @@ def test_options_and_folders_of_another_search_are_refused(write, allennlp, tmp_
         run_search(search._replace(metric=Metric("-loss"), seeds=[2]), tmp_path)
     with pytest.raises(SystemExit, match="no trial has finished"):
         allennlp("study", write(minutes=1e-9, trials=None), "-s", tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("warm_python")
+def test_a_trial_that_fails_is_told_and_the_search_goes_on(write, allennlp, tmp_path, capfd):
+    path = write(search={SIZE: [20, -1, -2, -3, -4]}, trials=2)
+    allennlp("study", path, "-s", tmp_path / "out", "--workers", "1")
+    assert [row["state"] for row in results(tmp_path / "out")] == ["complete", "fail"]
+    assert f"trial 1: FAILED, see {tmp_path}/out/runs/1.log.txt" in capfd.readouterr().out
+    assert "hidden_size" in (tmp_path / "out/runs/1.log.txt").read_text()
