@@ -62,9 +62,10 @@ def run_search(search: Search, folder: Path, num_workers: Optional[int] = None) 
             own = settings_of_config(search.config)
             study.enqueue_trial({name: own[name] for name in search.search})
     study = _load(folder)
-    before = study.user_attrs["search"]
-    if different := [name for name in mark if mark[name] != before[name]]:
-        raise ValueError(f"{folder} has a search with other {', '.join(different)}; name another")
+    before = study.user_attrs.get("search", {})
+    if different := [name for name in mark if mark[name] != before.get(name)]:
+        names = ", ".join(different)
+        raise ValueError(f"{folder} has a search with other {names}; name another folder")
     with ExitStack() as locks:
         jobs = _jobs(study, search, folder, locks)
         workers = num_workers or default_num_workers(search.config)
