@@ -5,8 +5,8 @@ Both taggers have the architecture of `scripts/benchmark_training.py` and random
 CoNLL-2003 in turns, in one process, with PyTorch's number of threads. The time is from instances to
 JSON lines, without start-up; each run recomputes the features of a frozen transformer. AllenNLP
 predicts batches of 32 in file order. Ours predicts windows of 2,048 sentences, sorted by length, and
-is timed a second time with the encoder's `precision` set to `auto`. `--config` names the config of
-another tagger of ours to time as well.
+is timed a second time with the encoder's `precision` set to `auto`. `--config` names the configs of
+other taggers of ours to time as well.
 
 Usage: OMP_WAIT_POLICY=PASSIVE python scripts/benchmark_prediction.py [--sentences 3453] [--runs 3]
     [--data data/conll2003] [--config training_config/conll2003_bilstm_crf_glove.jsonnet]
@@ -82,7 +82,9 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     )
     add_corpus_options(parser, num_sentences=3453)
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--config", type=Path, help="the config of another tagger of ours")
+    parser.add_argument(
+        "--config", type=Path, nargs="+", default=[], help="configs of other taggers of ours"
+    )
     options = parser.parse_args(arguments)
     import_allennlp_models()
     logging.disable(logging.INFO)
@@ -98,10 +100,10 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     in_integers = config(True, options.data, options.sentences)
     in_integers["model"]["encoder"]["precision"] = "auto"
     taggers["ours, auto"] = TimedPredictor(in_integers, source, *ours[1:])
-    if options.config is not None:
-        of_file = Params.from_file(options.config).as_dict(quiet=True)
+    for path in options.config:
+        of_file = Params.from_file(path).as_dict(quiet=True)
         of_file["dataset_reader"]["max_instances"] = options.sentences
-        taggers["--config"] = TimedPredictor(of_file, source, *ours[1:])
+        taggers[path.stem] = TimedPredictor(of_file, source, *ours[1:])
     runs: Dict[str, List[float]] = {name: [] for name in taggers}
     # The first run is for warm-up.
     for number in range(options.runs + 1):
@@ -110,12 +112,12 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
             if number > 0:
                 runs[name].append(seconds)
     medians = {name: statistics.median(seconds) for name, seconds in runs.items()}
-    print("prediction   sentences/s  tokens/s  times")
+    width = max(map(len, medians))
+    print(f"{'prediction':{width}} sentences/s  tokens/s  times")
     for name, median in medians.items():
-        print(
-            f"{name:12} {options.sentences / median:11.0f}  {taggers[name].num_tokens / median:8.0f}"
-            f"  {medians['AllenNLP'] / median:5.1f}"
-        )
+        sentences, tokens = options.sentences / median, taggers[name].num_tokens / median
+        times = medians["AllenNLP"] / median
+        print(f"{name:{width}} {sentences:11.0f}  {tokens:8.0f}  {times:5.1f}")
 
 
 if __name__ == "__main__":

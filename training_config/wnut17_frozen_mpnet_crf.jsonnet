@@ -1,2 +1,7 @@
-// Like wnut17_frozen_minilm_crf.jsonnet, over the larger transformer all-mpnet-base-v2.
-(import 'wnut17_frozen_minilm_crf.jsonnet') + (import 'mpnet.libsonnet')
+// A BiLSTM-CRF on WNUT-17 over frozen features of the transformer all-mpnet-base-v2 and characters. It is smaller than
+// wnut17_frozen_minilm_crf.jsonnet, and has no word vectors.
+(import 'wnut17_frozen_minilm_crf.jsonnet') + (import 'mpnet.libsonnet') + {
+  glove_file:: null,
+  hidden_size:: 128,
+  num_epochs:: 8,
+}

@@ -29,8 +29,8 @@ def corpus(tmp_path):
         (
             "benchmark_prediction",
             "--data {corpus} --sentences 2 --runs 1 "
-            "--config {configs}/conll2003_bilstm_crf.jsonnet",
-            "ours, auto",
+            "--config {configs}/conll2003_bilstm_crf.jsonnet {configs}/conll2003_bigru_crf.jsonnet",
+            "conll2003_bigru_crf",
         ),
         ("benchmark_training", "--data {corpus} --sentences 2 --epochs 1", "AllenNLP"),
         (
