@@ -285,9 +285,10 @@ def load(
 
 def _tagged_text(prediction: JsonDict, extras: Extras, known_labels: Sequence[str]) -> TaggedText:
     kept = {name: prediction[name] for name in TaggedText._fields if name in prediction}
+    missing = {"text": ""}
     for name in ("entities", "candidates"):
         kept[name] = [
-            Entity(**{field: entity.get(field) for field in Entity._fields})
+            Entity(**{field: entity.get(field, missing.get(field)) for field in Entity._fields})
             for entity in prediction.get(name, [])
         ]
     if "sentences" in prediction:

@@ -15,14 +15,12 @@ from typing import (
     Sequence,
     Set,
     Tuple,
-    cast,
 )
 
 import numpy as np
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import lazy_groups_of
 from allennlp.data import DatasetReader, Instance
-from allennlp.data.fields import TextField
 
 from tagger.data import ColumnDatasetReader
 from tagger.data.documents import DocumentTokens
@@ -230,7 +228,7 @@ def _whole_documents(instances: Iterable[Instance]) -> Iterator[Tuple[DocumentTo
     """Yields the last part of each document or sentence, with the tags of all its parts."""
     tags: List[str] = []
     for instance in instances:
-        tokens = cast(TextField, instance["tokens"]).tokens
+        tokens = getattr(instance["tokens"], "tokens", None)
         if not isinstance(tokens, DocumentTokens):
             raise ConfigurationError("an evaluation from text needs the dataset reader `column`")
         field = instance.fields.get("tags")

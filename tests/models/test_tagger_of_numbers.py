@@ -14,6 +14,7 @@ import tagger
 import tagger_onnx
 from tagger.integrations.onnx.commands.export import export
 from tagger.modules.token_embedders import NumbersEmbedder
+from tagger.predictors.text_evaluation import evaluate_file
 from tests.recordings import LABELS, config, recording, write_recordings
 from tests.routes import ONNX_TOLERANCE
 
@@ -138,6 +139,40 @@ def test_unknown_steps_add_nothing_to_the_loss(run):
         assert (abs(output["loss"]) < 1e-5) == is_zero
     with pytest.raises(ValueError, match="a label list for each of 20 steps; got 3"):
         archive.dataset_reader.recording_to_instances(numbers[:20], [["sit"]] * 3)
+
+
+def test_entities_have_steps_and_no_characters(tmp_path):
+    params = config(tmp_path, {"type": "crf"}, window=20, overlap=8)
+    for name in ("train", "dev"):
+        before, lines = "", []
+        for line in (tmp_path / f"{name}.csv").read_text().splitlines():
+            row, label = line.rsplit(",", 1)
+            prefix = "I-" if label == before else "B-"
+            lines.append(f"{row},{prefix * (label in LABELS)}{label}")
+            before = label
+        (tmp_path / f"{name}.csv").write_text("\n".join(lines))
+    train_model(Params(params), str(tmp_path / "run"))
+    numbers, _ = recording(12)
+    saved = tagger.load(tmp_path / "run")
+    found = saved.tag(numbers)
+    starts = [at for at, tag in enumerate(found.tags) if tag.startswith("B-")]
+    assert [entity.first for entity in found.entities] == starts
+    assert len(starts) > 4
+    for entity in found.entities:
+        assert (entity.text, entity.start, entity.end) == ("", None, None)
+        assert found.tags[entity.first] == f"B-{entity.label}"
+        assert 0 < entity.probability <= 1
+    assert f"{found.entities[0].label} 0–" in found._repr_html_()
+    export(load_archive(tmp_path / "run"), tmp_path / "t.onnx")
+    exported = tagger_onnx.load(tmp_path / "t.onnx")
+    for one, other in zip(exported.tag(numbers).entities, found.entities, strict=True):
+        assert one[:6] == other[:6]
+        assert one.probability == pytest.approx(other.probability, abs=ONNX_TOLERANCE)
+    with pytest.raises(ValueError, match="`leak_labels` needs texts"):
+        exported.tag(numbers, leak_labels=["run"])
+    reader = saved.predictor.dataset_reader
+    with pytest.raises(ConfigurationError, match="from text needs the dataset reader `column`"):
+        evaluate_file(saved, reader, str(tmp_path / "dev.csv"))
 
 
 def test_a_wrong_size_is_named(tmp_path):

@@ -1,5 +1,6 @@
 """The tutorials, run as notebooks, produce the output that they show."""
 
+import csv
 import os
 import re
 from pathlib import Path
@@ -15,6 +16,7 @@ DATA = (Path(os.environ.get("TAGGER_CORPORA", "")), ROOT / "data")
 NEEDS = {
     "us_addresses": ["us_addresses"],
     "from_hugging_face": ["us_addresses", "all-MiniLM-L6-v2"],
+    "numbers": ["motions", "motions_as_0", "motions_known"],
 }
 
 
@@ -27,7 +29,8 @@ def folder(request, tmp_path):
         if not found:
             pytest.skip(f"needs data/{name}; see data/README.md")
         (tmp_path / "data" / name.replace("us_", "")).symlink_to(found[0])
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    for name in ("examples", "training_config"):
+        (tmp_path / name).symlink_to(ROOT / name)
     return tmp_path
 
 
@@ -50,3 +53,19 @@ def test_the_tutorial_for_users_of_hugging_face_finds_an_address(folder):
     assert "AddressNumber 1600" in "".join(
         output.get("text", "") for output in cells[-2][0].outputs
     )
+
+
+@pytest.mark.parametrize("folder", ["numbers"], indirect=True)
+def test_in_the_tutorial_of_numbers_unknown_steps_are_best_left_out(folder):
+    printed = ""
+    for cell, shown in run("numbers", folder, leave_out=("prepare_motions",)):
+        if cell.cell_type == "code":
+            printed = "".join(output.get("text", "") for output in cell.outputs)
+        for line in set(shown.splitlines()) - {"..."}:
+            assert NUMBER.sub("#", line) in NUMBER.sub("#", printed)
+    with (folder / "runs/unknown_steps/results.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    found = {(row["variant"], row["seed"]): float(row["test_f1-measure-macro"]) for row in rows}
+    for seed in "123":
+        assert found["taken for negative", seed] < found["left out", seed] - 0.3
+        assert found["left out", seed] > 0.8

@@ -40,7 +40,7 @@ def test_the_config_fits_the_file(several_labels, allennlp, tmp_path, monkeypatc
             ("", ["x", "y"], ["sit"], False),
         ),
         ("x,n,kind\n0.5,1,4\n0.1,2,-1\n0.3,3,5\n", ("", ["x"], ["kind"], True)),
-        ("id,token,tag\n" + "1,Ada,B-PER\n" * 5 + "2,left,O\n" * 5, None),
+        ("id,token,tag\n1,Ada,B-PER\n1,left,O\n2,Bob,B-PER\n2,is,O\n", None),
         ("word;tag\nAda;B-PER\nleft;O\n", None),
         ("0.5,walk\n0.1,sit\n", None),
         ("a,b\n1\n", None),
