@@ -36,14 +36,18 @@ class Export(Command):
         from allennlp.models import load_archive
 
         from tagger.common.locations import check_output
+        from tagger.data import NumericSequencesDatasetReader
         from tagger.data.tokenizers import tokenizer_of
 
         check_output(args.output, [args.archive_file], args.force)
         archive = load_archive(args.archive_file)
         export(archive, args.output, args.language, args.force)
         size = args.output.stat().st_size
-        tokenizer, _ = tokenizer_of(archive.validation_dataset_reader, args.language)
-        say(f"Wrote {args.output}: {size / 1e6:.1f} MB; texts are split by {tokenizer}")
+        reader = archive.validation_dataset_reader
+        reads = f"texts are split by {tokenizer_of(reader, args.language)[0]}"
+        if isinstance(reader, NumericSequencesDatasetReader):
+            reads = "it reads numbers"
+        say(f"Wrote {args.output}: {size / 1e6:.1f} MB; {reads}")
 
 
 def export(
