@@ -97,9 +97,9 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
         )
         for name, predictor, batch_size in (stock, ours)
     }
-    in_integers = config(True, options.data, options.sentences)
-    in_integers["model"]["encoder"]["precision"] = "auto"
-    taggers["ours, auto"] = TimedPredictor(in_integers, source, *ours[1:])
+    in_auto = config(True, options.data, options.sentences)
+    in_auto["model"]["encoder"]["precision"] = "auto"
+    taggers["ours, auto"] = TimedPredictor(in_auto, source, *ours[1:])
     for path in options.config:
         of_file = Params.from_file(path).as_dict(quiet=True)
         of_file["dataset_reader"]["max_instances"] = options.sentences

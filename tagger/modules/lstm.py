@@ -22,7 +22,7 @@ def bidirectional_lstm(
     mask: torch.BoolTensor,
     recurrent_dropout: float = 0.0,
     reversal: Optional[torch.Tensor] = None,
-    int8: bool = False,
+    bfloat16: bool = False,
 ) -> torch.Tensor:
     """Runs one LSTM over each sequence, and another over the sequence reversed.
 
@@ -30,7 +30,7 @@ def bidirectional_lstm(
 
     On a CPU with several threads both directions run at the same time, each on half of them, because
     PyTorch's LSTM is hardly faster on two threads than on one. The states then have only first
-    derivatives. On any CPU they have the precision of `inputs`, even under automatic mixed precision.
+    derivatives. On any CPU they have the type of `inputs`, even under automatic mixed precision.
 
     Sequences are not packed, because on a CPU this makes PyTorch's backward pass take up to three times
     as long.
@@ -43,7 +43,7 @@ def bidirectional_lstm(
         recurrent_dropout: The probability that a weight between states is dropped in this call, for all
             tokens alike (Merity et al. 2018, section 2, DropConnect).
         reversal: The result of `reversal_of(mask)`, which layers can share; `None` to compute it.
-        int8: Whether to multiply 8-bit integers, on a CPU and without gradients.
+        bfloat16: Whether to multiply in bfloat16, on a CPU, forwards and backwards.
 
     Returns:
         (B, T, 2H), the states of `to_right` and those of `to_left`, 0 in the padding.
@@ -56,19 +56,13 @@ def bidirectional_lstm(
     lstms, both_inputs = (to_right, to_left), (inputs, _reordered(inputs, reversal))
     # Drawn here, because threads would draw in a random order.
     kept = [_kept_weights(lstm, recurrent_dropout) for lstm in lstms]
-    if int8:
-        # Numba takes a second to import.
-        from tagger.modules.int8_lstm import int8_states
-
-        calls = list(zip(lstms, both_inputs))
-        from_left, from_right = run_side_by_side(int8_states, calls, num_workers=2)
-    elif _leaves_threads_idle(inputs.device):
+    if _leaves_threads_idle(inputs.device):
         weights = [weights for lstm in lstms for weights in lstm.parameters()]
         from_left, from_right = _SideBySide.apply(
-            lstms, kept, torch.is_grad_enabled(), *both_inputs, *weights
+            lstms, kept, bfloat16, torch.is_grad_enabled(), *both_inputs, *weights
         )
     else:
-        from_left, from_right = map(_states, lstms, kept, both_inputs)
+        from_left, from_right = (_states(*each, bfloat16) for each in zip(lstms, kept, both_inputs))
     # (B, T, 2H)
     states = torch.cat([from_left, _reordered(from_right, reversal)], dim=2)
     return states.masked_fill(~mask.unsqueeze(2), 0)
@@ -98,15 +92,15 @@ def _kept_weights(lstm: torch.nn.LSTM, recurrent_dropout: float) -> Kept:
     return torch.nn.functional.dropout(torch.ones_like(weights), recurrent_dropout)
 
 
-def _states(lstm: torch.nn.LSTM, kept: Kept, inputs: torch.Tensor) -> torch.Tensor:
-    with torch.autocast("cpu", enabled=False):
+def _states(lstm: torch.nn.LSTM, kept: Kept, inputs: torch.Tensor, bfloat16: bool) -> torch.Tensor:
+    with torch.autocast("cpu", torch.bfloat16, enabled=bfloat16):
         if len(inputs) == 1 and not torch.is_grad_enabled():
             # A single sequence is computed differently from several, which changes the last digits.
-            return _states(lstm, kept, inputs.expand(2, -1, -1))[:1]
+            return _states(lstm, kept, inputs.expand(2, -1, -1), bfloat16)[:1]
         if kept is None:
-            return lstm(inputs)[0]
+            return lstm(inputs)[0].to(inputs.dtype)
         weights = lstm.get_parameter("weight_hh_l0") * kept
-        return functional_call(lstm, {"weight_hh_l0": weights}, (inputs,))[0]
+        return functional_call(lstm, {"weight_hh_l0": weights}, (inputs,))[0].to(inputs.dtype)
 
 
 class _SideBySide(torch.autograd.Function):
@@ -120,16 +114,17 @@ class _SideBySide(torch.autograd.Function):
         ctx: Any,
         lstms: Lstms,
         kept: Sequence[Kept],
+        bfloat16: bool,
         is_differentiated: bool,
         *tensors: torch.Tensor,
     ) -> Tuple[torch.Tensor, ...]:
         # Leaves of a separate graph for each direction.
         ctx.inputs = [
             inputs.detach().requires_grad_(is_differentiated and needs_grad)
-            for inputs, needs_grad in zip(tensors[:2], ctx.needs_input_grad[3:5])
+            for inputs, needs_grad in zip(tensors[:2], ctx.needs_input_grad[4:6])
         ]
         ctx.lstms = lstms
-        calls = [(is_differentiated, *each) for each in zip(lstms, kept, ctx.inputs)]
+        calls = [(is_differentiated, *each, bfloat16) for each in zip(lstms, kept, ctx.inputs)]
         ctx.states = run_side_by_side(_graph, calls, num_workers=2)
         return tuple(states.detach() for states in ctx.states)
 
@@ -141,14 +136,18 @@ class _SideBySide(torch.autograd.Function):
         (from_left, *first), (from_right, *second) = run_side_by_side(
             _gradients, calls, num_workers=2
         )
-        return (None, None, None, from_left, from_right, *first, *second)
+        return (None, None, None, None, from_left, from_right, *first, *second)
 
 
 def _graph(
-    is_differentiated: bool, lstm: torch.nn.LSTM, kept: Kept, inputs: torch.Tensor
+    is_differentiated: bool,
+    lstm: torch.nn.LSTM,
+    kept: Kept,
+    inputs: torch.Tensor,
+    bfloat16: bool,
 ) -> torch.Tensor:
     with torch.set_grad_enabled(is_differentiated):
-        return _states(lstm, kept, inputs)
+        return _states(lstm, kept, inputs, bfloat16)
 
 
 def _gradients(

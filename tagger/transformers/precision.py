@@ -41,6 +41,12 @@ def _has_bfloat16_matrices(device: torch.device) -> bool:
     return device.type == "cpu" and bool(_capabilities().get("amx_bf16"))
 
 
+def has_bfloat16_products() -> bool:
+    """Whether the CPU has instructions that multiply in bfloat16 (AVX-512 BF16 or AMX)."""
+    capabilities = _capabilities()
+    return bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))
+
+
 def has_int8_matrices() -> bool:
     """Whether the CPU multiplies 8-bit integers without overflow, and the libraries are installed."""
     is_installed = hasattr(torch, "_int_mm") and find_spec("numba") is not None

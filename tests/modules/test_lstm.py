@@ -1,13 +1,12 @@
+from functools import partial
 from unittest.mock import Mock
 
-import numpy as np
 import pytest
 import torch
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from tagger.modules import BiLstmEncoder
 from tagger.modules.encoders import bilstm
-from tagger.modules.int8_lstm import int8_states
 from tagger.modules.lstm import bidirectional_lstm, reversal_of
 from tests.linear_chain.chains import mask_of
 
@@ -264,68 +263,53 @@ def lstm():
     return torch.nn.LSTM(48, 40, batch_first=True).requires_grad_(False)
 
 
-def levels(rows):
-    """Rounds rows to 255 levels with NumPy."""
-    scales = np.abs(rows).max(-1, keepdims=True) / 127
-    return np.rint(rows / scales) * scales
+def in_bfloat16(lstm, inputs):
+    mask = torch.ones(inputs.shape[:2], dtype=torch.bool)
+    return bidirectional_lstm(lstm, lstm, inputs, mask, bfloat16=True)
 
 
-def test_integer_states_equal_those_of_rounded_numbers(lstm):
+def test_states_in_bfloat16_are_close_and_have_the_type_of_the_inputs(lstm):
     inputs = 3 * torch.randn(3, 7, 48)
-    of_inputs, of_states = (
-        levels(each.numpy().astype(float)) for each in (lstm.weight_ih_l0, lstm.weight_hh_l0)
-    )
-    offsets = (lstm.bias_ih_l0 + lstm.bias_hh_l0).numpy()
-    states, cells = np.zeros((2, 3, 40))
-    got = int8_states(lstm, inputs)
-    for token in range(7):
-        rounded = np.rint(states * 127) / 127
-        gates = (
-            levels(inputs[:, token].numpy().astype(float)) @ of_inputs.T
-            + rounded @ of_states.T
-            + offsets
-        )
-        admits, keeps, new, shows = np.split(gates, 4, axis=1)
-        admits, keeps, shows = (1 / (1 + np.exp(-each)) for each in (admits, keeps, shows))
-        cells = keeps * cells + admits * np.tanh(new)
-        states = shows * np.tanh(cells)
-        # A state halfway between two levels may be rounded to either.
-        np.testing.assert_allclose(got[:, token], states, atol=2e-3)
-        states = got[:, token].double().numpy()
-    exact = lstm(inputs)[0]
-    assert (got - exact).norm() < 0.02 * exact.norm()
+    got, exact = in_bfloat16(lstm, inputs)[..., :40], lstm(inputs)[0]
+    assert got.dtype == torch.float32
+    assert 0 < (got - exact).norm() < 0.01 * exact.norm()
 
 
 def test_a_sequence_does_not_depend_on_the_others(lstm):
     inputs = torch.randn(4, 7, 48)
     inputs[2] *= 1000
+    together = in_bfloat16(lstm, inputs)
     for row in range(4):
-        assert torch.equal(
-            int8_states(lstm, inputs)[row], int8_states(lstm, inputs[row : row + 1])[0]
-        )
+        assert torch.equal(together[row], in_bfloat16(lstm, inputs[row : row + 1])[0])
 
 
 def test_nan_stays_nan(lstm):
     inputs = torch.randn(2, 7, 48)
     inputs[1, 3] = torch.nan
-    states = int8_states(lstm, inputs)
-    assert states[1, 3:].isnan().all()
+    states = in_bfloat16(lstm, inputs)
+    assert states[1, 3:, :40].isnan().all()
     assert states[0].isfinite().all()
-    assert states[1, :3].isfinite().all()
+    assert states[1, :3, :40].isfinite().all()
 
 
-@pytest.mark.parametrize("precision", ["float32", "auto"])
-@pytest.mark.parametrize("mode", ["prediction", "gradients", "training"])
-def test_an_encoder_predicts_with_integers_on_demand(precision, mode, monkeypatch):
-    monkeypatch.setattr(bilstm, "has_int8_matrices", lambda: True)
-    torch.manual_seed(0)
-    exact, encoder = BiLstmEncoder(7, 4, 2), BiLstmEncoder(7, 4, 2, precision=precision)
-    encoder.load_state_dict(exact.state_dict())
+def test_an_encoder_computes_in_bfloat16_on_demand(num_threads, monkeypatch):
     inputs = torch.randn(3, 5, 7)
-    for each in (exact, encoder):
-        each.train(mode == "training")
-    with torch.set_grad_enabled(mode != "prediction"):
-        got, wanted = encoder(inputs, MASK), exact(inputs, MASK)
-    assert torch.equal(got, wanted) != (precision == "auto" and mode == "prediction")
-    torch.testing.assert_close(got, wanted, atol=0.03, rtol=0.03)
-    assert got[~MASK].eq(0).all()
+    results = {}
+    for precision, has_products in (
+        ("float32", True),
+        ("auto", False),
+        ("auto", True),
+        ("bfloat16", False),
+    ):
+        monkeypatch.setattr(bilstm, "has_bfloat16_products", partial(bool, has_products))
+        torch.manual_seed(0)
+        encoder = BiLstmEncoder(7, 4, 2, precision=precision)
+        states = encoder(inputs, MASK)
+        assert states[~MASK].eq(0).all()
+        results[precision, has_products] = [states, *gradients(states, [*encoder.parameters()])]
+    exact, rounded = results["float32", True], results["bfloat16", False]
+    assert all(map(torch.equal, exact, results["auto", False]))
+    assert all(map(torch.equal, rounded, results["auto", True]))
+    assert not any(map(torch.equal, exact, rounded))
+    for each, other in zip(exact, rounded):
+        torch.testing.assert_close(each, other, atol=0.02, rtol=0.02)

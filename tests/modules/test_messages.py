@@ -234,7 +234,7 @@ REFUSED = {
     ],
     bilstm: [
         ({"hidden_size": 0}, "`hidden_size` must be at least 1; got 0"),
-        ({"precision": "int8"}, "`precision` must be one of float32, auto; got 'int8'"),
+        ({"precision": "int8"}, "`precision` must be one of float32, bfloat16, auto; got 'int8'"),
     ],
     given(SameWords, input_size=5): [
         ({"size": 0}, "`size` must be at least 1; got 0"),

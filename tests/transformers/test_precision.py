@@ -1,7 +1,11 @@
 import pytest
 import torch
 
-from tagger.transformers.precision import computing_in, precision_of_frozen
+from tagger.transformers.precision import (
+    computing_in,
+    has_bfloat16_products,
+    precision_of_frozen,
+)
 
 CPU = torch.device("cpu")
 
@@ -24,6 +28,15 @@ def test_the_fastest_precision_is_chosen(precision, capabilities, trained, froze
     with computing_in(precision, CPU):
         assert (matrix @ matrix).dtype == trained
     assert precision_of_frozen(precision, CPU) == frozen
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "expected"),
+    [({"avx512_bf16": True}, True), ({"amx_bf16": True}, True), ({"avx512_vnni": True}, False)],
+)
+def test_instructions_for_bfloat16_are_found(capabilities, expected, monkeypatch):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities, raising=False)
+    assert has_bfloat16_products() == expected
 
 
 def test_float32_leaves_the_trainers_precision_alone():

@@ -16,23 +16,14 @@ _ROUNDER = 6755399441055744.0
 _LOG_2_HIGH, _LOG_2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 
 
-# The same for float32.
-_ROUNDER_32, _LOG2_E_32 = np.float32(12582912.0), np.float32(_LOG2_E)
-_LOG_2_HIGH_32, _LOG_2_LOW_32 = np.float32(0.693359375), np.float32(-2.12194440e-4)
-_LEAST_32 = np.float32(-87.0)
-# The reciprocals of the factorials, from that of 6 down.
-_TERMS_32 = tuple(np.float32(1 / value) for value in (720, 120, 24, 6, 2, 1, 1))
-
-
 @intrinsic
 def _power_of_two(typing_context: Any, rounded: Any) -> Tuple[Any, Callable]:
     """Returns 2^n, n being the integer in the low bits of a number to which the rounder was added."""
-    width, bias, shift = (64, 1023, 52) if rounded == float64 else (32, 127, 23)
-    bits = ir.IntType(width)
+    bits = ir.IntType(64)
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        exponent = builder.add(builder.bitcast(args[0], bits), bits(bias))
-        return builder.bitcast(builder.shl(exponent, bits(shift)), args[0].type)
+        exponent = builder.add(builder.bitcast(args[0], bits), bits(1023))
+        return builder.bitcast(builder.shl(exponent, bits(52)), args[0].type)
 
     return rounded(rounded), generate
 
@@ -62,24 +53,8 @@ def exp(x: float) -> float:
     return 0.0 if x < -708.0 else result
 
 
-def exp_float32(x: np.float32) -> np.float32:
-    """Returns e^x for x <= 0 in float32, to a few units in the last place; 0 below -87.
-
-    A vector register holds twice as many of these numbers as with `exp`, and the polynomial is half as
-    long.
-    """
-    rounded = x * _LOG2_E_32 + _ROUNDER_32
-    exponent = rounded - _ROUNDER_32
-    rest = (x - exponent * _LOG_2_HIGH_32) - exponent * _LOG_2_LOW_32
-    a, b, c, d, e, f, g = _TERMS_32
-    power = (((((a * rest + b) * rest + c) * rest + d) * rest + e) * rest + f) * rest + g
-    result = power * _power_of_two(rounded)  # type: ignore[call-arg]
-    return np.float32(0) if x < _LEAST_32 else result
-
-
 # The rounding must happen as written.
 exp = kernel(exp, may_reorder=False)
-exp_float32 = kernel(exp_float32, may_reorder=False)
 
 
 @kernel

@@ -7,7 +7,7 @@ from allennlp.modules import InputVariationalDropout, Seq2SeqEncoder
 
 from tagger.common.ranges import check_dropouts, check_is_one_of, check_sizes
 from tagger.modules.lstm import bidirectional_lstm, reversal_of
-from tagger.transformers.precision import has_int8_matrices
+from tagger.transformers.precision import PRECISIONS, has_bfloat16_products
 
 
 @Seq2SeqEncoder.register("bilstm")
@@ -27,9 +27,9 @@ class BiLstmEncoder(Seq2SeqEncoder):
             Ghahramani 2016) instead of a separate draw for each token.
         recurrent_dropout: The probability, in training, that a weight between states is dropped in a
             step; see `bidirectional_lstm`.
-        precision: The precision of evaluation and prediction on a CPU: `"float32"`, or `"auto"` for
-            8-bit integers if the processor has instructions for them. Training is always in floating
-            point.
+        precision: The precision in which a CPU multiplies matrices: `"float32"`, `"bfloat16"`, or
+            `"auto"` for bfloat16 if the processor has instructions for it. Sums, cells and parameters
+            are in float32. On a GPU, the trainer's mixed precision decides.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class BiLstmEncoder(Seq2SeqEncoder):
             output_dropout=output_dropout,
             recurrent_dropout=recurrent_dropout,
         )
-        check_is_one_of("precision", precision, ("float32", "auto"))
+        check_is_one_of("precision", precision, PRECISIONS)
         self.input_size = input_size
         self.output_size = 2 * hidden_size
         self.recurrent_dropout = recurrent_dropout
@@ -73,16 +73,16 @@ class BiLstmEncoder(Seq2SeqEncoder):
         """Encodes each token, (B, T, D), in its context: (B, T, 2 * hidden_size), 0 in the padding."""
         outputs = inputs.masked_fill(~mask.unsqueeze(2), 0)
         recurrent_dropout = self.recurrent_dropout if self.training else 0.0
-        predicts = not (self.training or torch.is_grad_enabled())
-        int8 = self.precision == "auto" and predicts and outputs.device.type == "cpu"
-        int8 = int8 and has_int8_matrices()
+        bfloat16 = self.precision == "bfloat16" or (
+            self.precision == "auto" and has_bfloat16_products()
+        )
         reversal = reversal_of(mask)
         for to_right, to_left, layer_dropout in zip(
             self.forward_layers, self.backward_layers, self.layer_dropouts
         ):
             lstms = cast(Tuple[torch.nn.LSTM, torch.nn.LSTM], (to_right, to_left))
             outputs = bidirectional_lstm(
-                *lstms, layer_dropout(outputs), mask, recurrent_dropout, reversal, int8
+                *lstms, layer_dropout(outputs), mask, recurrent_dropout, reversal, bfloat16
             )
         return self.output_dropout(outputs)
 
