@@ -257,12 +257,14 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
         setattr(owner, name, watch.timed(part, getattr(owner, name)))
     # (tagger, phase) -> the seconds of each part, epoch by epoch
     epochs: Dict[Tuple[str, str], List[Dict[str, float]]] = collections.defaultdict(list)
+    configs = {
+        name: config(name != "AllenNLP", options.data, options.sentences)
+        for name in ("AllenNLP", "ours", "ours, auto")
+    }
+    configs["ours, auto"]["model"]["encoder"]["precision"] = "auto"
     with tempfile.TemporaryDirectory() as folder:
         trainers = {
-            name: timed_trainer(
-                config(is_ours, options.data, options.sentences), f"{folder}/{name}", watch
-            )
-            for name, is_ours in (("AllenNLP", False), ("ours", True))
+            name: timed_trainer(each, f"{folder}/{name}", watch) for name, each in configs.items()
         }
         # The first epoch is for compiling and warm-up.
         for epoch in range(options.epochs + 1):
