@@ -4,7 +4,8 @@
 Both taggers have the same architecture: words 100, a convolution over characters 128, BiLSTM 2 x 200, a
 CRF. They train on CoNLL-2003 with AllenNLP's trainer, Adam, and batches of 32. They take turns, epoch
 by epoch, in one process. Ours uses the data loader `bucketed`, 128 sentences at a time in evaluation,
-`fused_adam`, and encodes each distinct word's characters once.
+`fused_adam`, and encodes each distinct word's characters once. `ours, auto` computes the LSTM in
+bfloat16 if the processor has instructions for it.
 
 Usage: OMP_WAIT_POLICY=PASSIVE python scripts/benchmark_training.py [--sentences 3200] [--epochs 3]
     [--data data/conll2003]

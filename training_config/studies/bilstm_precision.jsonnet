@@ -12,6 +12,5 @@ local variant(precision) = (import '../conll2003_bilstm_crf_glove.jsonnet') + {
   variants: { float32: variant('float32'), bfloat16: variant('bfloat16') },
   columns: [
     { title: 'dev F1', metrics: ['best_validation_f1-measure-overall'] },
-    { title: 'seconds', metrics: ['training_duration'] },
   ],
 }

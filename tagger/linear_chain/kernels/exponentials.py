@@ -4,7 +4,6 @@ from typing import Any, Callable, Tuple
 
 import numpy as np
 from llvmlite import ir
-from numba import float64
 from numba.extending import intrinsic
 
 from tagger.linear_chain.kernels.compilation import kernel

@@ -123,11 +123,12 @@ def format_rows(
 
 
 def _cell(result: Result, metrics: Sequence[str]) -> float:
-    missing = [metric for metric in metrics if metric not in result.metrics]
+    numbers = [name for name, value in result.metrics.items() if isinstance(value, (int, float))]
+    missing = [metric for metric in metrics if metric not in numbers]
     if missing:
         raise ValueError(
-            f"`columns` names the metric {missing[0]!r}, which the run {dict(result.factors)} lacks; it "
-            f"has {', '.join(result.metrics)}"
+            f"`columns` names the metric {missing[0]!r}, which is no number of the run "
+            f"{dict(result.factors)}; it has {', '.join(numbers)}"
         )
     return 100 * statistics.mean(result.metrics[metric] for metric in metrics)
 

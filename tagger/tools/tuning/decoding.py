@@ -262,7 +262,7 @@ class DecodingTuner:
         each = self._rows_per_sentence
         for batch, of_rows in zip(self.batches, masks):
             is_token = batch.mask.cpu().numpy()
-            of_sentences: np.ndarray = of_rows.reshape(-1, each, of_rows.shape[1]).any(1)
+            of_sentences = np.asarray(of_rows.reshape(-1, each, of_rows.shape[1]).any(1))
             is_masked = of_sentences.repeat(each, 0)
             num_masked = num_before(lay_end_to_end(is_masked, is_token, False))
             gold_tags = lay_end_to_end(batch.gold_tags.cpu().numpy(), is_token, len(self._tags))

@@ -155,8 +155,11 @@ def test_the_summary_has_mean_and_standard_deviation_over_seeds():
         "| CRF | 60.0 ± 14.1 | 40.0 ± 14.1 | 2 |",
         "| softmax | 25.0 | 50.0 | 1 |",
     ]
-    with pytest.raises(ValueError, match="metric 'c', which the run .* lacks"):
-        tabulate(results, [Column("C", ["c"])])
+    results.append(result("softmax", 2, a=0.25, b="0:01:02"))
+    for name, known in (("c", "a, b"), ("b", "a")):
+        wanted = f"metric '{name}', which is no number of the run .*; it has {known}"
+        with pytest.raises(ValueError, match=wanted):
+            tabulate(results, [Column("C", [name])])
 
 
 @pytest.mark.parametrize(
