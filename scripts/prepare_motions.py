@@ -103,7 +103,7 @@ def hide(rows: List[List], share: float, unknown: str, random: np.random.Generat
     """Removes the labels of random stretches of three seconds, in place."""
     num_hidden = 0
     while num_hidden < share * len(rows):
-        start = random.integers(-30, len(rows))
+        start = int(random.integers(-30, len(rows)))
         for row in rows[max(start, 0) : start + 30]:
             num_hidden += row[6] != ""
             row[6:] = ["", *[unknown] * len(LABELS)]

@@ -25,8 +25,12 @@ case "$*" in
   ;;
 esac
 """
-LEAN = [".[export,huggingface,report,serve]", "allennlp==2.10.1"]
-DEV = [".[dev,docs,export,huggingface,report,serve,lexicons]", *LEAN[1:], "allennlp-models==2.10.1"]
+LEAN = [".[export,huggingface,report,search,serve]", "allennlp==2.10.1"]
+DEV = [
+    ".[dev,docs,export,huggingface,report,search,serve,lexicons]",
+    *LEAN[1:],
+    "allennlp-models==2.10.1",
+]
 
 
 @pytest.fixture
