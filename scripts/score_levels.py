@@ -17,10 +17,13 @@ second label in the alphabet is inner. Partial overlaps are outer; `outermost` k
 """
 
 import argparse
-import re
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
+from urllib.parse import unquote
 
+import numpy as np
+
+import tagger
 from tagger.data.dataset_readers import ColumnDatasetReader
 from tagger.data.fields import LabelChainsField
 from tagger.metrics.label_metrics import precision_recall_f1
@@ -74,10 +77,6 @@ def outermost(sentence: Sentence) -> str:
 
 def score(archive: Path, sentences: Sequence[Sentence]) -> Dict[str, Tuple[float, int]]:
     """Returns the F1 of a tagger and the number of gold entities, by level."""
-    import numpy as np
-
-    import tagger
-
     counts = {"outer": np.zeros((3, 1)), "inner": np.zeros((3, 1))}
     for tagged, (_, spans) in zip(tagger.load(archive).tag([s[0] for s in sentences]), sentences):
         found = [(each.label, (each.first, each.last)) for each in tagged.entities]
@@ -105,7 +104,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     for archive in options.archives:
         found = score(archive, sentences)
         shown = (f"{name} F1 {100 * f1:.1f} of {number}" for name, (f1, number) in found.items())
-        print(f"{re.sub('%2C%20', ', ', '/'.join(archive.parts[-3:-1]))}: {'; '.join(shown)}")
+        print(f"{unquote('/'.join(archive.parts[-3:-1]))}: {'; '.join(shown)}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 // A chain for each label against one chain for all, on all of CoNLL-2003 and BC5CDR, over GloVe and frozen features.
 // Files: those of `conll2003_frozen_minilm_crf.jsonnet` and `bc5cdr_bilstm_crf.jsonnet`.
-// The recipe over GloVe has 8 epochs instead of 24, so that 24 runs take an hour on one core.
+// The recipe over GloVe has 8 epochs instead of 24, to save time.
 local glove = { num_epochs:: 8 };
 local minilm = import '../conll2003_frozen_minilm_crf.jsonnet';
 local bc5cdr = (import '../bc5cdr_bilstm_crf.jsonnet') + { test_data_path: 'data/bc5cdr/test.tsv' };

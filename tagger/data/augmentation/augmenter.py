@@ -4,7 +4,7 @@ import itertools
 import logging
 from collections import Counter, defaultdict
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 from allennlp.common.checks import ConfigurationError
@@ -62,12 +62,12 @@ class Augmenter:
         # IOB1 is read as BIO, and plain labels as IO.
         self._encoding = infer_encoding(sorted(self._texts)) or "IO"
         counts: Counter = Counter()
-        # By label, the words of distinct entities.
-        self._mentions: Dict[str, Dict[str, Sequence[Word]]] = defaultdict(dict)
+        # By label and text, the words of distinct entities.
+        mentions: Dict[str, Dict[str, Sequence[Word]]] = defaultdict(dict)
         for segment in itertools.chain(*(segments_of(each, self._encoding) for each in sentences)):
             if segment.label and segment.is_known:
                 counts[segment.label] += 1
-                self._add(segment.label, segment.words)
+                mentions[segment.label].setdefault(_text(segment.words), segment.words)
         if not counts:
             raise ConfigurationError(
                 "`augmentation` changes entities, but the training data have none; check their tags"
@@ -77,7 +77,9 @@ class Augmenter:
         shown = ", ".join(f"{label} {factor:.2f}" for label, factor in self._factors.items())
         logger.info("Augmentation multiplies the probabilities by %s", shown)
         for label, path in (terms or {}).items():
-            self._read_terms(label, path)
+            for words in self._read_terms(label, path):
+                mentions[label].setdefault(_text(words), words)
+        self._mentions = {label: list(own.values()) for label, own in mentions.items()}
 
     def draw(self, instance: Instance, generator: np.random.Generator) -> Instance:
         """Returns a new version of an instance, or the same object if nothing has changed.
@@ -110,7 +112,7 @@ class Augmenter:
         old = segment.words
         if segment.label is None or generator.random() >= probability:
             return old
-        mentions = list(self._mentions[segment.label].values())
+        mentions = self._mentions[segment.label]
         new = mentions[generator.integers(len(mentions))]
         tags: List[Any] = list(_tags(segment.label, len(new), self._encoding))
         if self._encoding == "BIO":
@@ -128,7 +130,7 @@ class Augmenter:
             words[place] = words[place]._replace(text=texts[generator.integers(len(texts))])
         return tuple(words)
 
-    def _read_terms(self, label: str, path: str) -> None:
+    def _read_terms(self, label: str, path: str) -> Iterator[List[Word]]:
         if label not in self._factors:
             raise ConfigurationError(
                 f"`terms` names `{label}`, which is no label of a training entity "
@@ -139,10 +141,7 @@ class Augmenter:
                 words = [Word(text, None) for text in line.split()]
                 # The model has only the tags of the training data.
                 if words and self._texts.keys() >= set(_tags(label, len(words), self._encoding)):
-                    self._add(label, words)
-
-    def _add(self, label: str, words: Sequence[Word]) -> None:
-        self._mentions[label].setdefault(" ".join(word.text for word in words), words)
+                    yield words
 
 
 def _shuffled(
@@ -153,6 +152,10 @@ def _shuffled(
         return words
     order = generator.permutation(len(words))
     return tuple(word._replace(text=words[i].text) for word, i in zip(words, order))
+
+
+def _text(words: Sequence[Word]) -> str:
+    return " ".join(word.text for word in words)
 
 
 def _tags(label: str, num_words: int, encoding: str) -> List[str]:

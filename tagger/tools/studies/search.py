@@ -9,6 +9,7 @@ from allennlp.common.checks import ConfigurationError
 
 from tagger.common.did_you_mean import did_you_mean
 from tagger.common.ranges import is_number
+from tagger.tools.studies.variants import check_keys
 
 _RANGE = ("least", "most", "log", "whole")
 _SETTING = "a range, such as {least: 0.5, most: 8, log: true}, or a list of choices"
@@ -90,12 +91,7 @@ class Search(NamedTuple):
 def read_search(path: Path) -> Search:
     """Reads a search file."""
     found = Params.from_file(path).as_dict(quiet=True)
-    for key in found:
-        if key not in Search._fields:
-            raise ValueError(
-                f"{path} has the unknown key `{key}`; with `search`, a study file has "
-                f"{', '.join(Search._fields)}{did_you_mean(key, Search._fields)}"
-            )
+    check_keys(found, Search._fields, path, "with `search`, a study file has")
     for key, (form, expected) in _FORMS.items():
         if not isinstance(found.get(key), form) or not found[key]:
             raise ValueError(f"{path} gives `{key}` as {found.get(key)!r}; expected {expected}")

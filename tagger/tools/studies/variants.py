@@ -1,7 +1,7 @@
 """Studies of the variants of a config, each trained with several seeds."""
 
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from tagger.common.did_you_mean import did_you_mean
 from tagger.tools.runs.jobs import Job, default_num_workers, run_jobs, seeded_jobs
@@ -53,17 +53,22 @@ class Outcome(NamedTuple):
     failed: List[Job]  # The runs that failed
 
 
+def check_keys(found: Iterable[str], known: Sequence[str], path: Path, introduction: str) -> None:
+    """Refuses unknown keys of a study file."""
+    for key in found:
+        if key not in known:
+            raise ValueError(
+                f"{path} has the unknown key `{key}`; {introduction} {', '.join(known)}"
+                f"{did_you_mean(key, known)}"
+            )
+
+
 def read_study(path: Path) -> Study:
     """Reads a study file."""
     from allennlp.common import Params
 
     study = Params.from_file(path).as_dict(quiet=True)
-    for key in study:
-        if key not in Study._fields:
-            raise ValueError(
-                f"{path} has the unknown key `{key}`; a study file has {', '.join(Study._fields)}"
-                + did_you_mean(key, Study._fields)
-            )
+    check_keys(study, Study._fields, path, "a study file has")
     for key, (form, example) in _FORMS.items():
         if not study.get(key):
             raise ValueError(f"{path} lacks the key `{key}`; a study file has {', '.join(_FORMS)}")
