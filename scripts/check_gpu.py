@@ -84,7 +84,6 @@ PARTS: Dict[str, Callable[[Options], Results]] = {
     "tagger": training.tagger,
     "finetuning": training.finetuning,
     "precision": training.precision,
-    "scan": crf.scanned,
     "weightings": crf.weightings,
     "prediction": training.prediction,
     "processes": crf.processes,
@@ -96,7 +95,7 @@ SECONDS_OF_A_PART = 90
 HALVES = {
     "first": ("tests", "kernels", "crf-small", "crf-medium", "crf-large", "memory", "tagger"),
     "second": (
-        *("finetuning", "precision", "crf-long", "scan", "weightings", "prediction", "processes"),
+        *("finetuning", "precision", "crf-long", "weightings", "prediction", "processes"),
         "reuters",
     ),
 }

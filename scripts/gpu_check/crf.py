@@ -13,13 +13,12 @@ import torch
 from scripts import benchmark_crf
 from scripts.gpu_check.measuring import Options, Results, profile_of, seconds_of
 from tagger.linear_chain import kernel_check
-from tagger.linear_chain.cuda import scan
 from tagger.modules import ConditionalRandomField
 
 # With more tokens, libraries that decode sentence by sentence take minutes.
 MOST_TOKENS_TO_DECODE = 2**18
 #: Numbers of tags around the borders of the kernels' tiles.
-_NUMBERS_OF_TAGS = (1, 2, 3, 8, 9, 16, 17, 32, 33, 40, 48, 49, 64, 65, 80, 96, 97, 128)
+_NUMBERS_OF_TAGS = (1, 2, 3, 8, 9, 16, 17, 32, 33, 40, 48, 49, 64, 65, 80, 81, 96, 97, 128)
 
 
 def kernels(options: Options) -> Results:
@@ -38,26 +37,6 @@ def kernels(options: Options) -> Results:
             if differences:
                 rows.append({"tags": number, "type": str(dtype), "differences": differences})
     return {"numbers of tags": list(numbers), "all agree": not rows, "rows": rows}
-
-
-def scanned(options: Options) -> Results:
-    """Times one long chain, both token by token and in parallel over tokens."""
-    size = options.size("long")
-    batch = benchmark_crf.random_batch(size, options.device)
-    module = benchmark_crf.candidates(size[2], options.device)["ours"]
-    suits, rows = scan.suits, []
-    try:
-        for is_scanned in (True, False):
-            scan.suits = partial(_always, is_scanned)
-            seconds = seconds_of(options, partial(module.gradients, batch))
-            rows.append({"in parallel": is_scanned, "loss+gradient": seconds})
-    finally:
-        scan.suits = suits
-    return {"size": list(size), "rows": rows}
-
-
-def _always(answer: bool, _: Any) -> bool:
-    return answer
 
 
 def at_shape(shape: str, options: Options) -> Results:

@@ -17,7 +17,6 @@ needs_triton = pytest.mark.skipif(
 MARKS = {
     "cpu": (),
     "cuda": needs_triton,
-    "scan": needs_triton,
     "gpu": [pytest.mark.gpu, pytest.mark.skipif(not has_gpu(), reason="needs a CUDA device")],
 }
 in_triton = pytest.mark.parametrize(
@@ -34,21 +33,17 @@ def pytest_itemcollected(item):
     import torch
 
     arguments = item.callspec.params if hasattr(item, "callspec") else {}
-    if arguments.get("implementation") in ("cuda", "scan") and torch.cuda.is_available():
+    if arguments.get("implementation") == "cuda" and torch.cuda.is_available():
         item.add_marker(pytest.mark.gpu)
 
 
 @pytest.fixture(params=["cpu", pytest.param("cuda", marks=needs_triton)])
-def implementation(request, monkeypatch):
-    """Makes all functions use the implementation. `scan` is `cuda` with scans only."""
+def implementation(request):
+    """Makes all functions use the implementation."""
     from tagger.linear_chain import use_implementation
     from tests.linear_chain.cases import IMPLEMENTATIONS
 
-    if request.param == "scan":
-        monkeypatch.setattr("tagger.linear_chain.cuda.scan._FEWEST_TOKENS", 0)
-        for kernel in ("launches.forward_kernel", "functions.best_path_kernel"):
-            monkeypatch.setattr(f"tagger.linear_chain.cuda.{kernel}", None)
-    name = {"gpu": "cuda", "scan": "cuda"}.get(request.param, request.param)
+    name = {"gpu": "cuda"}.get(request.param, request.param)
     with use_implementation(name):
         yield IMPLEMENTATIONS[name]
 

@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from tagger.linear_chain import ChainScores, implementations, use_implementation
-from tagger.linear_chain.cuda import scan
 from tests.linear_chain.cases import (
     FUNCTIONS,
     Case,
@@ -16,7 +15,6 @@ from tests.linear_chain.cases import (
     assert_equals_reference,
     outcome,
 )
-from tests.linear_chain.chains import random_chains
 from tests.linear_chain.conftest import MARKS, in_triton
 
 pytestmark = pytest.mark.usefixtures("uninitialized_memory_holds_nan")
@@ -77,14 +75,3 @@ def test_gradients_are_the_same_every_time(implementation):
     first = outcome("step_log_likelihoods", batch)
     for again, once in zip(outcome("step_log_likelihoods", batch), first):
         assert torch.equal(again, once)
-
-
-def test_scans_are_used_only_for_few_long_chains_with_few_tags():
-    shapes = {
-        (1, 10_000, 9): True,
-        (32, 128, 9): False,
-        (16, 2000, 5): True,
-        (1, 10_000, 33): False,
-    }
-    for shape, is_scanned in shapes.items():
-        assert scan.suits(random_chains(*shape)) == is_scanned

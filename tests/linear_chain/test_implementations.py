@@ -42,19 +42,15 @@ CASES = [
     *[("cuda", Case((3, 2), 5, kind)) for kind in ("wide", "both")],
     *[("gpu", Case((512, 1, 0, 300), size, "some impossible")) for size in (1, 7, 33, 100)],
 ]
-# Away from powers of two and at them.
-SCANNED = [(1,), (2, 1), (3, 0, 2), (9, 8, 4), (37, 20)]
-SCANS = [("scan", Case(lengths, 4, kind)) for lengths in SCANNED for kind in KINDS]
 IN_FLOAT32 = [
     ("cpu", Case((33, 9, 0), 9, "plain", torch.float32)),
     ("cpu", Case((33, 9, 0), 9, "wide", torch.float32)),
     ("cuda", Case((4, 2), 9, "plain", torch.float32)),
     ("cuda", Case((4, 2), 5, "both", torch.float32)),
     *[("gpu", Case((512, 1, 0, 300), size, "plain", torch.float32)) for size in (1, 7, 33, 100)],
-    *[("scan", Case((200, 77), 5, kind, torch.float32)) for kind in ("plain", "both")],
 ]
 #: By implementation, the functions that it computes. The others compute all `FUNCTIONS`.
-NAMES = {"cpu": [*FUNCTIONS, *WEIGHTED], "scan": ["log_partition", "log_likelihood"]}
+NAMES = {"cpu": [*FUNCTIONS, *WEIGHTED]}
 
 
 def over(arguments, rows):
@@ -71,7 +67,7 @@ def with_names(cases):
 WEIGHED = [("cuda", Case((3, 2), 5), name) for name in WEIGHTED]
 
 
-@over("implementation, case, name", with_names(CASES + SCANS) + WEIGHED)
+@over("implementation, case, name", with_names(CASES) + WEIGHED)
 def test_values_and_gradients_equal_the_reference(implementation, case, name):
     assert_equals_reference(name, implementation, case)
 
@@ -89,7 +85,7 @@ def test_float32_error_is_at_most_twice_plain_pytorch(implementation, case, name
 
 @over(
     "implementation, scale",
-    [("scan", 1.0), *((name, scale) for name in ("cpu", "gpu") for scale in (1.0, 100.0))],
+    [(name, scale) for name in ("cpu", "gpu") for scale in (1.0, 100.0)],
 )
 def test_ten_thousand_tokens_agree_with_float64(implementation, scale):
     scores = random_chains(1, 10_000, 9, scale=scale, dtype=torch.float32)
@@ -102,8 +98,9 @@ def test_ten_thousand_tokens_agree_with_float64(implementation, scale):
         best = viterbi_decode(exact)[1]
         lost = best - sequence_score(exact, path)
     for actual, expected in zip([*single, path_score.double()], [*double, best]):
-        # float32 has 24 bits, and 10,000 rounding errors partly cancel.
-        share = 1e-6 if implementation.name == "cpu" else 1e-5
+        # float32 has 24 bits, and 10,000 rounding errors partly cancel. On a GPU, the logarithms of
+        # probabilities are rounded, so the errors of gradients grow with the scores.
+        share = 1e-6 if implementation.name == "cpu" else 1e-5 + 1e-6 * scale
         tolerance = share * float(expected.abs().max())
         torch.testing.assert_close(actual, expected, rtol=0, atol=tolerance)
     assert 0 <= float(lost) < 1e-3 * scale
@@ -138,7 +135,7 @@ def test_the_backward_score_is_minus_infinity_where_no_tag_can_follow(implementa
 
 @over(
     "implementation, case, k",
-    [(name, case, k) for name, case in CASES for k in (1, 2, 5)] + [(*scan, 1) for scan in SCANS],
+    [(name, case, k) for name, case in CASES for k in (1, 2, 5)],
 )
 def test_best_paths_equal_the_reference(implementation, case, k):
     scores, _, mask = case.batch(implementation.device)
@@ -232,7 +229,7 @@ def test_compiled_function_gives_the_right_result(implementation):
     scores, tags, mask = Case((5, 2), 3).batch(implementation.device)
 
     def loss(emissions):
-        return -log_likelihood(scores._replace(emissions=emissions * 2), tags, mask).sum()
+        return -log_likelihood(ChainScores(emissions * 2, *scores[1:]), tags, mask).sum()
 
     emissions = scores.emissions.clone().requires_grad_()
     value, expected = torch.compile(loss, backend="eager")(emissions), loss(emissions)

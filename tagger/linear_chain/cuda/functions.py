@@ -22,7 +22,6 @@ from tagger.linear_chain.autograd import (
     with_lost_suffixes,
 )
 from tagger.linear_chain.chain_scores import ChainScores, restricted
-from tagger.linear_chain.cuda import scan
 from tagger.linear_chain.cuda.language import triton
 from tagger.linear_chain.cuda.launches import (
     contiguous,
@@ -85,8 +84,6 @@ def k_best_decode(
     if k > 1 or not fits(scores):
         return reference.k_best_decode(scores, lengths, k)
     scores = contiguous(scores)
-    if scan.suits(scores):
-        return scan.best_paths(scores, lengths)
     emissions = scores.emissions
     batch_size, num_tokens, num_tags = emissions.shape
     pointers = torch.empty(emissions.shape, dtype=torch.uint8, device=emissions.device)
@@ -142,8 +139,6 @@ def _steps(
     with_gradients: bool,
 ) -> Computed:
     scores = _checked(scores)
-    if is_total and scan.suits(scores):
-        return scan.log_likelihoods(scores, lengths, path, with_gradients)
     messages = _empty_messages(scores) if with_gradients else None
     values = launch_forward(scores, lengths, path, messages)
     if is_total:

@@ -182,7 +182,6 @@ def adjoint_kernel(
             last = load_tags(messages_of_row + (length - 1) * num_tags, num_tags, TAGS, REST)
             weight = tl.load(upstream_of_row + length - 1)
             adjoint = weight * _softmax(last + load_tags(end, num_tags, TAGS, REST))
-        gradient = adjoint
         # Loaded one token ahead, so that the recursion does not wait for memory.
         next_message = zero
         if length > 1:
@@ -212,7 +211,10 @@ def adjoint_kernel(
                 own_message = load_tags(messages_of_row + token * num_tags, num_tags, TAGS, REST)
                 adjoint -= tl.sum(adjoint) * _softmax(own_message)
                 gradient = adjoint
-            if t > 0:
+            if t == 0:
+                # Triton 3.6 loses the last value of `gradient` if it is stored after the loop.
+                tl.store(by_start + row * num_tags + tag, gradient, mask=is_tag)
+            else:
                 message = tl.exp(before)
                 total = product(message, weights, TAGS, REST)
                 if _any((adjoint != 0.0) & (total < TINY)):
@@ -239,8 +241,6 @@ def adjoint_kernel(
                     scale = (weight_before - weight) / _at_least(tl.sum(message), 1.0)
                     adjoint += scale * message
                     weight = weight_before
-        if length > 0:
-            tl.store(by_start + row * num_tags + tag, gradient, mask=is_tag)
         _clear(by_emissions_of_row, length * num_tags, num_tokens * num_tags)
     # Other threads of this program may have stored what is loaded below.
     tl.debug_barrier()
