@@ -98,9 +98,8 @@ def test_ten_thousand_tokens_agree_with_float64(implementation, scale):
         best = viterbi_decode(exact)[1]
         lost = best - sequence_score(exact, path)
     for actual, expected in zip([*single, path_score.double()], [*double, best]):
-        # float32 has 24 bits, and 10,000 rounding errors partly cancel. On a GPU, the logarithms of
-        # probabilities are rounded, so the errors of gradients grow with the scores.
-        share = 1e-6 if implementation.name == "cpu" else 1e-5 + 1e-6 * scale
+        # float32 has 24 bits, and 10,000 rounding errors partly cancel.
+        share = 1e-6 if implementation.name == "cpu" else 1e-4
         tolerance = share * float(expected.abs().max())
         torch.testing.assert_close(actual, expected, rtol=0, atol=tolerance)
     assert 0 <= float(lost) < 1e-3 * scale
