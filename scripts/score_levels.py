@@ -12,19 +12,24 @@ and likewise dev.conll and test.conll. Then:
     allennlp study training_config/studies/label_chains_skillspan.jsonnet -s runs/skillspan
     python scripts/score_levels.py score data/skillspan/test.conll runs/skillspan/runs/*/*/model.tar.gz
 
+`--reader` takes the arguments of the dataset reader `column` for other files, such as
+'{"tokenizer": {"type": "punctuation"}, "overlapping": "longest"}' for a folder from brat.
+
 An entity is inner if it lies in another one, and outer otherwise; of two with the same tokens, the
 second label in the alphabet is inner. Partial overlaps are outer; `outermost` keeps the longest.
 """
 
 import argparse
+import json
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 from urllib.parse import unquote
 
 import numpy as np
+from allennlp.common import Params
+from allennlp.data import DatasetReader
 
 import tagger
-from tagger.data.dataset_readers import ColumnDatasetReader
 from tagger.data.fields import LabelChainsField
 from tagger.metrics.label_metrics import precision_recall_f1
 from tagger.spans import Span, spans_to_tags, tags_to_spans
@@ -34,9 +39,8 @@ from tagger.spans.overlapping import joined_tags, tags_by_label
 Sentence = Tuple[List[str], List[Span]]
 
 
-def read(path: Path) -> List[Sentence]:
-    """Reads the words and entities of a file with two columns of tags."""
-    reader = ColumnDatasetReader(tag_column=[1, 2], label_chains=True, tag_encoding="BIO")
+def read(path: Path, reader: DatasetReader) -> List[Sentence]:
+    """Reads the words and entities of a file."""
     sentences = []
     for instance in reader.read(path):
         field: Any = instance["tags"]
@@ -88,6 +92,7 @@ def score(archive: Path, sentences: Sequence[Sentence]) -> Dict[str, Tuple[float
 def main(arguments: Optional[Sequence[str]] = None) -> None:
     """Runs the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--reader", type=json.loads, default={"tag_column": [1, 2]})
     kinds = parser.add_subparsers(dest="kind", required=True)
     write = kinds.add_parser("outermost", help="write a file with the outermost entities")
     write.add_argument("file", type=Path)
@@ -96,7 +101,8 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     scores.add_argument("file", type=Path)
     scores.add_argument("archives", type=Path, nargs="+")
     options = parser.parse_args(arguments)
-    sentences = read(options.file)
+    chains = {"type": "column", "label_chains": True, "tag_encoding": "BIO"}
+    sentences = read(options.file, DatasetReader.from_params(Params({**chains, **options.reader})))
     if options.kind == "outermost":
         options.target.parent.mkdir(parents=True, exist_ok=True)
         options.target.write_text("".join(map(outermost, sentences)), encoding="utf-8")

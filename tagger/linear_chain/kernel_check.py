@@ -3,8 +3,8 @@
 A wrong number would silently spoil a training run, and what Triton makes of a kernel differs between its
 versions, GPUs, and numbers of tags: on an H100, Triton 3.6 got a gradient wrong that its interpreter
 gets right. So kernels are compared once for each number of tags and type of scores, and plain PyTorch is
-used if they differ. On a GPU another process compares them, because after a fault such as a misaligned address a process cannot
-use the GPU any more. Successful checks are remembered on disk.
+used if they differ. On a GPU another process compares them, because after a fault such as a misaligned
+address a process cannot use the GPU any more. Successful checks are remembered on disk.
 
 Letters: `B` rows (sequences), `T` tokens, `K` tags.
 """

@@ -237,11 +237,10 @@ def _survey_of_texts(
     read = []
     for path, format, each in zip(paths, formats, counts):
         options = {key: reading[key] for key in READ_FORMATS[format].options if key in reading}
-        # Without a word of the user, entities of different labels may overlap.
         overlapping = reading.get("overlapping", "refuse")
-        by_label = overlapping == "refuse"
         texts = read_texts(path, format, **options)
-        read.append([each.without_overlaps(text, overlapping, by_label) for text in texts])
+        # Entities of different labels may overlap.
+        read.append([each.without_overlaps(text, overlapping, by_label=True) for text in texts])
     if any(text.tokens is None for text in read[0]):
         tokenization = find_tokenization_of_texts(read[0])
     else:

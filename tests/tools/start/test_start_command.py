@@ -345,3 +345,19 @@ def test_texts_are_split_where_entities_begin_and_end(allennlp, tmp_path, capsys
     config = (tmp_path / "mine.jsonnet").read_text()
     assert "language:: 'fr'" in config
     assert "dataset_reader+: { overlapping: 'longest' }" in config
+
+
+def test_a_choice_among_entities_of_one_label_keeps_those_of_other_labels(
+    allennlp, tmp_path, capsys
+):
+    text = "Die Stadt Basel am Rhein liegt weit im Norden ."
+    label = [[4, 15, "ORT"], [10, 15, "ORT"], [19, 24, "FLUSS"], [10, 24, "LAGE"]]
+    (tmp_path / "in.jsonl").write_text(f"{json.dumps({'text': text, 'label': label})}\n" * 9)
+    allennlp("start", "in.jsonl", "in.jsonl", "-o", "mine.jsonnet", "--overlapping", "longest")
+    assert (
+        "label_chains, since entities overlap: one CRF would lose 18 of 27"
+        in capsys.readouterr().out
+    )
+    config = (tmp_path / "mine.jsonnet").read_text()
+    assert "label_chains:: true" in config
+    assert "overlapping: 'longest'" in config
