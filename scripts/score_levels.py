@@ -16,10 +16,10 @@ NEREL (https://github.com/nerel-ds/NEREL; it names no licence) has files of brat
 `test` of NEREL-v1.1 to data/nerel, and delete the 151 entities that have several parts. `--reader` takes
 the arguments of the dataset reader `column`:
 
-    sed -i '/^T[0-9]*\\t[A-Z_]* [0-9 ]*;/d' data/nerel/*/*.ann
+    sed -i -E '/^T[0-9]+[[:space:]][A-Z_]+ [0-9 ]+;/d' data/nerel/*/*.ann
     allennlp study training_config/studies/label_chains_nerel.jsonnet -s runs/nerel
-    python scripts/score_levels.py score data/nerel/test runs/nerel/runs/*/*/model.tar.gz --reader \\
-        '{"source_encoding": "BIO", "tokenizer": {"type": "punctuation"}, "overlapping": "longest"}'
+    reader='{"source_encoding": "BIO", "tokenizer": {"type": "punctuation"}, "overlapping": "longest"}'
+    python scripts/score_levels.py --reader "$reader" score data/nerel/test runs/nerel/runs/*/*/model.tar.gz
 
 An entity is inner if it lies in another one, and outer otherwise; of two with the same tokens, the
 second label in the alphabet is inner. Partial overlaps are outer; `outermost` keeps the longest.
