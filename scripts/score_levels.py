@@ -19,7 +19,7 @@ the arguments of the dataset reader `column`:
     sed -i -E '/^T[0-9]+[[:space:]][A-Z_]+ [0-9 ]+;/d' data/nerel/*/*.ann
     allennlp study training_config/studies/label_chains_nerel.jsonnet -s runs/nerel
     reader='{"source_encoding": "BIO", "tokenizer": {"type": "punctuation"}, "overlapping": "longest"}'
-    python scripts/score_levels.py --reader "$reader" score data/nerel/test runs/nerel/runs/*/*/model.tar.gz
+    python scripts/score_levels.py --reader "$reader" score data/nerel/test runs/nerel/runs/*/*/*.gz
 
 An entity is inner if it lies in another one, and outer otherwise; of two with the same tokens, the
 second label in the alphabet is inner. Partial overlaps are outer; `outermost` keeps the longest.
