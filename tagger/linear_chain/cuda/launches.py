@@ -18,8 +18,8 @@ _MAX_TAGS = 128
 # For the transitions, in each thread. With more, the adjoint spills.
 _MAX_REGISTERS = 48
 _REGISTERS_OF_A_PROCESSOR = 65536
-# A tile of 64 with a rest of 32 fails on an H100 with a misaligned address (Triton 3.6).
-_MOST_TAGS_WITH_A_REST = 80
+# With a tile of 64 and a rest of 32, the adjoint fails on an H100 with a misaligned address (Triton 3.6).
+_MOST_TAGS_IN_A_REST = 16
 # Bounds the scratch memory: each program has its own matrices of derivatives.
 _MAX_PROGRAMS = 4096
 # Terms underflow below 1e-38 and 2e-308: too small to change a digit of a sum of at least this size.
@@ -40,11 +40,11 @@ def launch_options(emissions: torch.Tensor) -> Dict[str, int]:
     """Returns the sides of the tiles, and enough warps for the registers that the transitions need.
 
     Up to 32 tags fit into one warp. More tags are split into a power of two and a rest, which is also
-    padded to a power of two, unless the rest is more than half of the first power.
+    padded to a power of two, unless the rest is more than 16 tags.
     """
     num_tags = emissions.size(2)
     tags, rest = triton.next_power_of_2(num_tags), 0
-    if tags > 32 and num_tags <= tags * 3 // 4 and num_tags <= _MOST_TAGS_WITH_A_REST:
+    if tags > 32 and num_tags - tags // 2 <= _MOST_TAGS_IN_A_REST:
         tags //= 2
         rest = triton.next_power_of_2(num_tags - tags)
     registers = (tags + rest) ** 2 * emissions.element_size() // 4
