@@ -18,7 +18,7 @@ _MAX_TAGS = 128
 # For the transitions, in each thread. With more, the adjoint spills.
 _MAX_REGISTERS = 48
 _REGISTERS_OF_A_PROCESSOR = 65536
-# With a tile of 64 and a rest of 32, the adjoint fails on an H100 with a misaligned address (Triton 3.6).
+# With a tile of 64 and a rest of 32, the adjoint fails on an H100: "misaligned address" (Triton 3.6).
 _MOST_TAGS_IN_A_REST = 16
 # Bounds the scratch memory: each program has its own matrices of derivatives.
 _MAX_PROGRAMS = 4096
