@@ -98,7 +98,8 @@ def score(archive: Path, sentences: Sequence[Sentence]) -> Dict[str, Tuple[float
 def main(arguments: Optional[Sequence[str]] = None) -> None:
     """Runs the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--reader", type=json.loads, default={"tag_column": [1, 2]})
+    text = "arguments of the dataset reader `column`, as JSON; default: two columns of tags"
+    parser.add_argument("--reader", type=json.loads, default={"tag_column": [1, 2]}, help=text)
     kinds = parser.add_subparsers(dest="kind", required=True)
     write = kinds.add_parser("outermost", help="write a file with the outermost entities")
     write.add_argument("file", type=Path)

@@ -208,8 +208,7 @@ def assert_error_at_most_twice_plain_pytorch(name, implementation, batch):
     if name in DIFFERENTIATED_BY_REFERENCE:
         rounding = IMPLEMENTATIONS["cuda"].rounding
     if implementation.device.type == "cuda":
-        # Unlike the interpreter's, its exponentials and logarithms are not exact: the errors of T
-        # tokens add up, and partly cancel.
+        # The rounding errors of T tokens add up, and partly cancel.
         rounding *= math.sqrt(mask.size(1))
     for actual, plain, target in zip(actuals, plains, targets):
         assert torch.equal(actual == -torch.inf, target == -torch.inf)

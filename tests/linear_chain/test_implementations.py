@@ -49,8 +49,6 @@ IN_FLOAT32 = [
     ("cuda", Case((4, 2), 5, "both", torch.float32)),
     *[("gpu", Case((512, 1, 0, 300), size, "plain", torch.float32)) for size in (1, 7, 33, 100)],
 ]
-#: By implementation, the functions that it computes. The others compute all `FUNCTIONS`.
-NAMES = {"cpu": [*FUNCTIONS, *WEIGHTED]}
 
 
 def over(arguments, rows):
@@ -60,7 +58,11 @@ def over(arguments, rows):
 
 
 def with_names(cases):
-    return [(name, case, each) for name, case in cases for each in NAMES.get(name, FUNCTIONS)]
+    return [
+        (name, case, each)
+        for name, case in cases
+        for each in [*FUNCTIONS, *(WEIGHTED if name == "cpu" else ())]
+    ]
 
 
 # On GPUs, weighted sums are composed of other functions, so one case of each is enough.

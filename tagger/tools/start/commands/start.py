@@ -35,7 +35,8 @@ class Start(Command):
             "--format", help="the format of an annotation tool's files; by default it is recognised"
         )
         choices = ("longest", "outermost")
-        add("--overlapping", choices=choices, help="which of several overlapping entities to keep")
+        text = "which of several overlapping entities of one label to keep"
+        add("--overlapping", choices=choices, help=text)
         add_shared(parser, "--label-names", "--offsets")
 
     def run(self, args: argparse.Namespace) -> None:
