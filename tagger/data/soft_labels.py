@@ -1,13 +1,14 @@
 """Soft labels: a teacher's probabilities for sentences, stored in a file."""
 
+import itertools
 import zipfile
 from os import PathLike
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 #: The version of the file format.
-FORMAT = 1
+FORMAT = 2
 
 
 class SentenceMarginals(NamedTuple):
@@ -29,6 +30,7 @@ class SoftLabels:
         sentences: The words of each of S sentences.
         tag_marginals: (tokens, K), with the tokens of all sentences concatenated.
         transitions: (S, K, K), see `SentenceMarginals`.
+        document_sizes: The number of sentences of each document; None if each is one sentence.
     """
 
     def __init__(
@@ -37,9 +39,11 @@ class SoftLabels:
         sentences: Sequence[Sequence[str]],
         tag_marginals: np.ndarray,
         transitions: np.ndarray,
+        document_sizes: Optional[Sequence[int]] = None,
     ) -> None:
         self.tags = list(tags)
         self.sentences: List[Tuple[str, ...]] = [tuple(words) for words in sentences]
+        self._document_sizes = list(document_sizes or [1] * len(self.sentences))
         self._tag_marginals = tag_marginals.astype(np.float16)
         self._transitions = transitions.astype(np.float16)
         lengths = [len(words) for words in self.sentences]
@@ -47,6 +51,12 @@ class SoftLabels:
         self._indices: Dict[Tuple[str, ...], int] = {}
         for index, words in enumerate(self.sentences):
             self._indices.setdefault(words, index)
+
+    def documents(self) -> Iterator[List[Tuple[str, ...]]]:
+        """Yields the sentences of each document, as the teacher read them."""
+        sentences = iter(self.sentences)
+        for size in self._document_sizes:
+            yield list(itertools.islice(sentences, size))
 
     def find(self, words: Sequence[str]) -> Optional[SentenceMarginals]:
         """Returns the marginals of a sentence; None if there are none."""
@@ -71,6 +81,7 @@ class SoftLabels:
                 tags=np.array(self.tags),
                 words=np.frombuffer(words.encode("utf-8", "surrogatepass"), np.uint8),
                 lengths=np.array([len(sentence) for sentence in self.sentences]),
+                document_sizes=np.array(self._document_sizes),
                 tag_marginals=self._tag_marginals,
                 transitions=self._transitions,
             )
@@ -97,5 +108,9 @@ class SoftLabels:
         ends = np.cumsum(content["lengths"]).tolist()
         sentences = [words[start:end] for start, end in zip([0, *ends], ends)]
         return cls(
-            content["tags"].tolist(), sentences, content["tag_marginals"], content["transitions"]
+            content["tags"].tolist(),
+            sentences,
+            content["tag_marginals"],
+            content["transitions"],
+            content["document_sizes"].tolist(),
         )

@@ -76,7 +76,8 @@ class TaggingModel(MeasuredModel):
             sentence_lengths: Of documents, as for `SentenceRows`.
             word_ids: Of documents, as for `SentenceRows`.
             soft_tags: (B, T, K), a teacher's probability of each tag at each token, 0 in the padding.
-            soft_transitions: (B, K, K), how often the teacher expects each transition in a sentence.
+            soft_transitions: (B, N, K, K), how often the teacher expects each transition in each of up
+                to N sentences of a document; N is 1 if the instances are sentences.
 
         Returns:
             `loss`, a scalar, if `tags` are given. Except in training steps without `training_metrics`,
@@ -92,8 +93,9 @@ class TaggingModel(MeasuredModel):
             if self.training and (self.head.needs_teacher or soft_tags is not None):
                 teacher = None
                 if soft_tags is not None and soft_transitions is not None:
-                    lengths = rows.mask.sum(1)
-                    teacher = ChainMarginals.of_rows(soft_tags, soft_transitions, lengths)
+                    soft_tags = rows.split(soft_tags) * rows.mask.unsqueeze(2)
+                    soft_transitions = rows.rows_of(soft_transitions)
+                    teacher = ChainMarginals.of_rows(soft_tags, soft_transitions, rows.mask.sum(1))
                 losses = self.head.distillation_loss(emissions, gold_tags, rows.mask, teacher)
             else:
                 losses = self.head.sequence_loss(emissions, gold_tags, rows.mask)

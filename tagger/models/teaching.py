@@ -3,6 +3,7 @@
 Letters: `S` sentences, `L` tokens of the longest, `K` tags.
 """
 
+import itertools
 from typing import Any, Dict, Iterable, Iterator, List, Tuple, cast
 
 import numpy as np
@@ -48,20 +49,24 @@ def soft_labels_of(
     sentences: List[List[str]] = []
     tags: List[np.ndarray] = []
     transitions: List[np.ndarray] = []
-    for words, marginals in _taught(tagger, instances, batch_size, temperature):
-        sentences.append(words)
-        tags.append(marginals.tags[: len(words)].numpy())
-        transitions.append(marginals.transitions.numpy())
+    sizes: List[int] = []
+    for document in _taught(tagger, instances, batch_size, temperature):
+        sizes.append(len(document))
+        for words, marginals in document:
+            sentences.append(words)
+            tags.append(marginals.tags[: len(words)].numpy())
+            transitions.append(marginals.transitions.numpy())
     if not sentences:
         raise ConfigurationError("there is no sentence to label")
-    return SoftLabels(tagger.tags, sentences, np.concatenate(tags), np.stack(transitions))
+    arrays = np.concatenate(tags), np.stack(transitions)
+    return SoftLabels(tagger.tags, sentences, *arrays, sizes)
 
 
 @torch.no_grad()
 def _taught(
     model: TaggingModel, instances: Iterable[Instance], batch_size: int, temperature: float
-) -> Iterator[Tuple[List[str], ChainMarginals]]:
-    """Yields each sentence and its marginals in float16."""
+) -> Iterator[List[Tuple[List[str], ChainMarginals]]]:
+    """Yields each instance's sentences, and their marginals in float16."""
     device = next(model.parameters()).device
     for some in lazy_groups_of(instances, _BATCHES_IN_MEMORY * batch_size):
         # Batches of similar lengths need little padding.
@@ -82,10 +87,8 @@ def _taught(
                 own = ChainMarginals(*(each[row] for each in marginals))
                 found.setdefault(group[document], []).append((own, lengths[row]))
         for index, instance in enumerate(some):
-            words = list(instance["metadata"]["words"])  # type: ignore[index]
-            for own, length in found[index]:
-                yield words[:length], own
-                words = words[length:]
+            words = iter(instance["metadata"]["words"])  # type: ignore[index]
+            yield [(list(itertools.islice(words, length)), own) for own, length in found[index]]
 
 
 def _marginals(

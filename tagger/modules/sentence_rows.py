@@ -50,13 +50,15 @@ class SentenceRows:
         if sentence_lengths is None or not self.are_documents:
             self.mask = mask
             self.documents = torch.arange(len(mask), device=mask.device)
+            # (B, N): which of a document's sentences there are
+            self._is_sentence = torch.ones_like(self.documents, dtype=torch.bool).unsqueeze(1)
             return
         if not torch.equal(sentence_lengths.sum(1), mask.sum(1)):
             raise ValueError(
                 f"`sentence_lengths` must sum to the number of tokens of each document, "
                 f"{mask.sum(1).tolist()}; got {sentence_lengths.sum(1).tolist()}"
             )
-        is_sentence = sentence_lengths > 0
+        is_sentence = self._is_sentence = sentence_lengths > 0
         self.documents = is_sentence.nonzero()[:, 0]
         # (S,) each: the tokens of a sentence, and where it starts in the documents laid end to end
         lengths = sentence_lengths[is_sentence]
@@ -73,6 +75,10 @@ class SentenceRows:
     def split(self, values: torch.Tensor) -> torch.Tensor:
         """Cuts values of tokens, (B, T, ...), into rows, (S, L, ...), with any values in the padding."""
         return _taken(values, self._places) if self.are_documents else values
+
+    def rows_of(self, values: torch.Tensor) -> torch.Tensor:
+        """Takes values of documents' sentences, (B, N, ...), as those of rows, (S, ...)."""
+        return values[self._is_sentence]
 
     def join(self, values: torch.Tensor) -> torch.Tensor:
         """Joins rows, (S, L, ...), to values of documents, (B, T, ...), 0 in the padding."""

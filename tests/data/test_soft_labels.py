@@ -12,7 +12,8 @@ def random_labels():
     transitions = generator.dirichlet([0.3] * 9, size=3).reshape(3, 3, 3)
     # A single token has no transitions.
     transitions *= np.array([1, 0, 1])[:, None, None]
-    return SoftLabels(["O", "B-PER", "I-PER"], SENTENCES, tags, transitions), tags, transitions
+    labels = SoftLabels(["O", "B-PER", "I-PER"], SENTENCES, tags, transitions, [2, 1])
+    return labels, tags, transitions
 
 
 def test_marginals_are_looked_up_by_words_and_sum_to_one():
@@ -34,6 +35,8 @@ def test_a_file_preserves_everything(tmp_path):
     loaded = SoftLabels.load(tmp_path / "soft.npz")
     assert loaded.tags == labels.tags
     assert loaded.sentences == labels.sentences
+    ada, zoe = ("Ada", "left"), ("Zoë",)
+    assert list(loaded.documents()) == list(labels.documents()) == [[ada, zoe], [ada]]
     for words in SENTENCES:
         for ours, theirs in zip(loaded.find(words), labels.find(words)):
             assert np.array_equal(ours, theirs)
@@ -47,8 +50,8 @@ def test_other_files_are_refused(tmp_path):
     with pytest.raises(ValueError, match="soft.npz: expected a file of `allennlp soft-labels`"):
         SoftLabels.load(tmp_path / "soft.npz")
     np.savez(tmp_path / "other.npz", numbers=np.arange(3))
-    with pytest.raises(ValueError, match="with format 1, got another; write it again"):
+    with pytest.raises(ValueError, match="with format 2, got another; write it again"):
         SoftLabels.load(tmp_path / "other.npz")
     np.savez(tmp_path / "objects.npz", format=np.array([object()], dtype=object))
-    with pytest.raises(ValueError, match="with format 1, got another"):
+    with pytest.raises(ValueError, match="with format 2, got another"):
         SoftLabels.load(tmp_path / "objects.npz")

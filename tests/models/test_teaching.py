@@ -5,10 +5,18 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.models import load_archive
 from allennlp.nn.util import get_text_field_mask
 
-from tagger.linear_chain import ChainScores, chain_marginals, tag_marginals, transition_marginals
+from tagger.data.dataset_readers.soft_labelled import SoftLabelledDatasetReader
+from tagger.linear_chain import (
+    ChainMarginals,
+    ChainScores,
+    chain_marginals,
+    tag_marginals,
+    transition_marginals,
+)
 from tagger.models import SequenceTaggerEnsemble
 from tagger.models.teaching import soft_labels_of
 from tests.conftest import ROOT
+from tests.documents import document
 from tests.linear_chain.chains import random_chains
 from tests.models.batches import tensors
 
@@ -66,6 +74,8 @@ def test_a_document_tagger_gives_soft_labels_for_sentences(trained_on_documents)
     labels = soft_labels_of(archive.model, documents, 5)
     lengths = [n for each in documents for n in each["sentence_lengths"].tensor.tolist()]
     assert [len(words) for words in labels.sentences] == lengths
+    sizes = [len(each["sentence_lengths"].tensor) for each in documents]
+    assert [len(each) for each in labels.documents()] == sizes
     words = [word for sentence in labels.sentences for word in sentence]
     assert words == [word for each in documents for word in each["metadata"]["words"]]
     best = labels.find(["in", "Lima", "rained"]).tags.argmax(1)
@@ -78,7 +88,7 @@ def test_a_training_step_uses_soft_labels_and_validation_does_not(archive, insta
     mask = get_text_field_mask(batch["tokens"])
     num_tags = len(model.tags)
     teacher = chain_marginals(random_chains(*mask.shape, num_tags, dtype=torch.float32), mask)
-    soft = {"soft_tags": teacher.tags, "soft_transitions": teacher.transitions}
+    soft = {"soft_tags": teacher.tags, "soft_transitions": teacher.transitions.unsqueeze(1)}
     model.head._distillation_weight = 1.0
     emissions = model.eval().emissions(batch["tokens"], mask)
     expected = model.head.crf.cross_entropy(emissions, teacher, mask).mean()
@@ -90,6 +100,32 @@ def test_a_training_step_uses_soft_labels_and_validation_does_not(archive, insta
         if module is not model:
             module.eval()
     torch.testing.assert_close(model(**batch, **soft)["loss"], expected)
+
+
+def test_a_student_of_documents_learns_from_the_soft_labels_of_each_sentence(
+    trained_on_documents, tmp_path
+):
+    archive = load_archive(trained_on_documents / "model.tar.gz")
+    student, reader, path = archive.model.eval(), archive.dataset_reader, tmp_path / "some.txt"
+    path.write_text(document("Lima", "PER") + document("Austin", "LOC") + document("Paris", "PER"))
+    soft_labels_of(student, list(reader.read(path)), temperature=4).save(tmp_path / "soft.npz")
+    reader = SoftLabelledDatasetReader(reader, str(tmp_path / "soft.npz"))
+    batch = tensors(student, list(reader.read(path)))
+    mask = get_text_field_mask(batch["tokens"])
+    rows = student.sentence_rows(mask, batch["sentence_lengths"], batch["word_ids"])
+    student.head._distillation_weight = 1.0
+    emissions = student.emissions(batch["tokens"], mask, rows)
+    scores = ChainScores(*(each / 4 for each in student.head.chain_scores(emissions)))
+    teacher = ChainMarginals(*(each.detach() for each in chain_marginals(scores, rows.mask)))
+    expected = student.head.crf.cross_entropy(emissions, teacher, rows.mask).mean()
+    # Training, but without dropout.
+    student.training = True
+    actual = student(**batch)["loss"]
+    torch.testing.assert_close(actual, expected, rtol=1e-3, atol=0)
+    weights = [student.projection.bias, student.head.crf.transitions]
+    gradients = (torch.autograd.grad(loss, weights) for loss in (actual, expected))
+    for ours, theirs in zip(*gradients):
+        torch.testing.assert_close(ours, theirs, rtol=1e-2, atol=1e-4)
 
 
 def test_user_errors_are_named(archive, instances):

@@ -114,7 +114,7 @@ def _renewed(
         known: List[Any] = [unknown if tag is None else tag for tag in tags]
         return TagField(known, text, field._label_namespace, unknown)
     if isinstance(field, SoftLabelsField):
-        return field.of_gold_tags(tags)
+        return field.of_gold_tags(tags, lengths)
     if isinstance(field, MetadataField):
         return MetadataField({**field.metadata, "words": texts})
     if isinstance(field, TextField):

@@ -1,9 +1,9 @@
 """A reader that adds a teacher's soft labels to the gold tags."""
 
-import itertools
 from os import PathLike
-from typing import Any, Iterable, List, Optional, Sequence, Union, cast
+from typing import Any, Iterable, List, Optional, Union, cast
 
+import numpy as np
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Instance
@@ -11,8 +11,9 @@ from allennlp.data.fields import TextField
 
 from tagger.data.dataset_readers.column import ColumnDatasetReader
 from tagger.data.dataset_readers.sharded_reader import ShardedReader
+from tagger.data.documents import DocumentTokens
 from tagger.data.fields import SoftLabelsField, TagField
-from tagger.data.soft_labels import SoftLabels
+from tagger.data.soft_labels import SentenceMarginals, SoftLabels
 
 #: The tag of all tokens of unlabelled text.
 _UNKNOWN = "?"
@@ -26,10 +27,10 @@ class SoftLabelledDatasetReader(ShardedReader):
     models need no teacher. The files of soft labels are opened when training data are read.
 
     Args:
-        reader: The reader `column` of the training data, without `documents`.
+        reader: The reader `column` of the training data.
         soft_labels: The file with soft labels for all sentences that `reader` reads.
-        unlabelled: Files of soft labels for other text. All their sentences are read too, with unknown
-            gold tags.
+        unlabelled: Files of soft labels for other text, which is read too, with unknown gold tags. If
+            `reader` reads documents, these are the teacher's.
         label_namespace: The namespace of the tags in the vocabulary.
         **kwargs: The arguments of AllenNLP's `DatasetReader`, such as `max_instances`.
 
@@ -46,10 +47,9 @@ class SoftLabelledDatasetReader(ShardedReader):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        if not isinstance(reader, ColumnDatasetReader) or reader.reads_documents:
+        if not isinstance(reader, ColumnDatasetReader):
             raise ConfigurationError(
-                f"`reader` must be of type `column`, without `documents`; got "
-                f"{type(reader).__name__}" + (" of documents" * hasattr(reader, "reads_documents"))
+                f"`reader` must be of type `column`; got {type(reader).__name__}"
             )
         self._reader = reader
         self._path = soft_labels
@@ -70,33 +70,35 @@ class SoftLabelledDatasetReader(ShardedReader):
     def _read(self, file_path: Union[str, PathLike]) -> Iterable[Instance]:
         soft_labels = SoftLabels.load(self._path)
         for instance in self._reader._read(file_path):
-            words = instance["metadata"]["words"]  # type: ignore[index]
-            self._add(instance, soft_labels, words, self._path)
+            self._add(instance, soft_labels, self._path)
             yield instance
         for path in self._unlabelled:
             of_text = SoftLabels.load(path)
-            for words in self.shard_iterable(iter(of_text.sentences)):
-                instance = self._reader.text_to_instance(list(words))
-                unknown, text = [_UNKNOWN] * len(words), cast(TextField, instance["tokens"])
-                tags = TagField(unknown, text, self._label_namespace, _UNKNOWN)
-                instance.add_field("tags", tags)
-                self._add(instance, of_text, words, path)
-                yield instance
+            for document in self.shard_iterable(of_text.documents()):
+                for instance in self._reader.document_to_instances(document):
+                    text = cast(TextField, instance["tokens"])
+                    unknown = [_UNKNOWN] * len(text)
+                    tags = TagField(unknown, text, self._label_namespace, _UNKNOWN)
+                    instance.add_field("tags", tags)
+                    self._add(instance, of_text, path)
+                    yield instance
 
-    def _add(
-        self, instance: Instance, soft_labels: SoftLabels, words: Sequence[str], path: str
-    ) -> None:
-        found = soft_labels.find(words)
-        if found is None:
-            start = " ".join(itertools.islice(words, 8))
-            raise ValueError(
-                f"{path}: expected soft labels of all training data, got none of the sentence `{start} "
-                f"...`; write them for this file by `allennlp soft-labels`, and read other files by "
-                f"`validation_dataset_reader`"
-            )
+    def _add(self, instance: Instance, soft_labels: SoftLabels, path: str) -> None:
+        tokens = cast(DocumentTokens, cast(TextField, instance["tokens"]).tokens)
+        found: List[SentenceMarginals] = []
+        for sentence in tokens.document[tokens.first : tokens.last]:
+            words = [token.text or "" for token in sentence]
+            marginals = soft_labels.find(words)
+            if marginals is None:
+                raise ValueError(
+                    f"{path}: expected soft labels of all training data, got none of the sentence "
+                    f"`{' '.join(words[:8])} ...`; write them for this file by `allennlp soft-labels`, "
+                    f"and read other files by `validation_dataset_reader`"
+                )
+            found.append(marginals)
         for name, probabilities, dimensions in (
-            ("soft_tags", found.tags, (1,)),
-            ("soft_transitions", found.transitions, (0, 1)),
+            ("soft_tags", np.concatenate([each.tags for each in found]), (1,)),
+            ("soft_transitions", np.stack([each.transitions for each in found]), (1, 2)),
         ):
             tensor = torch.from_numpy(probabilities)
             field = SoftLabelsField(tensor, soft_labels.tags, dimensions, self._label_namespace)

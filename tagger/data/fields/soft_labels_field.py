@@ -33,14 +33,15 @@ class SoftLabelsField(TensorField):
         self._tag_dimensions = tag_dimensions
         self._label_namespace = label_namespace
 
-    def of_gold_tags(self, gold_tags: Sequence[str]) -> "SoftLabelsField":
-        """Returns the probabilities of a sentence if its gold tags are certain."""
+    def of_gold_tags(self, gold_tags: Sequence[str], lengths: Sequence[int]) -> "SoftLabelsField":
+        """Returns the probabilities of sentences of these lengths if their gold tags are certain."""
         indices = torch.tensor([self._tags.index(tag) for tag in gold_tags])
         # (T, K)
         probabilities = torch.nn.functional.one_hot(indices, len(self._tags)).float()
         if len(self._tag_dimensions) == 2:
-            # (K, K), the number of each transition
-            probabilities = probabilities[:-1].T @ probabilities[1:]
+            # (N, K, K), the number of each transition in each of N sentences
+            sentences = probabilities.split(list(lengths))
+            probabilities = torch.stack([each[:-1].T @ each[1:] for each in sentences])
         return SoftLabelsField(
             probabilities, self._tags, self._tag_dimensions, self._label_namespace
         )

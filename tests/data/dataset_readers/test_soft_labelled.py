@@ -10,13 +10,13 @@ from tagger.data.soft_labels import SoftLabels
 TAGS = ["B-PER", "I-PER", "O"]
 
 
-def save(path, sentences):
+def save(path, sentences, document_sizes=None):
     generator = np.random.default_rng(len(sentences))
     tags = generator.dirichlet([1] * 3, size=sum(map(len, sentences)))
     counts = [max(len(words) - 1, 0) for words in sentences]
     transitions = generator.dirichlet([1] * 9, size=len(sentences)).reshape(-1, 3, 3)
     transitions *= np.array(counts)[:, None, None]
-    labels = SoftLabels(TAGS, sentences, tags, transitions)
+    labels = SoftLabels(TAGS, sentences, tags, transitions, document_sizes)
     labels.save(path)
     return labels
 
@@ -54,10 +54,35 @@ def test_soft_labels_accompany_gold_tags_and_unlabelled_text_has_no_gold_tags(fo
         assert torch.equal(batch["soft_tags"][row, : len(sentence)], expected)
         assert batch["soft_tags"][row, len(sentence) :].eq(0).all()
         expected = torch.from_numpy(found.transitions)[order][:, order]
-        assert torch.equal(batch["soft_transitions"][row], expected)
+        assert torch.equal(batch["soft_transitions"][row], expected.unsqueeze(0))
         known = [tags.index("B-PER"), tags.index("O")][-len(sentence) :]
         gold = batch["tags"][row, : len(sentence)].tolist()
         assert gold == ([-1] * 3 if "Zoë" in sentence else known)
+
+
+def test_documents_have_the_soft_labels_of_their_sentences(folder):
+    text = "-DOCSTART- O\n\nAda B-PER\nleft O\n\nWhy O\n\n-DOCSTART- O\n\nWhy O\n"
+    (folder / "train.txt").write_text(text)
+    of_train = save(folder / "soft.npz", [["Ada", "left"], ["Why"]])
+    of_text = save(folder / "more.npz", [["Zoë", "came"], ["Too"], ["Lima"]], [2, 1])
+    reader = {"type": "column", "documents": "docstart"}
+    reader = make(folder, reader=reader, unlabelled=[str(folder / "more.npz")])
+    instances = list(reader.read(str(folder / "train.txt")))
+    expected = [
+        (of_train, [["Ada", "left"], ["Why"]]),
+        (of_train, [["Why"]]),
+        (of_text, [["Zoë", "came"], ["Too"]]),
+        (of_text, [["Lima"]]),
+    ]
+    assert len(instances) == len(expected)
+    for instance, (labels, sentences) in zip(instances, expected):
+        assert instance["sentence_lengths"].tensor.tolist() == list(map(len, sentences))
+        found = [labels.find(words) for words in sentences]
+        tags = np.concatenate([each.tags for each in found])
+        assert np.array_equal(instance["soft_tags"].tensor.numpy(), tags)
+        transitions = np.stack([each.transitions for each in found])
+        assert np.array_equal(instance["soft_transitions"].tensor.numpy(), transitions)
+    assert [set(each["tags"].labels) for each in instances[2:]] == [{"?"}, {"?"}]
 
 
 def test_files_are_opened_when_training_data_are_read_and_must_have_all_sentences(folder):
