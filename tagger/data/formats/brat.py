@@ -3,7 +3,7 @@
 import logging
 import re
 from pathlib import Path
-from typing import Iterable, Iterator, List, Optional
+from typing import Iterable, Iterator, List, NamedTuple, Optional
 
 from tagger.common.files import check_is_file, new_folder
 from tagger.common.inputs import PathOrAddress
@@ -22,14 +22,15 @@ def read_brat(
 ) -> Iterator[AnnotatedText]:
     """Reads a folder's texts, sorted by name, or a single text.
 
-    Relations, events, attributes and notes are skipped and counted. If `labelled`, each text needs an
-    `.ann` file.
+    Relations, events, attributes and notes are skipped and counted. An entity in several parts becomes
+    one, from its first part to its last; those that gain words are counted. If `labelled`, each text
+    needs an `.ann` file.
     """
     path = Path(path)
     found = sorted(path.rglob("*.ann" if labelled else "*.txt")) if path.is_dir() else [path]
     if path.is_dir() and labelled:
         _check_pairs(path, found)
-    num_left_out = 0
+    num_left_out, widened = 0, []
     for text_path in (each.with_suffix(".txt") for each in found):
         text, annotations = _read(text_path, text_encoding), text_path.with_suffix(".ann")
         is_annotated = labelled or annotations.exists()
@@ -40,8 +41,20 @@ def read_brat(
             if line.startswith("T")
         ]
         num_left_out += sum(bool(line.strip()) for line in lines) - len(entities)
-        checked = checked_entities(text, entities, str(annotations), offsets)
+        checked = checked_entities(text, (each.raw for each in entities), str(annotations), offsets)
+        entities.sort(key=lambda each: each.raw[1:3])
+        widened += [
+            f"{annotations}: {text[new.start : new.end]!r}, of which {each.parts!r} was marked"
+            for each, new in zip(entities, checked)
+            if each.parts is not None and each.parts.split() != text[new.start : new.end].split()
+        ]
         yield AnnotatedText(text, checked, None, None, str(text_path), {"name": text_path.stem})
+    if widened:
+        logger.warning(
+            "%s: %d entities in several parts became one each, with the words between the parts, "
+            "such as in %s",
+            *(path, len(widened), widened[0]),
+        )
     if num_left_out:
         logger.warning(
             "%s: left out %d relations, events, attributes and notes", path, num_left_out
@@ -67,17 +80,24 @@ def _read(path: Path, text_encoding: Optional[str]) -> str:
         return decode(content, path, text_encoding)[0]
 
 
-def _entity(line: str, place: str) -> RawEntity:
-    """Reads a line, in which tabs surround `PER 0 3`."""
-    parts = line.split("\t", 2)
-    words = parts[1].split(" ") if len(parts) > 1 else []
-    if ";" in "".join(words[1:]):
-        raise ValueError(
-            f"{place}: the entity has several parts, {' '.join(words[1:])}; make it one span in brat"
-        )
-    if len(words) != 3 or not all(re.fullmatch(r"\d{1,18}", word) for word in words[1:]):
+class _Entity(NamedTuple):
+    """An entity, and if it has several parts, their words."""
+
+    raw: RawEntity
+    parts: Optional[str] = None
+
+
+def _entity(line: str, place: str) -> _Entity:
+    """Reads a line, in which tabs surround `PER 0 3`, or `PER 0 3;8 12` for several parts."""
+    label_and_offsets, _, quote = line.partition("\t")[2].partition("\t")
+    label, _, offsets = label_and_offsets.partition(" ")
+    parts = [part.split(" ") for part in offsets.split(";")]
+    if not all(re.fullmatch(r"\d{1,18} \d{1,18}", part) for part in offsets.split(";")):
         raise ValueError(f"{place}: expected an entity as `T1<tab>PER 0 3<tab>Ada`, got {line!r}")
-    return RawEntity(words[0], int(words[1]), int(words[2]), *parts[2:])
+    starts, ends = zip(*(map(int, part) for part in parts))
+    if len(parts) == 1:
+        return _Entity(RawEntity(label, starts[0], ends[0], quote or None))
+    return _Entity(RawEntity(label, min(starts), max(ends)), quote)
 
 
 def write_brat(texts: Iterable[AnnotatedText], path: Path) -> None:

@@ -105,6 +105,21 @@ def test_a_folder_and_a_file_of_brat_are_recognised_and_read(write, tmp_path, ca
     assert "left out 2 relations, events" in caplog.text
 
 
+def test_an_entity_of_brat_in_several_parts_becomes_one(write, caplog):
+    write("a.txt", "left and right arm,\r\nthe New\r\nYork team")
+    # brat divides an entity where a line ends.
+    lines = ["T2\tLOC 25 28;30 34\tNew York", "T1\tPART 0 4;15 18\tleft arm"]
+    (text,) = read_texts(write("a.ann", "\n".join([*lines, "T3\tPART 9 18\tright arm"])))
+    assert text.entities == [
+        Annotation("PART", 0, 18),
+        Annotation("PART", 9, 18),
+        Annotation("LOC", 25, 34),
+    ]
+    (warning,) = caplog.messages
+    assert "1 entities in several parts became one each" in warning
+    assert "a.ann: 'left and right arm', of which 'left arm' was marked" in warning
+
+
 FRENCH = [(1, "Le", "DET"), (2, "prix", "NOUN"), ("3-4", "du", "_"), (3, "de", "ADP")]
 FRENCH += [(4, "le", "DET"), ("4.1", "vu", "VERB"), (5, "pain", "NOUN", "SpaceAfter=No")]
 FRENCH += [(6, ".", "PUNCT")]
