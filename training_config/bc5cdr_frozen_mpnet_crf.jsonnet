@@ -3,5 +3,6 @@
 (import 'bc5cdr_bilstm_crf.jsonnet') + (import 'mpnet.libsonnet') + {
   batch_size:: 32,
   learning_rate:: 0.003,
-  num_epochs:: 9,
+  transformer_dim:: 300,
+  num_epochs:: 12,
 }

@@ -149,7 +149,10 @@ def trained(name, folder):
     texts = list(itertools.chain(*map(texts_in, languages)))
     file, config = folder / "texts.jsonl", folder / "mine.jsonnet"
     write_texts(texts, file, "doccano")
-    config.write_text(start([file, file], config).files[config])
+    with pytest.MonkeyPatch.context() as patch:
+        # Without the pretrained transformers that may lie in the current folder.
+        patch.chdir(folder)
+        config.write_text(start([file, file], config).files[config])
     train_model(Params.from_file(config, json.dumps(SMALL)), str(folder / "run"))
     return Run(name, folder / "run" / "model.tar.gz", texts)
 
