@@ -175,21 +175,30 @@ def _mark_finished(job: Job, study: Path, digests: Mapping[str, str]) -> None:
         path.write_text(json.dumps(mark, indent=2, sort_keys=True))
 
 
+def finished(jobs: Iterable[Job], study: Path) -> List[Job]:
+    """Returns the jobs that have finished with their configs and data."""
+    return [job for job in jobs if job.is_finished(study) and not _change(job, study)]
+
+
 def _check_unchanged(job: Job, study: Path) -> None:
-    path = job.folder(study) / JOB_FILE
-    if not path.exists():
-        return
-    mark, digests = json.loads(path.read_text()), digests_of_files(job.config)
-    reason = ""
-    if mark.get("config") != json.loads(json.dumps(job.config)):
-        reason = "another config"
-    elif mark["files"] != digests:
-        reason = f"other data: {changed_files(mark['files'], digests)} has changed since"
+    reason = _change(job, study) if job.is_finished(study) else ""
     if reason:
+        path = job.folder(study) / JOB_FILE
         raise ValueError(
             f"{path} belongs to a run of the same name, {describe(job)}, with {reason}; choose another "
             f"folder for the study, or delete {path.parent}"
         )
+
+
+def _change(job: Job, study: Path) -> str:
+    """Says how a finished run differs from its job; nothing if it does not."""
+    mark = json.loads((job.folder(study) / JOB_FILE).read_text())
+    digests = digests_of_files(job.config)
+    if mark.get("config") != json.loads(json.dumps(job.config)):
+        return "another config"
+    if mark["files"] != digests:
+        return f"other data: {changed_files(mark['files'], digests)} has changed since"
+    return ""
 
 
 def _as_file_name(value: Any) -> str:

@@ -4,7 +4,13 @@ from pathlib import Path
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from tagger.common.did_you_mean import did_you_mean
-from tagger.tools.runs.jobs import Job, default_num_workers, run_jobs, seeded_jobs
+from tagger.tools.runs.jobs import (
+    Job,
+    default_num_workers,
+    finished,
+    run_jobs,
+    seeded_jobs,
+)
 from tagger.tools.runs.results import (
     MINUTES,
     Column,
@@ -117,28 +123,34 @@ def run_study(
     names: Optional[Sequence[str]] = None,
     num_workers: Optional[int] = None,
 ) -> Outcome:
-    """Runs the unfinished jobs; writes `results.csv`, `summary.md` and perhaps `differences.csv`."""
+    """Runs the unfinished jobs; writes `results.csv`, `summary.md` and perhaps `differences.csv`.
+
+    With `names`, it runs the jobs of these variants alone. The tables have all that have finished.
+    """
     for name in names or ():
         if name not in study.variants:
             raise ValueError(
                 f"`--variants` names `{name}`, but the study has no such variant "
                 f"({', '.join(study.variants)}){did_you_mean(name, list(study.variants))}"
             )
-    jobs = [
+    every = [
         job
         for name, config in study.variants.items()
-        if not names or name in names
         for job in seeded_jobs({"variant": name}, config, study.seeds)
     ]
     # All variants run with the first seed first, so a preliminary table is complete early.
-    jobs.sort(key=lambda job: study.seeds.index(job.factors["seed"]))
+    every.sort(key=lambda job: study.seeds.index(job.factors["seed"]))
+    jobs = [job for job in every if not names or job.factors["variant"] in names]
     num_workers = num_workers or default_num_workers(jobs[0].config)
     failed = run_jobs(jobs, folder, num_workers)
-    with_tuned = [[job, *_tuning_jobs(job, study, folder)] for job in jobs if job not in failed]
-    tuning = [job for _, *tuned in with_tuned for job in tuned]
+    tuning = [
+        each for job in jobs if job not in failed for each in _tuning_jobs(job, study, folder)
+    ]
     if tuning:
         failed += run_jobs(tuning, folder, num_workers, tune)
-    jobs = [job for together in with_tuned for job in together]
+    # The tables also have what earlier commands have run.
+    with_tuned = (each for job in every for each in (job, *_tuning_jobs(job, study, folder)))
+    jobs = finished(with_tuned, folder)
     results = read_results(jobs, folder)
     write_results(results, folder / "results.csv")
     table = tabulate(results, study.columns)
