@@ -28,7 +28,7 @@ from tagger.commands.prediction_inputs import (
     check_has_column,
     files_of,
 )
-from tagger.commands.prediction_outputs import Layout, Output, encoder_of
+from tagger.commands.prediction_outputs import Output, RecordLayout, encoder_of
 from tagger.commands.resumable_output import ResumableOutput, digest_of_config, settings_of_run
 from tagger.common.console import say
 from tagger.common.files import check_is_file
@@ -49,7 +49,7 @@ _TABLES = (".csv", ".tsv", ".parquet")
 #: Predicts files window by window and writes the output. Its arguments: the inputs of the first file,
 #: all files, the output, the window size, the settings of the run, the layout, whether to overwrite.
 Runner = Callable[
-    [LineInputs, Sequence[str], PathOrAddress, int, Dict[str, Any], Layout, bool], None
+    [LineInputs, Sequence[str], PathOrAddress, int, Dict[str, Any], RecordLayout, bool], None
 ]
 
 
@@ -160,7 +160,7 @@ class PredictFile(Command):
             args.on_error,
             overwrite=args.force,
             settings={"config": digest_of_config(archive), "predictor-args": predictor_args},
-            layout=Layout(
+            layout=RecordLayout(
                 args.text_column, args.column, args.nested, args.format, input_format, other
             ),
             runner=runner,
@@ -196,7 +196,7 @@ def predict_file(
     on_error: str = "stop",
     overwrite: bool = False,
     settings: Optional[Mapping[str, Any]] = None,
-    layout: Optional[Layout] = None,
+    layout: Optional[RecordLayout] = None,
     runner: Optional[Runner] = None,
 ) -> None:
     """Predicts a file, a window of inputs at a time, so memory does not grow with the file.
@@ -207,7 +207,7 @@ def predict_file(
     `settings` holds whatever else affects the predictions, by name, such as the predictor's arguments;
     `runner` predicts the windows elsewhere. The rest are arguments of the command.
     """
-    layout = layout or Layout()
+    layout = layout or RecordLayout()
     if getattr(predictor, "reads_numbers", False) and runner is None:
         use_dataset_reader |= bare_suffix(input_file).lower() in _TABLES
         if layout.format or layout.input_format or layout.other:
@@ -255,7 +255,7 @@ def _say_what_lacks(model: Model, num_errors: int) -> None:
         say(f'Skipped {num_errors} lines, which have an "error" in the output')
 
 
-def _lines_of(predictor: Predictor, path: str, on_error: str, layout: Layout) -> LineInputs:
+def _lines_of(predictor: Predictor, path: str, on_error: str, layout: RecordLayout) -> LineInputs:
     skips_errors = on_error == "skip"
     if layout.input_format:
         return TextInputs(predictor, path, skips_errors, layout.input_format)

@@ -46,7 +46,7 @@ class Output(NamedTuple):
     predictor_args: Mapping[str, Any] = MappingProxyType({})
 
 
-class Layout(NamedTuple):
+class RecordLayout(NamedTuple):
     """The shape of the input and the output, after the `predict-file` options of these names.
 
     `input_format` is None for lines and for Parquet; `format` is None for predictions. Other properties
@@ -62,9 +62,9 @@ class Layout(NamedTuple):
     other: Optional[Output] = None
 
 
-def encoder_of(output: str, input_file: str, layout: Optional[Layout] = None) -> Encoder:
+def encoder_of(output: str, input_file: str, layout: Optional[RecordLayout] = None) -> Encoder:
     """Returns the encoder for an output; Parquet outputs keep the columns of a Parquet input."""
-    layout = layout or Layout()
+    layout = layout or RecordLayout()
     format, column, nested = layout.format, layout.column, layout.nested
     if format is not None:
         suffix = bare_suffix(output)

@@ -33,7 +33,7 @@ from allennlp.predictors import Predictor
 from filelock import FileLock, Timeout
 
 import tagger
-from tagger.commands.prediction_outputs import Layout, write_lines
+from tagger.commands.prediction_outputs import RecordLayout, write_lines
 from tagger.common.files import write_atomically
 from tagger.common.inputs import PathOrAddress, is_address
 from tagger.common.lock import being_written, output_lock, this_process
@@ -259,7 +259,7 @@ def settings_of_run(
     input_file: str,
     window: int,
     use_dataset_reader: bool,
-    layout: Layout,
+    layout: RecordLayout,
     others: Mapping[str, Any],
 ) -> Dict[str, Any]:
     """Returns everything that affects the predictions, by name; `model` is a digest of the weights."""

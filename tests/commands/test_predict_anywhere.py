@@ -16,7 +16,7 @@ from backports import zstd
 
 from tagger.commands import predict_file as module
 from tagger.commands.predict_file import predict_file
-from tagger.commands.prediction_outputs import Layout
+from tagger.commands.prediction_outputs import RecordLayout
 from tagger.predictors.prediction_type import prediction_type
 
 TEXTS = [" ".join(["Ada"] * (1 + n % 7)) + f" met {n} in Lisbon ." for n in range(30)]
@@ -123,7 +123,7 @@ def test_parquet_keeps_its_columns_and_row_groups(predictor, plain, tmp_path):
     source = put(str(tmp_path / "in.parquet"), column="body")
     for nested in (False, True):
         target = str(tmp_path / f"out{nested}.parquet")
-        predict_file(predictor, source, target, layout=Layout("body", "found", nested))
+        predict_file(predictor, source, target, layout=RecordLayout("body", "found", nested))
         written = pq.ParquetFile(target)
         assert [written.metadata.row_group(g).num_rows for g in range(3)] == [12, 12, 6]
         read = written.read()
@@ -141,8 +141,10 @@ def test_rows_may_hold_tokens_and_bad_rows_are_named_or_skipped(predictor, tmp_p
     source, target = str(tmp_path / "in.parquet"), str(tmp_path / "out.parquet")
     pq.write_table(pa.table({"words": rows}), source)
     with pytest.raises(ConfigurationError, match="in.parquet, row 2: .*; correct the row"):
-        predict_file(predictor, source, target, layout=Layout(text_column="words"))
-    predict_file(predictor, source, target, on_error="skip", layout=Layout("words", nested=True))
+        predict_file(predictor, source, target, layout=RecordLayout(text_column="words"))
+    predict_file(
+        predictor, source, target, on_error="skip", layout=RecordLayout("words", nested=True)
+    )
     found = pq.read_table(target)["prediction"].to_pylist()
     assert [each["tokens"] for each in found] == [rows[0], None, rows[2], None, []]
     assert [each["error"] is None for each in found] == [True, False, True, False, True]
@@ -151,9 +153,9 @@ def test_rows_may_hold_tokens_and_bad_rows_are_named_or_skipped(predictor, tmp_p
 @pytest.mark.parametrize(
     ("name", "output", "layout", "message"),
     [
-        ("in.parquet", "out.jsonl", Layout("txt"), "`--text-column` txt is no column .*mean `text`"),
-        ("in.parquet", "out.parquet", Layout(column="id"), "`--column` id is a column of"),
-        ("no.parquet", "out.jsonl", Layout(), "no.parquet: expected a Parquet file"),
+        ("in.parquet", "out.jsonl", RecordLayout("txt"), "`--text-column` txt is no col.*mean `text`"),
+        ("in.parquet", "out.parquet", RecordLayout(column="id"), "`--column` id is a column of"),
+        ("no.parquet", "out.jsonl", RecordLayout(), "no.parquet: expected a Parquet file"),
     ],
 )  # fmt: skip
 def test_columns_are_checked_before_predicting(name, output, layout, message, predictor, tmp_path):

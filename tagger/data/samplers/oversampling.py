@@ -7,8 +7,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data.samplers import BatchSampler
 
 from tagger.data.samplers.repeating import (
-    LabelledSentence,
     RepeatingBatchSampler,
+    SentenceLabels,
     shares_of_sentences,
 )
 
@@ -48,7 +48,7 @@ class OversamplingBatchSampler(RepeatingBatchSampler):
         self.threshold = threshold
         self.empty_rate = empty_rate
 
-    def factors(self, sentences: Sequence[LabelledSentence]) -> np.ndarray:
+    def factors(self, sentences: Sequence[SentenceLabels]) -> np.ndarray:
         shares = shares_of_sentences(sentences, np.ones(len(sentences)))
         of_label = {
             label: max(1.0, (self.threshold / share) ** 0.5) for label, share in shares.items()

@@ -16,7 +16,7 @@ from tagger.spans import labels_of_tags
 logger = logging.getLogger(__name__)
 
 
-class LabelledSentence(NamedTuple):
+class SentenceLabels(NamedTuple):
     """The number of a sentence's tokens with each label, and of tokens with known tags.
 
     A text that is labelled as a whole counts as one token.
@@ -50,7 +50,7 @@ class RepeatingBatchSampler(BucketBatchSampler):
         self.label_namespace = label_namespace
         self._is_logged = False
 
-    def factors(self, sentences: Sequence[LabelledSentence]) -> np.ndarray:
+    def factors(self, sentences: Sequence[SentenceLabels]) -> np.ndarray:
         """Returns how often an epoch shows each sentence, on average: (sentences,), at least 0."""
         raise NotImplementedError
 
@@ -90,7 +90,7 @@ def draw_repeats(factors: np.ndarray) -> np.ndarray:
 
 
 def shares_of_sentences(
-    sentences: Sequence[LabelledSentence], weights: np.ndarray
+    sentences: Sequence[SentenceLabels], weights: np.ndarray
 ) -> Dict[str, float]:
     """Returns each label's share of sentences, weighted by `factors`."""
     totals: Dict[str, float] = defaultdict(float)
@@ -100,7 +100,7 @@ def shares_of_sentences(
     return {label: total / weights.sum() for label, total in totals.items()}
 
 
-def format_shares(sentences: Sequence[LabelledSentence], factors: np.ndarray) -> str:
+def format_shares(sentences: Sequence[SentenceLabels], factors: np.ndarray) -> str:
     """Returns a table of each label's share of sentences, before and after resampling."""
     before = shares_of_sentences(sentences, np.ones(len(factors)))
     after = shares_of_sentences(sentences, factors)
@@ -120,7 +120,7 @@ def _num_drawn(factors: np.ndarray) -> int:
 
 def _labelled_sentences(
     instances: Iterable[Instance], label_namespace: str
-) -> List[LabelledSentence]:
+) -> List[SentenceLabels]:
     counts = [_count_labels(instance) for instance in instances]
     # Use all tags, because those of one sentence may not reveal the encoding.
     tags = sorted({tag for of_instance in counts for tag in of_instance.get(label_namespace, {})})
@@ -132,7 +132,7 @@ def _labelled_sentences(
             if label_of[tag] is not None:
                 of_labels[label_of[tag]] += number
         num_tokens = of_instance.num_items.get(label_namespace, 0)
-        sentences.append(LabelledSentence(dict(of_labels), num_tokens))
+        sentences.append(SentenceLabels(dict(of_labels), num_tokens))
     if counts and not any(sentence.counts for sentence in sentences):
         found = sorted(set().union(*counts))
         raise ConfigurationError(

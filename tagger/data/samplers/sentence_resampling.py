@@ -8,7 +8,7 @@ import numpy as np
 from allennlp.common.checks import ConfigurationError
 from allennlp.data.samplers import BatchSampler
 
-from tagger.data.samplers.repeating import LabelledSentence, RepeatingBatchSampler
+from tagger.data.samplers.repeating import RepeatingBatchSampler, SentenceLabels
 
 #: The formulas for the number of repeats, see `SentenceResamplingBatchSampler`.
 FORMS = ("sC", "sCR", "sCRD", "nsCRD")
@@ -50,7 +50,7 @@ class SentenceResamplingBatchSampler(RepeatingBatchSampler):
             raise ConfigurationError(f"`form` must be one of {', '.join(FORMS)}; got {form!r}")
         self.form = form
 
-    def factors(self, sentences: Sequence[LabelledSentence]) -> np.ndarray:
+    def factors(self, sentences: Sequence[SentenceLabels]) -> np.ndarray:
         totals: Counter = Counter()
         for sentence in sentences:
             totals.update(sentence.counts)
@@ -59,7 +59,7 @@ class SentenceResamplingBatchSampler(RepeatingBatchSampler):
         importances = [self._importance(each, rareness) if each.counts else 1 for each in sentences]
         return np.ceil(np.array(importances, dtype=float))
 
-    def _importance(self, sentence: LabelledSentence, rareness: dict) -> float:
+    def _importance(self, sentence: SentenceLabels, rareness: dict) -> float:
         total = 1 + sum(
             (1 if self.form == "sC" else rareness[label])
             * (math.sqrt(count) if self.form == "nsCRD" else count)

@@ -22,7 +22,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Se
 from allennlp.common.checks import ConfigurationError
 
 from tagger.commands.prediction_inputs import Line, LineInputs
-from tagger.commands.prediction_outputs import Layout, column_of, encoder_of
+from tagger.commands.prediction_outputs import RecordLayout, column_of, encoder_of
 from tagger.commands.resumable_output import (
     begin_run,
     lines_of_parts,
@@ -75,7 +75,7 @@ def predict_with_ray(
     output: PathOrAddress,
     window: int,
     run: Dict[str, Any],
-    layout: Layout,
+    layout: RecordLayout,
     overwrite: bool,
 ) -> None:
     """Predicts files with Ray Data; repeating an interrupted call completes its output.
@@ -112,7 +112,7 @@ def predict_with_ray(
         say(f'Skipped {num_errors} inputs, which have an "error" in the output')
 
 
-def _check(inputs: LineInputs, files: Sequence[str], target: str, layout: Layout) -> None:
+def _check(inputs: LineInputs, files: Sequence[str], target: str, layout: RecordLayout) -> None:
     """Checks that the output can hold the predictions."""
     if not target.endswith("/"):
         if len(files) > 1:

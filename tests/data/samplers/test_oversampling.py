@@ -12,7 +12,7 @@ from allennlp.data.fields import MultiLabelField
 from allennlp.data.samplers import BatchSampler
 
 from tagger.data import LabelSetsField, OversamplingBatchSampler
-from tagger.data.samplers.repeating import LabelledSentence, draw_repeats
+from tagger.data.samplers.repeating import SentenceLabels, draw_repeats
 from tests.conftest import CONFIGS
 from tests.data.samplers.sentences import instance, text_of
 
@@ -30,7 +30,7 @@ def instances():
 
 
 def factors_of(label_sets, threshold, empty_rate=1.0):
-    sentences = [LabelledSentence(dict.fromkeys(labels, 2), 5) for labels in label_sets]
+    sentences = [SentenceLabels(dict.fromkeys(labels, 2), 5) for labels in label_sets]
     return OversamplingBatchSampler(2, threshold, empty_rate).factors(sentences)
 
 

@@ -14,7 +14,7 @@ from allennlp.predictors import Predictor
 
 from tagger.commands.predict_file import predict_file
 from tagger.commands.prediction_inputs import files_of
-from tagger.commands.prediction_outputs import Layout
+from tagger.commands.prediction_outputs import RecordLayout
 from tagger.commands.resumable_output import parts_in
 from tagger.common.from_allennlp import ConfigurationError
 from tagger.common.lock import output_lock
@@ -104,7 +104,7 @@ def test_folders_of_a_store_are_predicted_to_a_folder(ray, s3, predictor, tmp_pa
     for number in range(2):
         with fsspec.open(f"{s3}/in/{number}.parquet", "wb") as file:
             pq.write_table(table[20 * number : 20 * number + 20], file, row_group_size=7)
-    layout = Layout("body", "found")
+    layout = RecordLayout("body", "found")
     predict_file(
         predictor, f"{s3}/in/", f"{s3}/out/", 8, on_error="skip", layout=layout, runner=POOL
     )

@@ -6,7 +6,7 @@ import pytest
 from allennlp.predictors import Predictor
 
 from tagger.commands.predict_file import predict_file
-from tagger.commands.prediction_outputs import Layout
+from tagger.commands.prediction_outputs import RecordLayout
 from tagger.integrations.ray_data.rows import TaggerActor
 
 TEXTS = ["Maria met Paulo in Lisbon .", "", ")" * 501, "Ada " * 300, None, "Ada left ."]
@@ -24,7 +24,11 @@ def expected(table, archive, tmp_path):
     predictor = Predictor.from_archive(archive)
     out = str(tmp_path / "out.parquet")
     predict_file(
-        predictor, str(tmp_path / "in.parquet"), out, on_error="skip", layout=Layout(nested=True)
+        predictor,
+        str(tmp_path / "in.parquet"),
+        out,
+        on_error="skip",
+        layout=RecordLayout(nested=True),
     )
     return pq.read_table(out)
 
