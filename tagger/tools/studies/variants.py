@@ -157,7 +157,7 @@ def run_study(
     summary = format_summary(table)
     differences: Dict[str, Dict[str, Difference]] = {}
     counts = _read_counts(jobs, folder)
-    if study.baseline in counts:
+    if study.baseline in counts and len(counts) > 1:
         differences = compare(counts, study.baseline, study.columns)
         summary += f"\n\n{format_differences(differences, study.baseline)}"
         write_differences(differences, folder / "differences.csv")

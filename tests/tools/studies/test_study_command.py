@@ -4,11 +4,14 @@ import math
 import re
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from allennlp.common import Params
 
+from tagger.tools.runs.jobs import seeded_jobs
+from tagger.tools.runs.work import COUNTS_FILE, SentenceCounts
 from tagger.tools.studies.search import read_search
-from tagger.tools.studies.variants import read_study
+from tagger.tools.studies.variants import read_study, run_study
 from tests.conftest import CONFIGS, ROOT
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -119,6 +122,19 @@ def test_the_examples_of_the_page_are_studies(at_root, tmp_path):
     }
     assert heads["chain, ORG 2"]["weighting"] == {"type": "chain", "label_weights": {"ORG": 2}}
     assert heads["decode_bias, ORG 2"]["decode_bias"] == {"ORG": pytest.approx(math.log(2))}
+
+
+def test_a_baseline_alone_is_compared_with_nothing(tmp_path):
+    file = tmp_path / "study.json"
+    file.write_text(json.dumps(plain(baseline="plain")))
+    (job,) = seeded_jobs({"variant": "plain"}, {}, [1])
+    folder = job.folder(tmp_path)
+    folder.mkdir(parents=True)
+    (folder / "metrics.json").write_text('{"f": 0.5}')
+    (folder / "job.json").write_text(json.dumps({"config": job.config, "files": {}}))
+    SentenceCounts(["PER"], np.ones((2, 3, 1), np.int64)).write(folder / COUNTS_FILE)
+    assert run_study(read_study(file), tmp_path).differences == {}
+    assert "difference" not in (tmp_path / "summary.md").read_text()
 
 
 def plain(*titles, **changes):
