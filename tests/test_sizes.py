@@ -33,7 +33,7 @@ def test_modules_have_at_most_350_lines():
 BUDGETS = {
     "tagger/commands": 1_920,
     "tagger/common": 1_500,
-    "tagger/data": 8_570,
+    "tagger/data": 8_610,
     "tagger/linear_chain": 5_830,
     "tagger/metrics": 1_180,
     "tagger/models": 860,
@@ -45,9 +45,9 @@ BUDGETS = {
     "tagger/tools/deidentification": 260,
     "tagger/tools/labels": 2_790,
     "tagger/tools/reports": 1_940,
-    "tagger/tools/runs": 490,
+    "tagger/tools/runs": 500,
     "tagger/tools/start": 2_010,
-    "tagger/tools/studies": 840,
+    "tagger/tools/studies": 850,
     "tagger/tools/tuning": 3_040,
     "tagger/integrations/huggingface": 1_190,
     "tagger/integrations/onnx": 1_550,
@@ -57,7 +57,7 @@ BUDGETS = {
     "tagger": 47_770,
     "tagger_compat": 2_910,
     "tagger_onnx": 1_610,
-    "tests": 38_470,
+    "tests": 38_580,
     "scripts": 5_250,
 }
 

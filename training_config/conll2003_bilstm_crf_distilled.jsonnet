@@ -1,6 +1,7 @@
 // A student: like conll2003_bilstm_crf_documents.jsonnet, but trained on gold tags and on a teacher's soft labels for the
 // same text and for other text. Prediction is as fast as without a teacher.
 // Files: also two files of soft labels; docs/how_to/distillation.md has the commands.
+// Expect: development F1 0.949, test F1 0.918 (three runs).
 local soft_labels = 'runs/soft_train.npz';
 // Soft labels for text without gold tags.
 local unlabelled = ['runs/soft_news.npz'];
