@@ -164,8 +164,11 @@ def break_prediction(predict, folder, moment, number):
     command = [*predict, "-o", output.name]
     broken = break_off(command, folder, folder, moment, number)
     problems = []
-    # If there is an output, it must be complete: the signal came just before the end.
-    if not output.exists():
+    # If there is an output, it must be complete: the signal came just before the end, perhaps before
+    # the windows were removed.
+    if output.exists():
+        shutil.rmtree(folder / ".out.jsonl.predict-file", ignore_errors=True)
+    else:
         outcome = run_command(command, folder)
         if outcome.status:
             problems.append(f"the repeat fails: {outcome.last_line}")
