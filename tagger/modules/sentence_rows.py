@@ -50,8 +50,6 @@ class SentenceRows:
         if sentence_lengths is None or not self.are_documents:
             self.mask = mask
             self.documents = torch.arange(len(mask), device=mask.device)
-            # (B, N): which of a document's sentences there are
-            self._is_sentence = torch.ones_like(self.documents, dtype=torch.bool).unsqueeze(1)
             return
         if not torch.equal(sentence_lengths.sum(1), mask.sum(1)):
             raise ValueError(
@@ -78,7 +76,7 @@ class SentenceRows:
 
     def rows_of(self, values: torch.Tensor) -> torch.Tensor:
         """Takes values of documents' sentences, (B, N, ...), as those of rows, (S, ...)."""
-        return values[self._is_sentence]
+        return values[self._is_sentence] if self.are_documents else values[:, 0]
 
     def join(self, values: torch.Tensor) -> torch.Tensor:
         """Joins rows, (S, L, ...), to values of documents, (B, T, ...), 0 in the padding."""

@@ -13,6 +13,10 @@ from tagger.data.survey.text_encodings import decode
 
 logger = logging.getLogger(__name__)
 
+_PART = r"\d{1,18} \d{1,18}"
+#: The label, the offsets of the parts, and their words.
+_LINE = re.compile(rf"[^\t]*\t([^\t ]*) ({_PART}(?:;{_PART})*)(?:\t(.*))?", re.DOTALL)
+
 
 def read_brat(
     path: PathOrAddress,
@@ -89,15 +93,14 @@ class _Entity(NamedTuple):
 
 def _entity(line: str, place: str) -> _Entity:
     """Reads a line, in which tabs surround `PER 0 3`, or `PER 0 3;8 12` for several parts."""
-    label_and_offsets, _, quote = line.partition("\t")[2].partition("\t")
-    label, _, offsets = label_and_offsets.partition(" ")
-    parts = [part.split(" ") for part in offsets.split(";")]
-    if not all(re.fullmatch(r"\d{1,18} \d{1,18}", part) for part in offsets.split(";")):
+    found = _LINE.fullmatch(line)
+    if found is None:
         raise ValueError(f"{place}: expected an entity as `T1<tab>PER 0 3<tab>Ada`, got {line!r}")
-    starts, ends = zip(*(map(int, part) for part in parts))
-    if len(parts) == 1:
-        return _Entity(RawEntity(label, starts[0], ends[0], quote or None))
-    return _Entity(RawEntity(label, min(starts), max(ends)), quote)
+    label, offsets, quote = found.groups()
+    numbers = [int(number) for number in re.findall(r"\d+", offsets)]
+    if len(numbers) == 2:
+        return _Entity(RawEntity(label, numbers[0], numbers[1], quote))
+    return _Entity(RawEntity(label, min(numbers[::2]), max(numbers[1::2])), quote or "")
 
 
 def write_brat(texts: Iterable[AnnotatedText], path: Path) -> None:

@@ -182,7 +182,7 @@ def _read_counts(jobs: Sequence[Job], folder: Path) -> Dict[str, Dict[int, Sente
     counts: Dict[str, Dict[int, SentenceCounts]] = {}
     for job in jobs:
         path = job.folder(folder) / COUNTS_FILE
-        if job.is_finished(folder) and path.exists():
+        if path.exists():
             by_seed = counts.setdefault(job.factors["variant"], {})
             by_seed[job.factors["seed"]] = SentenceCounts.read(path)
     return counts
