@@ -1,7 +1,6 @@
 """Cases for the contract tests of the implementations, and the reference's answers, computed once."""
 
 import functools
-import math
 from typing import NamedTuple, Tuple
 
 import torch
@@ -208,8 +207,8 @@ def assert_error_at_most_twice_plain_pytorch(name, implementation, batch):
     if name in DIFFERENTIATED_BY_REFERENCE:
         rounding = IMPLEMENTATIONS["cuda"].rounding
     if implementation.device.type == "cuda":
-        # The rounding errors of T tokens add up, and partly cancel.
-        rounding *= math.sqrt(mask.size(1))
+        # Unlike the interpreter's, its exponentials and logarithms are not exact.
+        rounding *= 4
     for actual, plain, target in zip(actuals, plains, targets):
         assert torch.equal(actual == -torch.inf, target == -torch.inf)
         actual, plain, target = (x.masked_fill(x == -torch.inf, 0) for x in (actual, plain, target))

@@ -238,7 +238,9 @@ def adjoint_kernel(
                     own = own_before
                 adjoint = returned
                 if not OF_ARRIVALS:
-                    scale = (weight_before - weight) / _at_least(tl.sum(message), 1.0)
+                    # A token's adjoint sums to its weight up to rounding, which would add up.
+                    missing = weight_before - tl.sum(returned)
+                    scale = missing / _at_least(tl.sum(message), 1.0)
                     adjoint += scale * message
                     weight = weight_before
         _clear(by_emissions_of_row, length * num_tags, num_tokens * num_tags)
