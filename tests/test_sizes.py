@@ -29,8 +29,8 @@ def test_modules_have_at_most_350_lines():
         assert source.count("\n") <= 350, path
 
 
-#: The maximum lines of Python in each part of the project, with the folders that belong to it. A commit that needs
-#: more raises the number and says why; one that needs fewer lowers it.
+#: The maximum lines of Python in each part of the project, with the folders that belong to it. A
+#: commit that needs more raises the number and says why; one that needs fewer lowers it.
 TOTALS = {
     "core": (36_900, ["tagger", "tagger_compat", "tagger_onnx"]),
     "tools": (12_600, ["tagger/tools"]),
