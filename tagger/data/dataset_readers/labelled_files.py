@@ -164,7 +164,9 @@ class ColumnFiles(NamedTuple):
         sentences, gaps, _ = found.sentences_and_gaps()
         used = [each for each in (found.layout.token, found.layout.tag) if each is not None]
         ways = (how or borders, how)
-        told = (documents_of_rows(sentences, gaps, str(path), used, way) for way in ways)
+        told = (
+            documents_of_rows(sentences, gaps, str(path), used, way, found.header) for way in ways
+        )
         return next((each for each in told if each is not None), None)
 
 

@@ -3,7 +3,7 @@
 import itertools
 import re
 from bisect import bisect_left, bisect_right
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from tagger.data.joined_text import join_tokens
 from tagger.data.survey.schemes import Scheme, spans_in
@@ -22,6 +22,10 @@ DOCUMENT_KEYS = (
     *("document_id", "doc_id", "docid", "document", "doc", "newdoc_id", "group", "group_id"),
     *("file", "file_name", "filename", "file_id", "article_id", "paper_id", "note_id", "pmid"),
 )
+#: The one of them that texts get if their file marks documents in another way.
+DOCUMENT = "document"
+#: Keys of records that may contain one of `DOCUMENT_KEYS`.
+OUTER_KEYS = ("meta", "metadata", "_meta")
 #: The tag of tokens in an open part.
 UNKNOWN_TAG = "?"
 
@@ -120,6 +124,21 @@ def locate_tokens(text: str, tokens: Sequence[str], place: str) -> List[Tuple[in
         end = start + len(token)
         spans.append((start, end))
     return spans
+
+
+def document_property(text: AnnotatedText, key: str) -> Optional[Union[str, int]]:
+    """Returns a property if it is a string or an integer; keys may be nested: `meta.doc_id`."""
+    value: Any = text.properties
+    for part in key.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    return value if isinstance(value, (str, int)) and value != "" else None
+
+
+def document_of(text: AnnotatedText) -> Optional[Union[str, int]]:
+    """Returns the name of a text's document, under one of `DOCUMENT_KEYS`, if it has one."""
+    outer = (f"{each}.{key}" for each in OUTER_KEYS for key in DOCUMENT_KEYS)
+    found = (document_property(text, key) for key in (*DOCUMENT_KEYS, *outer))
+    return next((name for name in found if name is not None), None)
 
 
 def scores_of(text: AnnotatedText) -> List[Dict[str, float]]:

@@ -5,15 +5,18 @@ https://universaldependencies.org/format.html
 
 import re
 from collections import Counter
-from itertools import accumulate
+from itertools import accumulate, groupby
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional
 
 from tagger.common.files import write_atomically
 from tagger.common.inputs import PathOrAddress
 from tagger.data.formats.annotated_text import (
+    DOCUMENT_KEYS,
     PLAIN_TAGS,
     AnnotatedText,
+    Annotation,
+    document_of,
     fit_to_tokens,
     lengths_of,
     text_of_tokens,
@@ -140,7 +143,7 @@ def _text(document: List[_Sentence], key: Optional[str], scheme: Scheme) -> Anno
         tags = [tag for sentence in document for tag in sentence.tags(key)]
     if "SpacesAfter" not in tokens[-1].misc:
         text = text.removesuffix(" ")
-    names = ("newdoc id", "sent_id") if len(document) == 1 else ("newdoc id",)
+    names = ("newdoc id", *DOCUMENT_KEYS, *(["sent_id"] if len(document) == 1 else []))
     properties: Dict[str, Any] = {
         name.replace(" ", "_"): first.comments[name] for name in names if name in first.comments
     }
@@ -172,12 +175,43 @@ def _escaped(text: str) -> str:
 
 
 def write_conllu(texts: Iterable[AnnotatedText], path: Path) -> None:
-    """Writes each text as a document, with entities in MISC, or plain labels in UPOS."""
+    """Writes documents, with entities in MISC, or plain labels in UPOS.
+
+    Texts in a row that name the same document are one, and a text that names none is one by itself.
+    """
     with write_atomically(path) as new, new.open("w", encoding="utf-8", newline="\n") as file:
-        for number, text in enumerate(texts, start=1):
-            file.write(f"# newdoc id = {text.properties.get('newdoc_id', number)}\n")
+        for number, text in enumerate(_whole_documents(texts), start=1):
+            name = document_of(text)
+            file.write(f"# newdoc id = {number if name is None else _escaped(str(name))}\n")
             for line in _lines(text):
                 file.write(line + "\n")
+
+
+def _whole_documents(texts: Iterable[AnnotatedText]) -> Iterator[AnnotatedText]:
+    """Joins texts in a row that name the same document, by line feeds."""
+    for name, group in groupby(texts, key=document_of):
+        if name is None:
+            yield from group
+            continue
+        first, *others = map(_with_sentences, group)
+        for text in others:
+            offset = len(first.text) + 1
+            entities = [
+                Annotation(e.label, e.start + offset, e.end + offset) for e in text.entities
+            ]
+            tokens = [(start + offset, end + offset) for start, end in text.tokens or []]
+            first = first._replace(
+                text=f"{first.text}\n{text.text}",
+                entities=[*first.entities, *entities],
+                tokens=[*(first.tokens or []), *tokens],
+                sentence_lengths=[*(first.sentence_lengths or []), *(text.sentence_lengths or [])],
+            )
+        yield first
+
+
+def _with_sentences(text: AnnotatedText) -> AnnotatedText:
+    fitted = fit_to_tokens(text).text
+    return fitted._replace(sentence_lengths=lengths_of(fitted))
 
 
 def _lines(text: AnnotatedText) -> Iterator[str]:

@@ -3,10 +3,12 @@
 from pathlib import Path
 from typing import Iterable, Iterator, List, Sequence, Tuple
 
+from tagger.common.inputs import bare_suffix
 from tagger.data.formats.annotated_text import (
     PLAIN_TAGS,
     AnnotatedText,
     Annotation,
+    document_of,
     fit_to_tokens,
 )
 from tagger.data.formats.overlaps import check_overlaps
@@ -21,7 +23,7 @@ class TextCounts:
 
     def __init__(self) -> None:
         self.texts = self.entities = self.plain_labels = 0
-        self.without_tokens = self.without_properties = 0
+        self.without_tokens = self.without_properties = self.without_documents = 0
         self.dropped, self.moved, self.cut = _Examples(), _Examples(), _Examples()
 
     def add(self, text: AnnotatedText) -> AnnotatedText:
@@ -56,7 +58,11 @@ class TextCounts:
             ("cut", self.cut, "tokens, at borders of entities or at white space"),
         )
         plain = self.plain_labels
-        lost = ((self.without_tokens, "tokens"), (self.without_properties, "other properties"))
+        lost = (
+            (self.without_tokens, "tokens"),
+            (self.without_documents, "documents"),
+            (self.without_properties, "other properties"),
+        )
         return [
             ("texts", f"{self.texts:,}"),
             ("entities", f"{self.entities:,}"),
@@ -106,7 +112,7 @@ def format_of_path(path: Path) -> str:
         >>> format_of_path(Path("train.spacy")), format_of_path(Path("train.conll"))
         ('spacy', 'columns')
     """
-    suffix = path.suffix.lower()
+    suffix = bare_suffix(path).lower()
     names = [name for name, each in FORMATS.items() if suffix in each.suffixes]
     if len(names) != 1:
         expected = ", ".join(names or FORMATS)
@@ -143,6 +149,9 @@ def _counted(
         if not keeps_overlaps:  # formats with one tag per token
             found = counts.fitted(found)
         counts.without_tokens += text.tokens is not None and "tokens" not in target.keeps
-        has_properties = bool({*text.properties} - {PLAIN_TAGS})
-        counts.without_properties += has_properties and "properties" not in target.keeps
+        if "properties" not in target.keeps:
+            document = document_of(text)
+            own = {key for key, value in text.properties.items() if value == document}
+            counts.without_documents += bool(own) and "documents" not in target.keeps
+            counts.without_properties += bool({*text.properties} - own - {PLAIN_TAGS})
         yield counts.add(found)

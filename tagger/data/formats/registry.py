@@ -18,7 +18,7 @@ from typing import (
 )
 
 from tagger.common.did_you_mean import did_you_mean
-from tagger.common.inputs import PathOrAddress, is_address
+from tagger.common.inputs import COMPRESSIONS, PathOrAddress, is_address
 from tagger.data.formats.annotated_text import AnnotatedText
 from tagger.data.formats.brat import read_brat, write_brat
 from tagger.data.formats.conllu import read_conllu, write_conllu
@@ -40,7 +40,8 @@ class Format(NamedTuple):
         suffixes: The usual suffixes of its files.
         read: Reads a file.
         write: Writes texts to a new file; None if the format is only read.
-        keeps: What it can store besides texts and entities: `tokens`, `overlaps`, `properties`.
+        keeps: What it can store besides texts and entities: `tokens`, `overlaps`, `properties`, and
+            `documents`, which are among the properties.
     """
 
     suffixes: Tuple[str, ...]
@@ -69,9 +70,9 @@ FORMATS: Dict[str, Format] = {
     "label_studio": Format((".json",), read_label_studio, write_label_studio, _RECORDS),
     "spacy": Format((".spacy",), read_spacy, write_spacy, ("tokens", "overlaps")),
     "brat": Format(("",), read_brat, write_brat, ("overlaps",)),
-    "csv": Format((".csv", ".tsv"), read_csv, write_csv, ("overlaps",)),
-    "conllu": Format((".conllu",), read_conllu, write_conllu, ("tokens",)),
-    "columns": Format(_of_columns, read_columns, write_columns, ("tokens",)),
+    "csv": Format((".csv", ".tsv"), read_csv, write_csv, ("overlaps", "documents")),
+    "conllu": Format((".conllu",), read_conllu, write_conllu, ("tokens", "documents")),
+    "columns": Format(_of_columns, read_columns, write_columns, ("tokens", "documents")),
 }
 #: All formats that can be read. A document of `webanno` is a file, so it is not written.
 READ_FORMATS: Dict[str, Format] = {
@@ -145,7 +146,11 @@ def read_texts(
 
 
 def write_texts(texts: Iterable[AnnotatedText], path: Path, format: str) -> None:
-    """Writes texts to a new file, atomically."""
+    """Writes texts to a new file, atomically; a name of a compressed file is a `ValueError`."""
+    if path.suffix in COMPRESSIONS:
+        raise ValueError(
+            f"{path}: compressed files are not written; name {path.with_suffix('')}, and compress it"
+        )
     write = format_named(format).write
     assert write is not None
     write(texts, path)

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 import json
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
@@ -11,6 +12,7 @@ from tagger.common.inputs import PathOrAddress
 from tagger.data.formats.annotated_text import (
     DOCUMENT_KEYS,
     AnnotatedText,
+    document_of,
     sentences,
     text_of_tokens,
 )
@@ -108,12 +110,16 @@ def _text(row: Dict[str, str], place: str, offsets: Optional[str]) -> AnnotatedT
 
 
 def write_csv(texts: Iterable[AnnotatedText], path: Path) -> None:
-    """Writes a text per row, with its entities in JSON."""
+    """Writes a text per row, with its entities in JSON, and its document if the first text has one."""
+    texts = iter(texts)
+    first = list(itertools.islice(texts, 1))
+    has_documents = any(document_of(text) is not None for text in first)
     with write_atomically(path) as new, new.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(("text", "entities"))
-        for text in texts:
-            writer.writerow((text.text, json.dumps(lists_of(text), ensure_ascii=False)))
+        writer.writerow(("text", "entities", *["document"] * has_documents))
+        for text in itertools.chain(first, texts):
+            cells = [text.text, json.dumps(lists_of(text), ensure_ascii=False)]
+            writer.writerow([*cells, *[document_of(text)] * has_documents])
 
 
 def read_columns(
@@ -138,9 +144,18 @@ def read_columns(
 
 
 def write_columns(texts: Iterable[AnnotatedText], path: Path) -> None:
-    """Writes a token, a tab and a BIO tag per line, and a blank line after each sentence."""
+    """Writes a token, a tab and a BIO tag per line, and a blank line after each sentence.
+
+    A `-DOCSTART-` line names the document of the texts after it, if they have one.
+    """
+    before = None
     with write_atomically(path) as new, new.open("w", encoding="utf-8", newline="\n") as file:
         for text in texts:
+            document = document_of(text)
+            if document != before:
+                name = "" if document is None else " ".join(str(document).split())
+                file.write(f"-DOCSTART- ({name})\n\n" if name else "-DOCSTART-\n\n")
+                before = document
             for tokens, tags in sentences(text):
                 for token, tag in zip(tokens, tags):
                     if tag.split() != [tag] or token.startswith("-DOCSTART-"):

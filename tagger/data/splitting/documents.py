@@ -7,20 +7,23 @@ import re
 from collections import Counter
 from itertools import accumulate, groupby, pairwise
 from os import PathLike
-from typing import Any, Dict, Hashable, List, NamedTuple, Optional, Sequence, Union
+from types import MappingProxyType
+from typing import Dict, Hashable, List, Mapping, NamedTuple, Optional, Sequence, Union
 
 from tagger.data.column_file import Row, is_docstart
 from tagger.data.formats import AnnotatedText
-from tagger.data.formats.annotated_text import DOCUMENT_KEYS
+from tagger.data.formats.annotated_text import DOCUMENT_KEYS, OUTER_KEYS, document_property
 
 #: Values of `--documents`, by what marks documents.
 DOCSTART, COMMENTS, BLANK_LINES = "docstart", "comments", "blank_lines"
 COLUMN, TEXTS, NONE = "column", "texts", "none"
-#: Keys of records that may contain one of `DOCUMENT_KEYS`.
-_OUTER_KEYS = ("meta", "metadata", "_meta")
 #: A comment that begins a document, and one that names the document of the following sentences.
 _NEW_DOCUMENT = re.compile(r"#\s*(newdoc\b|begin document\b|new document\b)", re.IGNORECASE)
 _NAMED_DOCUMENT = re.compile(r"#\s*(document|doc)([ _-]?id)?\s*[:=]", re.IGNORECASE)
+#: What may stand between one of these, or `-DOCSTART-`, and the name of the document.
+_BEFORE_NAME = re.compile(r"([ _-]?id)?[\s:=]*", re.IGNORECASE)
+#: Cells of `-DOCSTART-` lines that name nothing.
+_PLACEHOLDERS = frozenset(["-X-", "X", "O", "_", "-", "-DOCSTART-"])
 #: Texts with this many characters on average are documents: a sentence has about 120.
 _LONG = 500
 #: Uncertain borders count if documents have this many sentences on average, if there are this many
@@ -34,17 +37,25 @@ class Documents(NamedTuple):
     Attributes:
         told_by: What marks documents, for messages: "`-DOCSTART-` lines".
         how: `docstart`, `comments`, `blank_lines`, `column`, `texts`, or the key of a property.
-        of_item: The document number of each sentence or text, from 0.
+        of_item: The document number of each sentence or text, from 0. What has one name has one number,
+            wherever it stands.
+        names: The name of each document that has one, by number.
     """
 
     told_by: str
     how: str
     of_item: List[int]
+    names: Mapping[int, str] = MappingProxyType({})
 
     @property
     def number(self) -> int:
         """How many documents there are."""
         return max(self.of_item, default=-1) + 1
+
+    def name_of(self, item: int) -> str:
+        """Returns the name of an item's document, or else its number from 1."""
+        number = self.of_item[item]
+        return self.names.get(number, str(number + 1))
 
 
 def joined_documents(of_files: Sequence[Documents]) -> Documents:
@@ -57,7 +68,7 @@ def joined_documents(of_files: Sequence[Documents]) -> Documents:
     """
     firsts = accumulate((each.number for each in of_files), initial=0)
     of_item = [first + n for first, each in zip(firsts, of_files) for n in each.of_item]
-    return of_files[0]._replace(of_item=of_item)
+    return of_files[0]._replace(of_item=of_item, names={})
 
 
 def documents_of_rows(
@@ -66,21 +77,23 @@ def documents_of_rows(
     name: Union[str, PathLike],
     others: Sequence[int] = (),
     how: Optional[str] = None,
+    header: Sequence[str] = (),
 ) -> Optional[Documents]:
     """Finds the documents of a column file; None if nothing marks at least two of them.
 
-    `gaps` are the lines between the sentences, and `others` the columns of tokens and tags. `how` says
-    what marks documents: `docstart`, `comments`, `blank_lines`, the number of a column, or `none`; by
-    default the first that the file has of `-DOCSTART-` lines; comments such as `# newdoc` or
-    `# doc_id = 5`; a column with a name that several sentences in a row share; a column of offsets that
-    start again; two or more blank lines in a row.
+    `gaps` are the lines between the sentences, `others` the columns of tokens and tags, and `header` the
+    names of the columns, if any. `how` says what marks documents: `docstart`, `comments`, `blank_lines`,
+    the number of a column, or `none`; by default the first that the file has of `-DOCSTART-` lines;
+    comments such as `# newdoc` or `# doc_id = 5`; a column that the header names as one of
+    `DOCUMENT_KEYS`; a column with a name that several sentences share; a column of offsets that start
+    again; two or more blank lines in a row.
     """
     num_columns = len(sentences[0][0].columns)
     if how is None:
         free = sorted(set(range(num_columns)) - {each % num_columns for each in others})
         found = (
             *(_by_gaps(gaps, each) for each in (DOCSTART, COMMENTS)),
-            *(_by_names(sentences, column) for column in free),
+            *(_by_names(sentences, column, header) for column in free),
             *(_by_offsets(sentences, column) for column in free),
             _if_probable(_by_gaps(gaps, BLANK_LINES)),
         )
@@ -120,7 +133,7 @@ def documents_of_texts(
     if how == TEXTS:
         return _each_text(texts, "texts")
     if how is not None:
-        values = [_property(text.properties, how) for text in texts]
+        values = [document_property(text, how) for text in texts]
         if None in values:
             place = texts[values.index(None)].place
             raise ValueError(
@@ -132,10 +145,11 @@ def documents_of_texts(
 
 
 def _by_key(texts: Sequence[AnnotatedText]) -> Optional[Documents]:
-    outer_keys = (f"{outer}.{key}" for outer in _OUTER_KEYS for key in DOCUMENT_KEYS)
+    outer_keys = (f"{outer}.{key}" for outer in OUTER_KEYS for key in DOCUMENT_KEYS)
     for key in (*DOCUMENT_KEYS, *outer_keys):
-        values = [_property(text.properties, key) for text in texts]
-        if None not in values and len(set(values)) > 1:
+        values = [document_property(text, key) for text in texts]
+        known = [value for value in values if value is not None]
+        if len(set(known)) > 1 and 2 * len(known) >= len(values):
             return _named(values, f"`{key}`", key)
     return None
 
@@ -153,58 +167,115 @@ def _each_text(texts: Sequence[AnnotatedText], told_by: str) -> Documents:
     return Documents(told_by, TEXTS, list(range(len(texts))))
 
 
-def _named(values: Sequence[Hashable], told_by: str, how: str) -> Documents:
+def _named(values: Sequence[Optional[Hashable]], told_by: str, how: str) -> Documents:
+    """Makes a document of what has one name; each value that is None is a document by itself."""
     numbers: Dict[Hashable, int] = {}
-    return Documents(told_by, how, [numbers.setdefault(each, len(numbers)) for each in values])
+    keys = [("", at) if value is None else value for at, value in enumerate(values)]
+    of_item = [numbers.setdefault(each, len(numbers)) for each in keys]
+    names = {n: str(value) for n, value in zip(of_item, values) if value is not None}
+    return Documents(told_by, how, of_item, names)
 
 
-def _bordered(starts: Sequence[bool], told_by: str, how: str) -> Optional[Documents]:
-    """Makes documents that start where `starts` is true; the first sentence always starts one."""
-    of_item = list(accumulate(starts[1:], initial=0))
-    return Documents(told_by, how, of_item) if of_item[-1] else None
+def _bordered(
+    starts: Sequence[bool], told_by: str, how: str, names: Sequence[Optional[str]] = ()
+) -> Optional[Documents]:
+    """Makes documents that start where `starts` is true; the first sentence always starts one.
+
+    Those with one name, among the `names` of sentences, are one document.
+    """
+    runs = list(accumulate(starts[1:], initial=0))
+    of_run: Dict[int, str] = {}
+    for run, name in zip(runs, names):
+        if name:
+            of_run.setdefault(run, name)
+    keys = [of_run.get(run, run) for run in runs]
+    numbers: Dict[Union[int, str], int] = {}
+    of_item = [numbers.setdefault(each, len(numbers)) for each in keys]
+    told = {number: key for key, number in numbers.items() if isinstance(key, str)}
+    return Documents(told_by, how, of_item, told) if len(numbers) > 1 else None
 
 
-def _have_docstart(gaps: Sequence[Sequence[str]]) -> List[bool]:
-    return [any(map(is_docstart, gap)) for gap in gaps]
+class _Borders(NamedTuple):
+    """Whether a document starts before each sentence, and the name that it gets there, if any."""
+
+    starts: List[bool]
+    names: Sequence[Optional[str]] = ()
 
 
-def _have_blank_lines(gaps: Sequence[Sequence[str]]) -> List[bool]:
-    return [sum(not line.strip() for line in gap) > 1 for gap in gaps]
+def _docstarts(gaps: Sequence[Sequence[str]]) -> _Borders:
+    starts = [any(map(is_docstart, gap)) for gap in gaps]
+    names = [_docstart_name(gap) if is_start else None for gap, is_start in zip(gaps, starts)]
+    # Cells that all lines share name no document.
+    tells = len(set(names) - {None}) > 1
+    return _Borders(starts, names if tells else ())
 
 
-def _have_new_comment(gaps: Sequence[Sequence[str]]) -> List[bool]:
-    """Whether a comment before each sentence begins a document or names a new one."""
-    starts, name = [], ""
+def _docstart_name(gap: Sequence[str]) -> Optional[str]:
+    line = next(line for line in reversed(gap) if is_docstart(line))
+    cells = line.partition("-DOCSTART-")[2].replace(",", " ").split()
+    named = " ".join(each for each in cells if each not in _PLACEHOLDERS)
+    return named.removeprefix("(").removesuffix(")") or _comments([gap]).names[0]
+
+
+def _blank_lines(gaps: Sequence[Sequence[str]]) -> _Borders:
+    return _Borders([sum(not line.strip() for line in gap) > 1 for gap in gaps])
+
+
+def _comments(gaps: Sequence[Sequence[str]]) -> _Borders:
+    """Finds comments that begin a document or name a new one."""
+    starts: List[bool] = []
+    names: List[Optional[str]] = []
+    last: Optional[str] = None
     for gap in gaps:
-        names = [line.strip() for line in gap if _NAMED_DOCUMENT.match(line)]
-        is_other = bool(names) and names[-1] != name
-        starts.append(is_other or any(map(_NEW_DOCUMENT.match, gap)))
-        name = names[-1] if names else name
-    return starts
+        name, is_new = None, False
+        for line in map(str.strip, gap):
+            found = _NEW_DOCUMENT.match(line) or _NAMED_DOCUMENT.match(line)
+            if found:
+                is_new |= found.re is _NEW_DOCUMENT
+                own = _BEFORE_NAME.sub("", line[found.end() :], count=1)
+                name = own.partition("; part ")[0] or name  # of one document in CoNLL-2012
+        starts.append(is_new or (name is not None and name != last))
+        names.append(name)
+        last = name if name is not None or is_new else last
+    return _Borders(starts, names)
 
 
 #: Kinds of borders in the lines before a sentence, with their names for messages, and their detectors.
 _BORDERS = {
-    DOCSTART: ("`-DOCSTART-` lines", _have_docstart),
-    COMMENTS: ("comments", _have_new_comment),
-    BLANK_LINES: ("double blank lines", _have_blank_lines),
+    DOCSTART: ("`-DOCSTART-` lines", _docstarts),
+    COMMENTS: ("comments", _comments),
+    BLANK_LINES: ("double blank lines", _blank_lines),
 }
 
 
 def _by_gaps(gaps: Sequence[Sequence[str]], how: str) -> Optional[Documents]:
-    told_by, starts_of = _BORDERS[how]
-    return _bordered(starts_of(gaps), told_by, how)
+    told_by, borders_of = _BORDERS[how]
+    starts, names = borders_of(gaps)
+    return _bordered(starts, told_by, how, names)
 
 
-def _by_names(sentences: Sequence[Sequence[Row]], column: int) -> Optional[Documents]:
-    """Finds documents by a column of names, constant within sentences and over runs of sentences."""
+def _by_names(
+    sentences: Sequence[Sequence[Row]], column: int, header: Sequence[str]
+) -> Optional[Documents]:
+    """Finds documents by a column of names that are constant within sentences.
+
+    Names that come back must be in a column for documents, or look like identifiers, since sentences are
+    also numbered within documents, and have topics.
+    """
     if any(len({row.columns[column] for row in rows}) > 1 for rows in sentences):
         return None
     names = [rows[0].columns[column] for rows in sentences]
-    runs = [name for name, _ in groupby(names)]
-    if not 1 < len(set(runs)) == len(runs) or all(len(rows) == 1 for rows in sentences):
+    found = _named(names, f"column {column}", COLUMN)
+    if found.number == 1:
         return None
-    return _if_of_several(_named(names, f"column {column}", COLUMN))
+    if header and header[column].strip().lower() in DOCUMENT_KEYS:
+        return found
+    if all(len(rows) == 1 for rows in sentences):
+        return None
+    if len([*groupby(names)]) == found.number:
+        return _if_of_several(found)
+    are_identifiers = all(not name.isdecimal() and re.search(r"\d", name) for name in set(names))
+    return _if_probable(found) if are_identifiers else None
 
 
 def _by_offsets(sentences: Sequence[Sequence[Row]], column: int) -> Optional[Documents]:
@@ -232,11 +303,3 @@ def _if_probable(found: Optional[Documents]) -> Optional[Documents]:
         return None
     largest = max(Counter(found.of_item).values())
     return None if largest > _LARGEST_SHARE * len(found.of_item) else _if_of_several(found)
-
-
-def _property(properties: Dict[str, Any], key: str) -> Optional[Hashable]:
-    """Returns a property if it is a string or an integer; keys may be nested: `meta.doc_id`."""
-    value: Any = properties
-    for part in key.split("."):
-        value = value.get(part) if isinstance(value, dict) else None
-    return value if isinstance(value, (str, int)) and value != "" else None

@@ -23,12 +23,14 @@ class Overlap(NamedTuple):
         num_seen: How many entities have the same words as a training entity, ignoring case and label.
         num_near: How many sentences, or texts, nearly duplicate a training sentence: they are equal
             except for case and digits, or have 80 % of their word trigrams in a single one.
+        num_copies: How many of these have exactly the words of a training sentence.
     """
 
     num_entities: int
     num_seen: int
     num_sentences: int
     num_near: int
+    num_copies: int = 0
 
     @property
     def seen(self) -> float:
@@ -46,7 +48,8 @@ class Overlap(NamedTuple):
         if self.num_entities:
             entities = f"{self.num_entities:,} entities"
             seen = f"{self.seen:.1%} of {entities} have the words of a training entity; "
-        return f"{seen}{self.near:.1%} of {self.num_sentences:,} {noun} nearly equal a training one"
+        near = f"{self.near:.1%} of {self.num_sentences:,} {noun} nearly equal a training one"
+        return f"{seen}{near}" + (f", {self.num_copies:,} exactly" if self.num_copies else "")
 
     def warning(self) -> str:
         """Warns of optimistic figures if a share is above its limit; empty otherwise."""
@@ -65,7 +68,9 @@ def overlap(train: Sequence[Item], dev: Sequence[Item]) -> Overlap:
     if len(entities) == sum(len(item.words) for item in dev):
         entities = []  # parts of speech, or other labels of all tokens
     num_seen = sum(words in known for words in entities)
-    return Overlap(len(entities), num_seen, len(dev), _num_near(train, dev))
+    originals = {tuple(item.words) for item in train}
+    num_copies = sum(tuple(item.words) in originals for item in dev)
+    return Overlap(len(entities), num_seen, len(dev), _num_near(train, dev), num_copies)
 
 
 def _num_near(train: Sequence[Item], dev: Sequence[Item]) -> int:

@@ -81,7 +81,7 @@ class Corpus:
         self._delimiter = layout.delimiter
         all_rows, gaps, _ = found.sentences_and_gaps()
         columns = (layout.token, self._tag_column)
-        self.documents = documents_of_rows(all_rows, gaps, path, columns)
+        self.documents = documents_of_rows(all_rows, gaps, path, columns, header=found.header)
         numbers = self.documents.of_item if self.documents else [0] * len(all_rows)
         self.sentences = [
             Sentence(rows, [row.columns[layout.token] for row in rows], self._spans(rows), number)

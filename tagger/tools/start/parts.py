@@ -3,11 +3,13 @@
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 
 from tagger.common.files import check_is_file, write_atomically
+from tagger.common.inputs import PathOrAddress, is_address, utf8_lines
 from tagger.data.column_file import is_docstart
 from tagger.data.formats import AnnotatedText
+from tagger.data.formats.annotated_text import DOCUMENT
 from tagger.data.formats.span_records import prodigy_record
 from tagger.data.splitting.documents import (
     BLANK_LINES,
@@ -19,7 +21,8 @@ from tagger.data.splitting.documents import (
 )
 from tagger.data.splitting.overlap import Overlap, overlap
 from tagger.data.splitting.split import Groups, Item, groups_of, split_groups
-from tagger.data.survey.text_encodings import decoded_lines
+from tagger.data.survey.column_survey import Known, survey_columns
+from tagger.data.survey.text_encodings import decoded_lines, open_text
 from tagger.tools.start.survey import Survey, SurveyedFile
 from tagger_onnx.segments import WORDS, splitter_at
 
@@ -97,9 +100,9 @@ def source_of_columns(found: Survey, file: SurveyedFile, how: Optional[str] = No
 
     The arguments and errors are those of `documents_of_rows`.
     """
-    documents = documents_of_rows(
-        file.sentences, file.gaps, file.path, (found.token_column, found.tag_column), how
-    )
+    header = file.columns.header if file.columns else ()
+    columns = (found.token_column, found.tag_column)
+    documents = documents_of_rows(file.sentences, file.gaps, file.path, columns, how, header=header)
     written, before = [], 0
     for number, (rows, gap) in enumerate(zip(file.sentences, file.gaps)):
         lines = [line for line in gap if line.strip()]
@@ -112,10 +115,37 @@ def source_of_columns(found: Survey, file: SurveyedFile, how: Optional[str] = No
         written.append("".join([*spaced, *(f"{row.text}\n" for row in rows), "\n"]))
     return Source(
         file.path,
-        [Item(found.tokens(rows), found.entities(rows)) for rows in file.sentences],
+        items_of(found, file),
         written,
         documents,
         head="".join(f"{line}\n" for line in file.head),
+    )
+
+
+def items_of(found: Survey, file: SurveyedFile) -> List[Item]:
+    """Returns the contents of each sentence or text of a file."""
+    return [Item(found.tokens(rows), found.entities(rows)) for rows in file.sentences]
+
+
+def with_documents(
+    texts: Iterator[AnnotatedText], path: PathOrAddress, options: Mapping[str, Any]
+) -> Iterator[AnnotatedText]:
+    """Gives the sentences of a column file their document as a property, if the file marks any.
+
+    `options` are those for `read_texts`. Pipes, which can be read only once, are left alone.
+    """
+    if not is_address(path) and not Path(path).is_file():
+        return texts
+    known = Known(**{key: value for key, value in options.items() if key in Known._fields})
+    found = survey_columns(path, known)
+    sentences, gaps, _ = found.sentences_and_gaps()
+    used = [each for each in (found.layout.token, found.layout.tag) if each is not None]
+    told = documents_of_rows(sentences, gaps, str(path), used, header=found.header)
+    if told is None:
+        return texts
+    return (
+        text._replace(properties={**text.properties, DOCUMENT: told.name_of(number)})
+        for number, text in enumerate(texts)
     )
 
 
@@ -133,7 +163,7 @@ def source_of_texts(
     written = []
     for number, text in enumerate(texts):
         is_told = documents is not None and documents.how == TEXTS
-        told = {"document": text.properties.get("name", number)} if is_told else {}
+        told = {DOCUMENT: text.properties.get("name", number)} if is_told else {}
         record = prodigy_record(text._replace(properties={**text.properties, **told}))
         written.append(json.dumps(record, ensure_ascii=False) + "\n")
     return Source(path, [_item(text) for text in texts], written, documents, "texts")
@@ -153,7 +183,7 @@ def source_of_conllu(
 ) -> Source:
     """Returns the texts of a CoNLL-U file unchanged, with all columns and comments."""
     source = source_of_texts(texts, path, "conllu", how)
-    with path.open("rb") as file:
+    with open_text(path) as (file, _):
         lines = [line for _, line in decoded_lines(file, path)]
     starts = []
     for text in texts:
@@ -172,16 +202,16 @@ def source_of_labelled_texts(path: Path, label_key: str, how: Optional[str] = No
     """
     check_is_file(path)
     texts, items, lines = [], [], []
-    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), start=1):
+    for place, line in utf8_lines(str(path)):
         if not line.strip():
             continue
-        record, labels = _labelled_record(line, f"{path}:{number}", label_key)
+        record, labels = _labelled_record(line, place, label_key)
         words = [
             word for value in record.values() if isinstance(value, str) for word in value.split()
         ]
-        texts.append(AnnotatedText("", [], None, None, f"{path}:{number}", record))
+        texts.append(AnnotatedText("", [], None, None, place, record))
         items.append(Item(words, [(label, "") for label in labels]))
-        lines.append(line.rstrip("\r") + "\n")
+        lines.append(line.rstrip("\r\n") + "\n")
     if not items:
         raise ValueError(f"{path}: expected a JSON object on each line, got an empty file")
     documents = documents_of_texts(texts, path, how=how)

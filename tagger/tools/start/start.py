@@ -5,9 +5,11 @@ from pathlib import Path
 from statistics import mean
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 
+from tagger.common.inputs import bare_suffix
 from tagger.data.column_file import Row
 from tagger.data.dataset_readers.file_lists import SUFFIX, ListedFile, list_of_files, listed_files
 from tagger.data.joined_text import join_tokens
+from tagger.data.splitting.overlap import Overlap, overlap
 from tagger.tools.start.config import (
     best_metric,
     listed,
@@ -18,7 +20,13 @@ from tagger.tools.start.config import (
     size_of,
     sizes_for,
 )
-from tagger.tools.start.parts import Division, divide, source_of_columns, source_of_texts
+from tagger.tools.start.parts import (
+    Division,
+    divide,
+    items_of,
+    source_of_columns,
+    source_of_texts,
+)
 from tagger.tools.start.survey import Survey, SurveyedFile, TextFile, survey
 from tagger_onnx.sentences import MOST_TOKENS
 
@@ -76,6 +84,13 @@ def start(
     else:
         parts = [[r for file in own for r in file.sentences] for own in (found.train, found.dev)]
         train, dev = paths
+        items = [
+            [item for file in own for item in items_of(found, file)]
+            for own in (found.train, found.dev)
+        ]
+        chosen += _said_of_overlap(
+            overlap(*items), "sentences" if found.files[0].columns else "texts"
+        )
     files[output] = make_config(found, str(train), str(dev), parts[0])
     return Start(
         files,
@@ -101,7 +116,7 @@ def _add_parts(
     """Adds the part of each file, and perhaps a list of them; returns the path of the whole part."""
     parts = []
     for number, (file, division) in enumerate(zip(files, divisions), start=1):
-        suffix = (file.path.suffix or ".txt") if file.texts is None else ".jsonl"
+        suffix = (bare_suffix(file.path) or ".txt") if file.texts is None else ".jsonl"
         numbered = f".{number}" if is_list else ""
         path = output.with_name(f"{output.stem}{numbered}.{name}{suffix}")
         texts[path] = division.text(name)
@@ -132,13 +147,16 @@ def _divided(found: Survey, file: SurveyedFile, seed: int, documents: Optional[s
 def _said_of(division: Division, files: str) -> List[str]:
     noun = division.source.noun
     numbers = " and ".join(f"{len(part):,}" for part in division.parts.values())
-    found = division.overlaps()["dev"]
-    warning = found.warning()
-    lines = [
+    return [
         f"  {files}: {numbers} of these {noun}, each label in its proportion, in UTF-8",
         f"  kept together: {division.groups.describe(noun)}",
-        f"  of the development part, {found.describe(noun)}",
+        *_said_of_overlap(division.overlaps()["dev"], noun),
     ]
+
+
+def _said_of_overlap(found: Overlap, noun: str) -> List[str]:
+    warning = found.warning()
+    lines = [f"  of the development part, {found.describe(noun)}"]
     return [*lines, f"  warning: {warning}"] if warning else lines
 
 

@@ -58,7 +58,17 @@ def test_comments_separate_documents_where_they_begin_or_change_the_name():
         ([["# newdoc"], ["# sent_id = 2"], ["# newdoc"], []], [0, 0, 1, 1]),
         ([["# newdoc id = a"], [], [], ["", "# newdoc id = b"]], [0, 0, 0, 1]),
         ([["# doc_id = 1"], ["# doc_id = 1"], ["# doc_id = 2"], ["# doc_id = 2"]], [0, 0, 1, 1]),
-        ([["#begin document (a)"], [], ["#begin document (a)"], []], [0, 0, 1, 1]),
+        ([["#begin document (a)"], [], ["#begin document (b)"], []], [0, 0, 1, 1]),
+        ([["# newdoc id = a"], ["# newdoc"], ["# newdoc id=b"], ["# newdoc: a"]], [0, 1, 2, 0]),
+        (
+            [
+                [],
+                ["#begin document (a); part 000"],
+                ["# doc_id = 5"],
+                ["#begin document (a); part 001"],
+            ],
+            [0, 1, 2, 1],
+        ),
     ]:
         assert documents_of_rows(sentences, gaps, "x").of_item == numbers
 

@@ -33,6 +33,34 @@ def test_any_format_converts_into_any(name, convert, path, tmp_path, capsys):
     assert text.entities == [Annotation("ORG", 0, 15), Annotation("LOC", 19, 23)]
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["-DOCSTART- (d{}) O\n\na B-X\n\nb O\n\n", "# newdoc id = d{}\na B-X\n\nb O\n\n"],
+)
+@pytest.mark.parametrize("name", FORMATS)
+def test_marks_of_documents_are_kept_or_said_to_be_lost(text, name, convert, tmp_path, capsys):
+    (tmp_path / "in.conll").write_text("".join(map(text.format, (1, 2, 1))))
+    there = tmp_path / f"there{FORMATS[name].suffixes[0]}"
+    convert(tmp_path / "in.conll", there, "--to", name)
+    lost = "lost      the documents of 6 texts" in capsys.readouterr().out
+    assert lost == (name in ("spacy", "brat"))
+    if not lost:
+        convert(there, tmp_path / "back.jsonl", "--to", "doccano")
+        found = list(map(json.loads, (tmp_path / "back.jsonl").read_text().splitlines()))
+        names = [each.get("document", each.get("newdoc_id")) for each in found]
+        if name == "columns":
+            names = names[::2]
+        assert names in (["d1", "d2", "d1"], ["d1", "d1", "d2", "d2", "d1", "d1"])
+
+
+def test_no_file_is_written_that_its_name_calls_compressed(convert, path, tmp_path):
+    with pytest.raises(
+        SystemExit, match="a.conll.gz: compressed files are not written; name .*a.conll,"
+    ):
+        convert(path, tmp_path / "a.conll.gz")
+    assert not (tmp_path / "a.conll.gz").exists()
+
+
 def test_lost_moved_and_cut_annotations_are_reported(convert, path, tmp_path, capsys):
     path.write_text(json.dumps({**NESTED, "text": "York University in York "}))
     convert(path, tmp_path / "a.conll", "--overlapping", "longest")

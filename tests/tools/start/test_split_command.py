@@ -1,4 +1,6 @@
+import gzip
 import json
+import re
 
 import pytest
 
@@ -187,8 +189,73 @@ def test_it_says_what_told_documents_and_how_much_the_training_part_shows(split,
         f"Wrote train.txt, dev.txt to {tmp_path / 'out'}",
         "Kept together: 10 documents, told by `-DOCSTART-` lines, none divided",
         "dev.txt: 100.0% of 2 entities have the words of a training entity; 100.0% of 4 sentences "
-        "nearly equal a training one",
+        "nearly equal a training one, 4 exactly",
         "  warning: most entities are known by their words and many sentences nearly occur in the "
         "training part: expect lower figures on new texts",
     ]
     assert said[-1].split() == ["all", "documents", "8", "(", "80.0%)", "2", "(", "20.0%)"]
+
+
+#: Ways to tell that the sentences `a` and `b` are of a document: its text, and the suffix of its file.
+WAYS = {
+    "newdoc": (".conll", "# newdoc id = {d}\na{d} B-PER\n\nb{n} O\n\n"),
+    "comments": (".conll", "# doc_id = {d}\na{d} B-PER\n\n# doc_id = {d}\nb{n} O\n\n"),
+    "begin": (".conll", "#begin document ({d}); part 00{n}\na{d} B-PER\n\nb{n} O\n\n"),
+    "docstart": (".conll", "-DOCSTART- ({d}) O\n\na{d} B-PER\n\nb{n} O\n\n"),
+    "docstart and comment": (".conll", "-DOCSTART- O\n# doc_id = {d}\n\na{d} B-PER\n\nb{n} O\n\n"),
+    "column": (".conll", "{d} a{d} B-PER\n{d} x O\n\n{d} b{n} O\n\n"),
+    "conllu": (".conllu", "# newdoc id = {d}\n1\ta{d}\t_\t_\t_\t_\t_\t_\t_\tner=B-PER\n\n"
+                          "1\tb{n}\t_\t_\t_\t_\t_\t_\t_\tner=O\n\n"),
+    "comments of conllu": (".conllu", "# doc_id = {d}\n1\ta{d}\t_\t_\t_\t_\t_\t_\t_\tner=B-PER\n\n"
+                                      "# doc_id = {d}\n1\tb{n}\t_\t_\t_\t_\t_\t_\t_\tner=O\n\n"),
+    "key": (".jsonl", '{{"text": "a{d}", "label": [[0, 1, "PER"]], "doc_id": "{d}"}}\n'
+                      '{{"text": "b{n}", "label": [], "doc_id": "{d}"}}\n'),
+    "inner key": (".jsonl", '{{"text": "a{d}", "label": [[0, 1, "PER"]], "meta": {{"file": "{d}"}}}}\n'),
+    "key of some": (".jsonl", '{{"text": "a{d}", "label": [[0, 1, "PER"]], "doc_id": "{d}"}}\n'
+                              '{{"text": "b{n}", "label": []}}\n'),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("compression", ["", ".gz"])
+@pytest.mark.parametrize("way", WAYS)
+def test_no_document_is_on_two_sides_in_whatever_order(way, compression, split, tmp_path, capsys):
+    suffix, template = WAYS[way]
+    # Each document comes back after others.
+    order = [f"d{n % 9}" for n in range(18)] + ["d3", "d3", "d7"]
+    text = "".join(template.format(d=d, n=n) for n, d in enumerate(order))
+    path = tmp_path / f"all{suffix}{compression}"
+    path.write_bytes(gzip.compress(text.encode()) if compression else text.encode())
+    split(path, tmp_path / "out", "--shares", 1, 1, 1)
+    assert " documents, told by " in capsys.readouterr().out
+    parts = [(tmp_path / f"out/{name}{suffix}").read_text() for name in NAMES]
+    documents = [set(re.findall(r"\ba(d\d)", part)) for part in parts]
+    assert all(documents)
+    assert sum(map(len, documents)) == 9
+    # What belongs to a document is where its first sentence is.
+    assert sum(len(re.findall(r"\bad\d", part)) for part in parts) == len(order)
+
+
+@pytest.mark.parametrize("name", ["document_id", "doc", "article_id"])
+def test_a_column_with_a_name_for_documents_tells_them_in_whatever_order(
+    name, split, tmp_path, capsys
+):
+    rows = "".join(f"{n},{n % 4},a{n % 4},B-PER\n{n},{n % 4},x,O\n" for n in range(12))
+    (tmp_path / "all.csv").write_text(f"sentence_id,{name},token,tag\n{rows}")
+    split(tmp_path / "all.csv", tmp_path / "out", "--shares", 1, 1, 0)
+    assert "4 documents, told by column 1, none divided" in capsys.readouterr().out
+
+
+def test_numbers_of_sentences_within_documents_are_no_documents(split, tmp_path, capsys):
+    (tmp_path / "all.txt").write_text(
+        "".join(f"{n % 6} a{n} B-PER\n{n % 6} x O\n\n" for n in range(48))
+    )
+    split(tmp_path / "all.txt", tmp_path / "out")
+    assert "the file marks no documents" in capsys.readouterr().out
+
+
+def test_labelled_documents_may_be_compressed(split, tmp_path):
+    lines = "".join(f'{{"text": "é{n}", "topics": ["A"]}}\n' for n in range(9))
+    (tmp_path / "all.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
+    split(tmp_path / "all.jsonl.gz", tmp_path / "out", "--label-key", "topics")
+    parts = "".join((tmp_path / f"out/{name}.jsonl").read_text() for name in NAMES)
+    assert sorted(parts.splitlines()) == lines.splitlines()

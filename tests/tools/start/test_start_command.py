@@ -1,6 +1,9 @@
 """The starter, from a user's own file to a trained tagger."""
 
+import bz2
+import gzip
 import json
+import lzma
 import shlex
 
 import pytest
@@ -100,12 +103,14 @@ def test_it_reports_its_findings_and_splits_a_file_by_its_labels(begin):
     ("border", "told_by"),
     [
         ("-DOCSTART- -X-\n\n", "`-DOCSTART-` lines"),
-        ("# newdoc id = 5\n", "comments"),
+        ("# newdoc id = {n}\n", "comments"),
         ("\n", "double blank lines"),
     ],
 )
 def test_no_document_is_on_both_sides(border, told_by, begin, tmp_path):
-    documents = [f"{border}Zoë{n} B-PER\nlives O\n\nin O\nKöln{n} B-LOC\n\n" for n in range(10)]
+    documents = [
+        f"{border.format(n=n)}Zoë{n} B-PER\nlives O\n\nin O\nKöln{n} B-LOC\n\n" for n in range(10)
+    ]
     _, said = begin("".join(documents))
     assert f"  kept together: 10 documents, told by {told_by}, none divided" in said
     assert "development part, 0.0% of 4 entities have the words of a training entity" in said
@@ -116,6 +121,23 @@ def test_no_document_is_on_both_sides(border, told_by, begin, tmp_path):
     # The parts tell the documents to the dataset reader.
     found = ColumnDatasetReader().documents_in("mine.train.txt")
     assert found.of_item == [n // 2 for n in range(16)]
+
+
+@pytest.mark.parametrize("module", [gzip, bz2, lzma])
+def test_parts_of_a_compressed_file_can_be_trained_on(module, allennlp, tmp_path, capsys):
+    suffix = {gzip: ".gz", bz2: ".bz2", lzma: ".xz"}[module]
+    (tmp_path / f"all.conll{suffix}").write_bytes(module.compress(MINE.encode()))
+    allennlp("start", f"all.conll{suffix}", "-o", "mine.jsonnet")
+    assert "mine.train.conll and mine.dev.conll: " in capsys.readouterr().out
+    assert len(words("mine.train.conll")) == 16
+
+
+def test_an_overlap_of_two_files_is_said(begin):
+    assert "of the development part" not in begin(MINE)[1].partition("Chose")[0]
+    said = begin(MINE, MINE, options=["--force"])[1]
+    assert "of the development part, 100.0% of 20 entities have the words of" in said
+    assert "100.0% of 20 sentences nearly equal a training one, 20 exactly" in said
+    assert "  warning: most entities are known by their words and many sentences nearly" in said
 
 
 def test_files_that_can_be_read_stay_where_they_are(begin, tmp_path):

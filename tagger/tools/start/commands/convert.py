@@ -48,6 +48,7 @@ class Convert(Command):
             format_of_path,
             read_texts,
         )
+        from tagger.tools.start.parts import with_documents
 
         source = args.source or format_of(args.input)
         target = args.target or format_of_path(args.output)
@@ -57,6 +58,8 @@ class Convert(Command):
         names = ("text_encoding", "token_column", "tag_column")
         given = {name: value for name in names if (value := getattr(args, name)) is not None}
         texts = read_texts(args.input, source, args.label_names, args.offsets, **given)
+        if source == "columns":
+            texts = with_documents(texts, args.input, given)
         counts = convert_texts(texts, args.output, target, args.overlapping)
         described = describe_file(args.input, source, given)
         title = f"{args.input} ({source}) -> {args.output} ({target})"

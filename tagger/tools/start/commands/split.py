@@ -33,7 +33,11 @@ class Split(Command):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument
         add("file", type=Path)
-        add("folder", type=Path, help="gets train, dev and test, with the suffix of the file")
+        add(
+            "folder",
+            type=Path,
+            help="gets train, dev and test, with the suffix of the file, uncompressed",
+        )
         add(
             "--shares",
             type=float,
@@ -94,7 +98,8 @@ def _tell(division: "Division", paths: Dict[str, Path], folder: Path) -> None:
 
 
 def _source(path: Path, args: argparse.Namespace) -> Tuple["Source", str]:
-    """Returns the contents of a file, and the suffix for its parts."""
+    """Returns the contents of a file, and the suffix for its parts, which are not compressed."""
+    from tagger.common.inputs import bare_suffix
     from tagger.data.formats import READ_FORMATS, format_of, read_texts
     from tagger.tools.start.parts import (
         source_of_columns,
@@ -106,15 +111,15 @@ def _source(path: Path, args: argparse.Namespace) -> Tuple["Source", str]:
 
     if args.label_key:
         source = source_of_labelled_texts(path, args.label_key, args.documents)
-        return source, path.suffix
+        return source, bare_suffix(path)
     format = format_of(path)
     names = ("text_encoding", "token_column", "tag_column")
     given = {name: value for name in names if (value := getattr(args, name)) is not None}
     if format == "columns":
         found = survey([path], **given)
-        return source_of_columns(found, found.files[0], args.documents), path.suffix
+        return source_of_columns(found, found.files[0], args.documents), bare_suffix(path)
     given = {name: value for name, value in given.items() if name in READ_FORMATS[format].options}
     texts = list(read_texts(path, format, **given))
     if format == "conllu":
-        return source_of_conllu(texts, path, args.documents), path.suffix
+        return source_of_conllu(texts, path, args.documents), bare_suffix(path)
     return source_of_texts(texts, path, format, args.documents), ".jsonl"
