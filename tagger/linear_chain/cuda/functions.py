@@ -201,17 +201,14 @@ def _step_gradients(
     weights: torch.Tensor,
 ) -> Gradients:
     messages, values = kept
-    weights = torch.where(values == -torch.inf, torch.zeros_like(weights), weights)
-    # (B, T)
-    upstream = weights.reshape(len(messages), -1).expand(messages.shape[:2])
-    upstream = upstream if gold_tags is None else -upstream
-    by_emissions, by_transitions, by_start = launch_adjoint(
-        scores, lengths, messages, upstream, gold_tags
+    # (B, T) each; totals have one weight and one value per row
+    upstream, values = (
+        tensor.reshape(len(messages), -1).expand(messages.shape[:2]) for tensor in (weights, values)
     )
-    # (B, K): zero where a row has no token
-    rows = torch.arange(len(messages), device=messages.device)
-    by_last_emissions = by_emissions[rows, (lengths - 1).clamp(min=0)]
-    return by_emissions, by_transitions, by_start, by_last_emissions.sum(0)
+    by_emissions, by_transitions, by_ends = launch_adjoint(
+        scores, lengths, messages, upstream, values, gold_tags
+    )
+    return by_emissions, by_transitions, *by_ends
 
 
 def _message_gradients(
@@ -223,7 +220,7 @@ def _message_gradients(
 ) -> Gradients:
     """The gradients of relative messages: those from the end do not depend on the start scores."""
     (messages,) = kept
-    by_emissions, by_transitions, by_first = launch_adjoint(
+    by_emissions, by_transitions, (by_first, _) = launch_adjoint(
         scores, lengths, messages, weights, from_the_end=from_the_end
     )
     by_ends = (None, by_first) if from_the_end else (by_first, None)

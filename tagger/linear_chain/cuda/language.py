@@ -3,7 +3,7 @@
 AllenNLP imports every module of a plugin, even on machines without Triton.
 """
 
-from typing import Any, Callable
+from typing import Any
 
 try:
     import triton
@@ -12,8 +12,8 @@ except ImportError:
 
     class _NoTriton:
         @staticmethod
-        def jit(function: Callable[..., Any]) -> Callable[..., Any]:
-            return function
+        def jit(function: Any = None, **_options: Any) -> Any:
+            return function or (lambda function: function)
 
         @staticmethod
         def constexpr(value: Any) -> Any:

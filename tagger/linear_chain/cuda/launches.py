@@ -89,19 +89,26 @@ def launch_adjoint(
     lengths: torch.Tensor,
     messages: torch.Tensor,
     upstream: torch.Tensor,
+    values: Optional[torch.Tensor] = None,
     tags: Optional[torch.Tensor] = None,
     from_the_end: bool = False,
 ) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Launches `adjoint_kernel`; `upstream` are the weights of values or arrivals.
+    """Launches `adjoint_kernel`.
+
+    `upstream` are the weights of the `values`, (B, T), or if there are none, of the arrivals, (B, T, K).
 
     Returns the derivatives with respect to the emissions, (B, T, K), the transitions, (K, K), and the
-    start scores, (K,), or the end scores if `from_the_end`.
+    start and end scores, (2, K); of arrivals, only the first of these two rows counts, which holds those
+    with respect to the end scores if `from_the_end`.
     """
+    of_arrivals = values is None
+    if of_arrivals:
+        upstream = upstream.contiguous()
     batch_size, num_tokens, num_tags = messages.shape
     num_programs = min(batch_size, _MAX_PROGRAMS)
     _, transitions, _, end = contiguous(_directed(scores, from_the_end))
     by_emissions = torch.empty_like(messages)
-    by_start = messages.new_zeros(batch_size, num_tags)
+    by_ends = messages.new_zeros(batch_size, 2, num_tags)
     options = launch_options(messages)
     pairs = messages.new_zeros(num_programs, 2, num_tags, num_tags)
     with torch.cuda.device_of(messages):
@@ -112,15 +119,18 @@ def launch_adjoint(
             end,
             lengths,
             None if tags is None else tags.contiguous(),
-            upstream.contiguous(),
+            upstream,
             by_emissions,
-            by_start,
+            by_ends,
             pairs,
+            values,
             batch_size,
             num_tokens,
             num_tags,
+            *upstream.stride()[:2],
+            *((0, 0) if values is None else values.stride()),
             TINY=_TINY[messages.dtype],
-            OF_ARRIVALS=upstream.dim() == 3,
+            OF_ARRIVALS=of_arrivals,
             FROM_THE_END=from_the_end,
             # Without this, the compiler spills registers so that more programs fit.
             maxnreg=min(_REGISTERS_OF_A_PROCESSOR // (32 * options["num_warps"]), 255),
@@ -129,7 +139,7 @@ def launch_adjoint(
     by_transitions = pairs.sum((0, 1))
     if from_the_end:
         by_transitions = by_transitions.t()
-    return by_emissions, by_transitions, by_start.sum(0)
+    return by_emissions, by_transitions, by_ends.sum(0)
 
 
 def _directed(scores: ChainScores, from_the_end: bool) -> ChainScores:

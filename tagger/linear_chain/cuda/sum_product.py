@@ -43,6 +43,9 @@ from tagger.linear_chain.cuda.tiles import (
     zeros,
 )
 
+#: Their values differ from call to call; Triton would compile a kernel for each kind of number.
+STRIDES = ["upstream_row", "upstream_token", "values_row", "values_token"]
+
 
 @triton.jit
 def forward_kernel(
@@ -119,7 +122,7 @@ def forward_kernel(
         _subtract_from_path(emissions, transitions, start, end, tags, values, length, num_tags)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=STRIDES)
 def adjoint_kernel(
     messages,
     transitions,
@@ -129,27 +132,35 @@ def adjoint_kernel(
     tags,
     upstream,
     by_emissions,
-    by_start,
+    by_ends,
     pairs,
+    values,
     batch_size,
     num_tokens,
     num_tags,
+    upstream_row,
+    upstream_token,
+    values_row,
+    values_token,
     TAGS: tl.constexpr,
     REST: tl.constexpr,
     TINY: tl.constexpr,
     OF_ARRIVALS: tl.constexpr,
     FROM_THE_END: tl.constexpr,
 ):
-    """Differentiates log z_t; with `tags`, log z_t minus the token's score on that path.
+    """Differentiates log z_t; with `tags`, the token's score on that path minus log z_t.
 
     If `OF_ARRIVALS`, differentiates the arrivals up to a constant for each token: the caller's function
-    must not depend on these constants, so `upstream` sums to 0 over tags. `tags` must be `None`.
+    must not depend on these constants, so `upstream` sums to 0 over tags. `tags` and `values` must be
+    `None`.
 
     - `messages` are those of `forward_kernel`, and `entering` is the transpose of the transitions;
-    - `upstream`, (B, T), are the weights of the tokens, 0 where log z_t or the path's score is -inf; if
-      `OF_ARRIVALS`, (B, T, K), the weights of the arrivals;
+    - `upstream`, (B, T), are the weights of the tokens, ignored where the `values`, (B, T), which are
+      differentiated, are -inf. Both have strides, `..._row` and `..._token`. If `OF_ARRIVALS`,
+      `upstream` are the weights of the arrivals, (B, T, K) and contiguous;
     - `by_emissions`, (B, T, K), is written everywhere, with zeros in the padding;
-    - `by_start`, (B, K), is written for rows that have a token;
+    - `by_ends`, (B, 2, K), are the derivatives with respect to the start and the end scores, written for
+      rows that have a token; if `OF_ARRIVALS`, only those with respect to the start scores;
     - `pairs` are (P, 2, K, K): each of the grid's P programs adds derivatives with respect to the
       transitions, of log z_t to the first matrix and of the path's score to the second.
     """
@@ -172,7 +183,12 @@ def adjoint_kernel(
         by_emissions_of_row = by_emissions + row * num_tokens * num_tags
         if tags is not None:
             tags_of_row = tags + row * num_tokens
-        upstream_of_row = upstream + row * num_tokens * (num_tags if OF_ARRIVALS else 1)
+        by_ends_of_row = by_ends + row * 2 * num_tags
+        if OF_ARRIVALS:
+            upstream_of_row = upstream + row * num_tokens * num_tags
+        else:
+            upstream_of_row = upstream + row * upstream_row
+            values_of_row = values + row * values_row
         adjoint = zero
         weight = tl.full((), 0.0, peaks.dtype)
         own = tl.full((), 0, tl.int32)
@@ -180,7 +196,11 @@ def adjoint_kernel(
             own = tl.load(tags_of_row + length - 1).to(tl.int32)
         if not OF_ARRIVALS and length > 0:
             last = load_tags(messages_of_row + (length - 1) * num_tags, num_tags, TAGS, REST)
-            weight = tl.load(upstream_of_row + length - 1)
+            weight = _weight(
+                upstream_of_row, upstream_token, values_of_row, values_token, length - 1
+            )
+            if tags is not None:
+                weight = -weight
             adjoint = weight * _softmax(last + load_tags(end, num_tags, TAGS, REST))
         # Loaded one token ahead, so that the recursion does not wait for memory.
         next_message = zero
@@ -197,13 +217,19 @@ def adjoint_kernel(
             own_before = own
             if t > 0:
                 if not OF_ARRIVALS:
-                    weight_before = tl.load(upstream_of_row + t - 1)
+                    weight_before = _weight(
+                        upstream_of_row, upstream_token, values_of_row, values_token, t - 1
+                    )
+                    if tags is not None:
+                        weight_before = -weight_before
                 if tags is not None:
                     own_before = tl.load(tags_of_row + t - 1).to(tl.int32)
             gradient = adjoint
             if tags is not None:
                 gradient -= tl.where(tag == own, weight, 0.0)
             tl.store(by_emissions_of_row + token * num_tags + tag, gradient, mask=is_tag)
+            if not OF_ARRIVALS and step == 0:
+                tl.store(by_ends_of_row + num_tags + tag, gradient, mask=is_tag)
             if OF_ARRIVALS:
                 of_tags = upstream_of_row + token * num_tags + tag
                 adjoint += tl.load(of_tags, mask=is_tag, other=0.0)
@@ -212,8 +238,7 @@ def adjoint_kernel(
                 adjoint -= tl.sum(adjoint) * _softmax(own_message)
                 gradient = adjoint
             if t == 0:
-                # Triton 3.6 loses the last value of `gradient` if it is stored after the loop.
-                tl.store(by_start + row * num_tags + tag, gradient, mask=is_tag)
+                tl.store(by_ends_of_row + tag, gradient, mask=is_tag)
             else:
                 message = tl.exp(before)
                 total = product(message, weights, TAGS, REST)
@@ -252,6 +277,13 @@ def adjoint_kernel(
         column = column_of(sums, k, TAGS, REST) * column_of(weights, k, TAGS, REST)
         column += tl.load(target, mask=is_tag, other=0.0)
         tl.store(target, column, mask=is_tag)
+
+
+@triton.jit
+def _weight(upstream, upstream_token, values, values_token, t):
+    """Returns the weight of token t of a row, 0 where its value is -inf."""
+    value = tl.load(values + t * values_token)
+    return tl.where(value == IMPOSSIBLE, 0.0, tl.load(upstream + t * upstream_token))
 
 
 @triton.jit
