@@ -20,8 +20,8 @@ _Command = Callable[[argparse.Namespace], None]
 class Train(AllenNlpTrain):
     """Trains as AllenNLP does, after checking the serialization folder.
 
-    `--force` deletes only training runs. `--recover` reports differences between the two configs, and
-    leaves a finished run unchanged.
+    `--force` deletes only training runs. `--recover` reports differences between the two configs or
+    their data, and leaves a finished run unchanged.
     """
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
@@ -33,6 +33,7 @@ def _train_unless_finished(train: _Command, args: argparse.Namespace) -> None:
     from tagger.training.config_checks import check_config
     from tagger.training.run_folder import (
         TEXT_METRICS_FILE,
+        check_has_vocabulary,
         check_is_same_run,
         is_finished,
         keep_finished,
@@ -51,6 +52,8 @@ def _train_unless_finished(train: _Command, args: argparse.Namespace) -> None:
     if args.recover and is_finished(folder):
         keep_finished(params, folder, args.force)
     else:
+        if args.recover:
+            check_has_vocabulary(params, folder)
         train(args)
     if is_finished(folder):
         _show_metrics(folder)
@@ -95,9 +98,9 @@ def _find(find: _Command, args: argparse.Namespace) -> None:
 
 def _check_folder(args: argparse.Namespace, params: Params, force: bool) -> None:
     """Rejects a folder that cannot be created, or that `--force` must not delete."""
-    from tagger.common.config_files import files_named
     from tagger.common.locations import check_may_be_removed
     from tagger.training.run_folder import check_can_be_made, check_is_run
+    from tagger.training.run_inputs import files_named
 
     folder = args.serialization_dir
     check_can_be_made(folder)

@@ -11,6 +11,7 @@ from tagger.training.frozen_features import FrozenFeaturesCallback
 from tagger.training.layerwise_adamw import LayerwiseAdamW
 from tagger.training.optimizers import FusedAdam, FusedAdamW, FusedExponentialMovingAverage
 from tagger.training.recoverable_trainer import RecoverableTrainer
+from tagger.training.recoverable_training import RecoverableTraining
 from tagger.training.whole_checkpointer import WholeCheckpointer
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "LayerwiseAdamW",
     "LogClippingCallback",
     "RecoverableTrainer",
+    "RecoverableTraining",
     "ShowMetricsCallback",
     "WholeCheckpointer",
     "supply_training_counts",

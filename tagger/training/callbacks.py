@@ -1,13 +1,16 @@
 """Trainer callbacks that report the progress of training and tune thresholds."""
 
 import logging
+from pathlib import Path
 from typing import Any, Dict, List, Optional, Union
 
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import dump_metrics
 from allennlp.training import GradientDescentTrainer as Trainer
 from allennlp.training.callbacks import TrainerCallback
 
 from tagger.common.console import show_last
+from tagger.common.files import write_atomically
 from tagger.metrics import best_metrics, format_metrics, progress_metrics
 from tagger.metrics.metrics_table import BEST_PREFIX
 from tagger.modules.label_thresholds import LabelThresholds, thresholds_of
@@ -45,6 +48,21 @@ def epoch_line(metrics: Metrics, epoch: int, num_epochs: int) -> str:
     if metrics.get("best_epoch") == epoch and "validation_loss" in metrics:
         parts.append("the best so far")
     return f"epoch {epoch + 1} of {num_epochs}: {', '.join(parts)}"
+
+
+class EpochMetricsCallback(TrainerCallback):
+    """Writes an epoch's file of metrics again, with those that other callbacks have added.
+
+    A run that resumes after its last epoch takes its metrics from there.
+    """
+
+    def on_epoch(
+        self, trainer: Trainer, metrics: Metrics, epoch: int, is_primary: bool = True, **kwargs: Any
+    ) -> None:
+        if is_primary:
+            path = Path(self.serialization_dir, f"metrics_epoch_{epoch}.json")
+            with write_atomically(path, overwrite=True) as new:
+                dump_metrics(str(new), metrics)
 
 
 @TrainerCallback.register("log_clipping")

@@ -18,7 +18,7 @@ from tagger.common.console import activity
 from tagger.common.did_you_mean import did_you_mean
 from tagger.common.training_counts import supply_training_counts
 from tagger.models.measured_model import MeasuredModel
-from tagger.training.callbacks import EpochLineCallback
+from tagger.training.callbacks import EpochLineCallback, EpochMetricsCallback
 from tagger.training.config_checks import check_trainer
 from tagger.training.random_states import RandomStatesCallback, random_states, set_random_states
 from tagger.training.run_folder import remove_unfinished
@@ -40,7 +40,7 @@ class RecoverableTrainer(GradientDescentTrainer):
     - files are written atomically;
     - `best.th` is restored from the checkpoint if that was the best;
     - a run that was killed after its last epoch, including by early stopping, does not train further,
-      and its `metrics.json` has the metrics of that epoch.
+      and its `metrics.json` has the metrics of that epoch, including those of callbacks.
 
     In distributed training, only the primary's random states are saved. If a run resumes in the middle
     of an epoch, that epoch's `training_loss` covers only the remaining batches.
@@ -66,6 +66,8 @@ class RecoverableTrainer(GradientDescentTrainer):
             self._callbacks.append(EpochLineCallback(self._serialization_dir))
         self._random_states = RandomStatesCallback(self._serialization_dir, self._states_to_save)
         self._callbacks.append(self._random_states)
+        # Last, because checkpoints of earlier versions have no state for it.
+        self._callbacks.append(EpochMetricsCallback(self._serialization_dir))
         self._states_at_start: Dict[str, Any] = {}
         #: The confusions of the last validation, named as in `TagMetrics.get_confusions`.
         self.validation_confusions: Dict[str, int] = {}

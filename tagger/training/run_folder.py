@@ -3,17 +3,17 @@
 import json
 import logging
 import os
+import shutil
 from pathlib import Path
-from typing import Union
 
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.models.archival import archive_model
 from allennlp.training.util import create_serialization_dir
 
-logger = logging.getLogger(__name__)
+from tagger.training.run_inputs import Folder, check_inputs
 
-Folder = Union[str, "os.PathLike[str]"]
+logger = logging.getLogger(__name__)
 
 #: The metrics on the text of the development data, which `train` writes last.
 TEXT_METRICS_FILE = "metrics_on_text.json"
@@ -38,7 +38,10 @@ def check_is_run(folder: Folder) -> None:
 
 
 def check_is_same_run(params: Params, folder: Folder) -> None:
-    """Rejects resuming a run with another config; leaves runs without `config.json` to AllenNLP."""
+    """Rejects resuming a run with another config or other data.
+
+    Leaves runs without `config.json` to AllenNLP.
+    """
     path = Path(folder, "config.json")
     if not path.is_file():
         return
@@ -55,6 +58,20 @@ def check_is_same_run(params: Params, folder: Folder) -> None:
         raise ConfigurationError(
             f"`--recover`: the config differs from that of the run in {os.fspath(folder)}: "
             f"{'; '.join(differences[:3])}{others}. Train with {path}, or into another folder"
+        )
+    check_inputs(params.as_dict(quiet=True), folder)
+
+
+def check_has_vocabulary(params: Params, folder: Folder) -> None:
+    """Rejects resuming distributed training that was killed before its first checkpoint.
+
+    AllenNLP reads the vocabulary of such a run, which may be cut off. In one process it makes it again.
+    """
+    has_checkpoint = any(Path(folder).glob("training_state_*.th"))
+    if params.get("distributed") and Path(folder, "config.json").is_file() and not has_checkpoint:
+        raise ConfigurationError(
+            f"`--recover`: the run in {os.fspath(folder)} has no checkpoint to continue from; start it "
+            f"again with `--force`"
         )
 
 
@@ -91,7 +108,10 @@ def keep_finished(params: Params, folder: Folder, force: bool = False) -> None:
 def remove_unfinished(folder: Folder) -> None:
     """Removes the unfinished files of a killed run."""
     for path in Path(folder).glob(".*.unfinished"):
-        path.unlink()
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
 
 
 def _is_archive_missing_or_old(folder: Folder) -> bool:

@@ -37,6 +37,8 @@ OVERRIDES = {
     "trainer.num_epochs": 4,
     "trainer.checkpointer": {"keep_most_recent_by_count": 2, "save_every_num_batches": 1},
     "trainer.patience": 50,
+    # Some of the last steps are clipped.
+    "trainer.grad_norm": 11,
     "data_loader.batch_size": 40,
     "model.encoder.dropout": 0.5,
 }
@@ -118,6 +120,20 @@ def test_a_recovered_run_ends_like_an_uninterrupted_one(
     train(tmp_path / "run", recover=True)
     assert results(tmp_path / "run") == unbroken
     assert not list((tmp_path / "run").glob(".*.unfinished"))
+
+
+def test_a_run_that_resumes_within_its_last_epoch_counts_all_steps_of_it(
+    unbroken, tmp_path, at_root
+):
+    # Two batches for training and one for validation in each of three epochs, then one.
+    break_off(RecoverableTrainer, "batch_outputs", 10, tmp_path / "run")
+    assert (tmp_path / "run/training_state_e3_b1.th").exists()
+    train(tmp_path / "run", recover=True)
+    (metrics, weights), (expected, expected_weights) = results(tmp_path / "run"), unbroken
+    # The documented exception
+    assert metrics.pop("training_loss") != expected["training_loss"]
+    assert metrics == {name: expected[name] for name in expected if name != "training_loss"}
+    assert weights == expected_weights
 
 
 def test_without_an_average_the_best_weights_are_those_of_the_best_checkpoint(tmp_path, at_root):

@@ -4,7 +4,12 @@ import pytest
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
-from tagger.training.run_folder import check_can_be_made, check_is_run, check_is_same_run
+from tagger.training.run_folder import (
+    check_can_be_made,
+    check_has_vocabulary,
+    check_is_run,
+    check_is_same_run,
+)
 
 
 @pytest.mark.parametrize("folder", ["project", "project/run"])
@@ -46,3 +51,13 @@ def test_a_file_is_no_folder_for_a_run(tmp_path):
         check_can_be_made(tmp_path / "file")
     with pytest.raises(ConfigurationError, match="cannot be made"):
         check_can_be_made(tmp_path / "file/run")
+
+
+def test_distributed_training_needs_a_checkpoint_to_continue(tmp_path):
+    params = Params({"distributed": {"cuda_devices": [-1, -1]}})
+    (tmp_path / "config.json").write_text("{}")
+    check_has_vocabulary(Params({}), tmp_path)
+    with pytest.raises(ConfigurationError, match="no checkpoint to continue from; start it again"):
+        check_has_vocabulary(params, tmp_path)
+    (tmp_path / "training_state_e1_b0.th").touch()
+    check_has_vocabulary(params, tmp_path)

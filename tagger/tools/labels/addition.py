@@ -37,6 +37,7 @@ from tagger.tools.tuning.curves import CURVES_NAME
 from tagger.tools.tuning.promise_record import PROMISES_NAME
 from tagger.tools.tuning.tuned_archive import rewrite_archive
 from tagger.training.run_folder import check_can_be_made, check_is_same_run, is_finished
+from tagger.training.run_inputs import record_inputs
 
 #: Settings that only make sense for the old labels' training or decoding; left out of the new archive.
 _OF_TRAINING = ("weighting", "distillation_weight")
@@ -209,6 +210,7 @@ def _start_run(
         )
     Params(config).duplicate().to_file(str(folder / CONFIG_NAME))
     Meta.new().to_file(folder / META_NAME)
+    record_inputs(config, folder)
     base.write_text(started)
     return True
 

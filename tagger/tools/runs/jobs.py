@@ -25,10 +25,10 @@ from typing import (
     cast,
 )
 
-from tagger.common.config_files import changed_files, digests_of_files
 from tagger.common.console import say
 from tagger.common.files import write_atomically
 from tagger.tools.runs.work import Work, train
+from tagger.training.run_inputs import differences, digests_of_inputs
 
 #: The job's config and the digests of its files. Written last, so it marks a finished run.
 JOB_FILE = "job.json"
@@ -158,7 +158,7 @@ def _run(job: Job, study: Path, work: Work) -> None:
         os.dup2(log.fileno(), sys.stdout.fileno())
         os.dup2(log.fileno(), sys.stderr.fileno())
         # So that a file that changes during the job is noticed when the study is started again.
-        digests = digests_of_files(job.config)
+        digests = digests_of_inputs(job.config)
         work(job.config, folder)
     _mark_finished(job, study, digests)
 
@@ -193,11 +193,11 @@ def _check_unchanged(job: Job, study: Path) -> None:
 def _change(job: Job, study: Path) -> str:
     """Says how a finished run differs from its job; nothing if it does not."""
     mark = json.loads((job.folder(study) / JOB_FILE).read_text())
-    digests = digests_of_files(job.config)
+    digests = digests_of_inputs(job.config)
     if mark.get("config") != json.loads(json.dumps(job.config)):
         return "another config"
     if mark["files"] != digests:
-        return f"other data: {changed_files(mark['files'], digests)} has changed since"
+        return f"other data: {differences(mark['files'], digests)}"
     return ""
 
 

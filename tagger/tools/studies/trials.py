@@ -19,7 +19,6 @@ from allennlp.training.util import evaluate
 from filelock import FileLock, Timeout
 from optuna.trial import FrozenTrial, TrialState
 
-from tagger.common.config_files import digests_of_files
 from tagger.common.console import say
 from tagger.common.training_counts import supply_training_counts
 from tagger.metrics.metrics_table import BEST_PREFIX
@@ -28,6 +27,7 @@ from tagger.tools.runs.jobs import METRICS_FILE, Job, default_num_workers, run_l
 from tagger.tools.runs.results import format_rows, write_table
 from tagger.tools.runs.work import train
 from tagger.tools.studies.search import Metric, Search, settings_of_config
+from tagger.training.run_inputs import differences, digests_of_inputs
 
 #: No trial is pruned before this many have finished, nor after its first epoch.
 _NUM_UNPRUNED, _EPOCHS_UNPRUNED = 5, 1
@@ -48,7 +48,7 @@ def run_search(search: Search, folder: Path, num_workers: Optional[int] = None) 
     (folder / "locks").mkdir(parents=True, exist_ok=True)
     parts = {**search._asdict(), "search": sorted(map(str, search.search.items()))}
     mark = {name: parts[name] for name in ("config", "search", "metric", "seeds")}
-    mark = json.loads(json.dumps({**mark, "files": digests_of_files(search.config)}))
+    mark = json.loads(json.dumps({**mark, "files": digests_of_inputs(search.config)}))
     with FileLock(folder / "search.lock"):
         if not (folder / "search.db").exists():
             _check_metric(search)
@@ -64,8 +64,9 @@ def run_search(search: Search, folder: Path, num_workers: Optional[int] = None) 
     study = _load(folder)
     before = study.user_attrs.get("search", {})
     if different := [name for name in mark if mark[name] != before.get(name)]:
-        names = ", ".join(different)
-        raise ValueError(f"{folder} has a search with other {names}; name another folder")
+        changed = differences(before.get("files", {}), mark["files"])
+        what = f"{', '.join(different)}{f' ({changed})' if changed else ''}"
+        raise ValueError(f"{folder} has a search with other {what}; name another folder")
     with ExitStack() as locks:
         jobs = _jobs(study, search, folder, locks)
         workers = num_workers or default_num_workers(search.config)

@@ -10,7 +10,6 @@ import pytest
 from allennlp.common import Params
 
 from tagger.common import files
-from tagger.common.config_files import digests_of_files
 from tagger.tools.runs import jobs as jobs_module
 from tagger.tools.runs.jobs import Job, run_jobs, seeded_jobs
 from tagger.tools.runs.results import (
@@ -22,6 +21,7 @@ from tagger.tools.runs.results import (
     tabulate,
 )
 from tagger.tools.runs.results import write_results as write
+from tagger.training.run_inputs import digests_of_inputs
 from tests.conftest import CONFIGS
 
 
@@ -129,7 +129,7 @@ def test_a_folder_with_runs_of_another_config_or_on_other_data_is_refused(tmp_pa
     with pytest.raises(ValueError, match="variant plain, seed 1, with another config"):
         run_jobs([job], tmp_path, num_workers=1)
     (job.folder(tmp_path) / "job.json").unlink()
-    jobs_module._mark_finished(job, tmp_path, digests_of_files(job.config))
+    jobs_module._mark_finished(job, tmp_path, digests_of_inputs(job.config))
     assert run_jobs([job], tmp_path, num_workers=1) == []
     for name in ("train.txt", "vectors/a.txt"):
         (tmp_path / name).write_text("after")
