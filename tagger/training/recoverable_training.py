@@ -37,7 +37,7 @@ class RecoverableTraining(TrainModel):
         # A checkpoint comes after the vocabulary, so that it is whole.
         if any(folder.glob("training_state_*.th")):
             own = _own_vocabulary(given["vocabulary"], folder / "vocabulary")
-            given["vocabulary"] = Lazy(own)  # type: ignore[arg-type]
+            given["vocabulary"] = Lazy(own)
         return construct(*arguments.args, **arguments.kwargs)
 
 

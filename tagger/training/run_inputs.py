@@ -130,7 +130,7 @@ def _digest_of_transformer(name: str, run_folder: Optional[Folder]) -> str:
     # A resumed run can do with its own copy if the original is gone.
     for folder in (None, run_folder):
         try:
-            return find_transformer(name, folder and str(folder)).source
+            return find_transformer(name, None if folder is None else os.fspath(folder)).source
         except (ConfigurationError, OSError):
             continue
     return ""

@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+#: Plugins for other projects' tests, which `test_peers.py` loads. They import those projects.
+collect_ignore = ["peers"]
+
 
 @pytest.fixture(scope="session")
 def archive_file(request):
