@@ -12,8 +12,16 @@ from tagger.common.ranges import check_is_one_of
 from tagger.linear_chain import viterbi_decode
 from tagger.models.tagging_model import TaggingModel
 from tagger.modules.chain_decoder import expected_right
-from tagger.modules.heads import ChainHead, SigmoidHead, SoftmaxHead, TaggingHead
+from tagger.modules.heads import (
+    ChainHead,
+    LabelChainsHead,
+    SigmoidHead,
+    SoftmaxHead,
+    TaggingHead,
+)
+from tagger.modules.heads.label_chains import vocabulary_of_chain
 from tagger.modules.sentence_rows import SentenceRows
+from tagger.spans.overlapping import chain_namespace
 
 AVERAGES = ("emissions", "marginals")
 
@@ -33,7 +41,7 @@ class SequenceTaggerEnsemble(TaggingModel):
       not a chain, so the ensemble does not search for the most probable sequence. It predicts the
       sequence with the fewest expected wrong tags (minimum risk) among those that the encoding allows.
       The two may differ even if all members are equal. The loss is the cross-entropy of the averaged
-      probabilities.
+      probabilities. For `label_chains`, all this applies to the chain of each label.
 
     The first member's settings for decoding, such as `decode_bias`, and its `recalibration` apply to
     the ensemble.
@@ -68,11 +76,8 @@ class SequenceTaggerEnsemble(TaggingModel):
         self.segment_metrics = first.segment_metrics
         self.average = average
         self.head = _mean_head([tagger.head for tagger in taggers])
-        if average == "marginals" and isinstance(self.head, ChainHead):
-            first_head = self.head
-            self.head = MixtureHead(vocab, self.label_namespace, self.tag_encoding)
-            self.head.decoder = first_head.decoder
-            self.head.recalibration = first_head.recalibration
+        if average == "marginals" and not isinstance(self.head, SigmoidHead):
+            self.head = _mixture(self.head, vocab, self.label_namespace)
         self.members = torch.nn.ModuleList(taggers)
 
     @property
@@ -89,10 +94,27 @@ class SequenceTaggerEnsemble(TaggingModel):
         emissions = torch.stack([tagger.emissions(tokens, mask, rows) for tagger in taggers])
         if self.average == "emissions":
             return emissions.mean(0)
+        if isinstance(self.head, LabelChainsHead):
+            return self._log_odds_of_chains(emissions, rows.mask)
         pairs = zip(taggers, emissions)
         marginals = [tagger.head.marginals(scores, rows.mask) for tagger, scores in pairs]
         probabilities = torch.stack(marginals).mean(0)
         return probabilities.logit() if isinstance(self.head, SigmoidHead) else probabilities.log()
+
+    def _log_odds_of_chains(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """Returns the log-odds of each tag to the `O` of its chain, (S, L, K), and 0 for `O`.
+
+        The probability of `O` differs from chain to chain, so log-probabilities could not share one.
+        """
+        odds = torch.zeros_like(emissions[0])
+        heads = [cast(LabelChainsHead, member.head) for member in self.members]
+        by_chain = zip(*(head.chains_of(scores) for head, scores in zip(heads, emissions)))
+        for members, indices in zip(by_chain, cast(LabelChainsHead, self.head).tag_indices):
+            marginals = [chain.marginals(scores, mask) for chain, scores in members]
+            probabilities = torch.stack(marginals).mean(0)
+            outside = probabilities[:, :, :1].clamp(min=torch.finfo(probabilities.dtype).tiny)
+            odds[:, :, indices[1:]] = probabilities[:, :, 1:].log() - outside.log()
+        return odds
 
 
 class MixtureHead(SoftmaxHead):
@@ -112,6 +134,22 @@ class MixtureHead(SoftmaxHead):
     def best_tags(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         probabilities = self.marginals(self.decoder.biased(emissions), mask)
         return viterbi_decode(expected_right(self.chain_scores(emissions), probabilities), mask)[0]
+
+
+def _mixture(head: TaggingHead, vocab: Vocabulary, namespace: str) -> TaggingHead:
+    """Returns a head for averaged marginals, with the decoding settings of `head`."""
+    if isinstance(head, LabelChainsHead):
+        for index, chain in enumerate(head.by_label):
+            own = chain_namespace(namespace, head.labels[index])
+            head.chains[index] = _mixture(chain, vocabulary_of_chain(chain.tags, own), own)
+        return head
+    if not isinstance(head, ChainHead):
+        raise ConfigurationError(
+            f"`average` must be `emissions` for members with a `{type(head).__name__}`; got `marginals`"
+        )
+    mixture = MixtureHead(vocab, namespace, head.tag_encoding)
+    mixture.decoder, mixture.recalibration = head.decoder, head.recalibration
+    return mixture
 
 
 def _mean_head(heads: List[TaggingHead]) -> TaggingHead:

@@ -13,17 +13,23 @@ from allennlp.models import Model, load_archive
 from allennlp.nn.util import get_text_field_mask
 
 from tagger.data import LabelSetsField, TagField
+from tagger.data.fields import LabelChainsField
 from tagger.models import SequenceTaggerEnsemble
 from tagger.models.sequence_tagger_ensemble import AVERAGES, MixtureHead
+from tagger.modules.heads import LabelChainsHead, TaggingHead
 from tagger.tools.tuning.commands.ensemble import Ensemble
 from tests.conftest import ROOT
 from tests.models.batches import small_tagger, tensors
 from tests.oracles.all_paths import AllPaths
 
-HEADS = {
-    "crf": {"type": "crf"},
-    "softmax": {"type": "softmax", "constrain_decoding": True},
-    "sigmoid": {"type": "sigmoid"},
+#: Every registered head, so that a new one is tried, too.
+HEADS = {name: {"type": name} for name in TaggingHead.list_available()}
+HEADS["softmax"]["constrain_decoding"] = True
+#: Settings after training, for the heads that take them.
+SETTINGS = {
+    "decode_bias": {"PER": 0.3},
+    "entity_thresholds": {"LOC": 0.2},
+    "recalibration": {"PER": [0.6, 0.4, -0.8], "LOC": [1.5, 0.7, 0.2]},
 }
 SENTENCES = [(["Ada", "Lovelace", "left"], ["B-PER", "I-PER", "O"]), (["Rome"], ["B-LOC"])]
 
@@ -33,6 +39,9 @@ def instance(words, tags, head):
     if head == "sigmoid":
         labels = LabelSetsField([[] if tag == "O" else [tag[2:]] for tag in tags], text)
         return Instance({"tokens": text, "tags": labels})
+    if head == "label_chains":
+        sets = [[] if tag == "O" else [tag] for tag in tags]
+        return Instance({"tokens": text, "tags": LabelChainsField(sets, text)})
     return Instance({"tokens": text, "tags": TagField(tags, text)})
 
 
@@ -52,11 +61,21 @@ def build(instances, head_type, seed=0, **head_changes):
     params = small_tagger({**HEADS[head_type], **head_changes}, embedding_dim=4)
     params["initializer"] = {"regexes": [["projection.weight", {"type": "normal", "std": 3.0}]]}
     vocab = Vocabulary.from_instances(instances)
+    if head_type == "label_chains":
+        for tag in ("O", "I-LOC"):
+            vocab.add_token_to_namespace(tag, "labels")
     return Model.from_params(Params(params), vocab=vocab).eval()
 
 
 def ensemble(members, average):
     return SequenceTaggerEnsemble(members[0].vocab, members, average).eval()
+
+
+def is_of_label(model, predicted, label):
+    """Whether each predicted tag is of a label, in the shape of the predicted tags."""
+    if isinstance(model.head, LabelChainsHead):
+        return (predicted > 0) & torch.tensor([each == label for each in model.head.labels])
+    return torch.tensor([tag.endswith(label) for tag in model.tags])[predicted]
 
 
 def chains(member, batch):
@@ -66,16 +85,53 @@ def chains(member, batch):
     return [AllPaths(scores, row, range(int(mask[row].sum()))) for row in range(len(mask))]
 
 
-def test_an_ensemble_of_copies_predicts_like_one_tagger(head, instances):
-    tagger = build(instances, head)
-    both = ensemble([tagger, tagger], "emissions")
+@pytest.mark.parametrize("average", AVERAGES)
+@pytest.mark.parametrize("settings", [{}, SETTINGS])
+@pytest.mark.parametrize("seed", range(3))
+def test_an_ensemble_of_copies_predicts_like_one_tagger(seed, settings, average, head, instances):
+    if settings and head == "sigmoid":
+        pytest.skip("has none of these settings")
+    if average == "marginals" and head != "sigmoid":
+        # Averaged marginals are decoded so.
+        settings = {**settings, "decoding": "minimum_risk"}
+    tagger = build(instances, head, seed, **settings)
+    both = ensemble([tagger, tagger], average)
     batch = tensors(tagger, instances)
+    mask = get_text_field_mask(batch["tokens"])
+    marginals = [m.head.marginals(m.emissions(batch["tokens"], mask), mask) for m in (tagger, both)]
+    torch.testing.assert_close(marginals[1][mask], marginals[0][mask])
     expected, actual = tagger(**batch), both(**batch)
     assert actual.keys() == expected.keys()
-    for name in expected:
+    names = set(expected)
+    if average == "marginals" and head != "sigmoid":
+        # The loss is another one, and the probabilities of entities are approximate.
+        names -= {"loss", "entity_probabilities"}
+        if not settings.get("entity_thresholds"):
+            assert actual["entity_lengths"].any()
+    else:
+        assert both.get_metrics(reset=True) == pytest.approx(tagger.get_metrics(reset=True))
+    for name in names:
         torch.testing.assert_close(actual[name], expected[name])
-    assert both.get_metrics(reset=True) == pytest.approx(tagger.get_metrics(reset=True))
-    assert both.make_output_human_readable(actual) == tagger.make_output_human_readable(expected)
+
+
+@pytest.mark.parametrize("head", ["crf", "softmax", "label_chains"])
+@pytest.mark.parametrize("average", AVERAGES)
+def test_the_first_members_recalibration_corrects_the_probabilities(average, head, instances):
+    plain, corrected = (
+        ensemble([build(instances, head, seed, **settings) for seed in (1, 2)], average)
+        for settings in ({}, {"recalibration": SETTINGS["recalibration"]})
+    )
+    batch = tensors(plain, instances)
+    before, after = plain(**batch), corrected(**batch)
+    assert torch.equal(before["predicted_tags"], after["predicted_tags"])
+    is_entity = before["entity_lengths"] > 0
+    assert is_entity.any()
+    (old, new) = (each["entity_probabilities"] for each in (before, after))
+    for label, (a, b, c) in SETTINGS["recalibration"].items():
+        of_label = is_entity & is_of_label(plain, before["predicted_tags"], label)
+        p = old[of_label].double()
+        wanted = (a * p.log() - b * (1 - p).log() + c).sigmoid()
+        assert new[of_label].tolist() == pytest.approx(wanted.tolist(), abs=1e-5)
 
 
 @pytest.mark.parametrize("head", ["softmax", "sigmoid"])

@@ -4,7 +4,7 @@ Letters: `B` sentences, `T` tokens, `C` labels, `K` tags of one label and `O`, `
 and `O`. Row `b * C + c` of `B * C` rows is the chain of label c over sentence b.
 """
 
-from typing import Any, Dict, Iterator, List, Optional, Tuple, cast
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, cast
 
 import torch
 from allennlp.common import Lazy, Params
@@ -84,9 +84,7 @@ class LabelChainsHead(TaggingHead):
         chains = []
         for label, own in of_labels.items():
             namespace = chain_namespace(label_namespace, label)
-            own_vocab = Vocabulary(non_padded_namespaces=[namespace])
-            for tag in own:
-                own_vocab.add_token_to_namespace(tag, namespace)
+            own_vocab = vocabulary_of_chain(own, namespace)
             own_weighting = _weighting_of(label, weighting, own, own_vocab, namespace)
             chain = CrfHead(
                 vocab=own_vocab,
@@ -106,9 +104,9 @@ class LabelChainsHead(TaggingHead):
         self.register_buffer("tag_indices", indices, persistent=False)
 
     @property
-    def by_label(self) -> List[CrfHead]:
-        """The head of each label, in the order of `labels`."""
-        return cast(List[CrfHead], list(self.chains))
+    def by_label(self) -> List[ChainHead]:
+        """The head of each label, in the order of `labels`; a `CrfHead` except in an ensemble."""
+        return cast(List[ChainHead], list(self.chains))
 
     @property
     def decoder(self) -> ChainDecoder:
@@ -127,7 +125,7 @@ class LabelChainsHead(TaggingHead):
             own = ChainDecoder(chain.tags, self.joint.tag_encoding, *settings)
             chain.set_decoder(own.to(decoder.bias.device))
 
-    def chains_of(self, emissions: torch.Tensor) -> Iterator[Tuple[CrfHead, torch.Tensor]]:
+    def chains_of(self, emissions: torch.Tensor) -> Iterator[Tuple[ChainHead, torch.Tensor]]:
         """Yields the head of each label and its emissions, (B, T, K), given (B, T, N)."""
         for chain, indices in zip(self.by_label, self.tag_indices):
             yield chain, emissions[:, :, indices]
@@ -283,6 +281,14 @@ class JointChain(ChainHead):
             transitions[indices.unsqueeze(1), indices] = own.transitions - own.transitions[0, 0]
             start[indices], end[indices] = own.start - own.start[0], own.end - own.end[0]
         return ChainScores(emissions, transitions, start, end)
+
+
+def vocabulary_of_chain(tags: Sequence[str], namespace: str) -> Vocabulary:
+    """Returns a vocabulary of the tags of one chain."""
+    vocab = Vocabulary(non_padded_namespaces=[namespace])
+    for tag in tags:
+        vocab.add_token_to_namespace(tag, namespace)
+    return vocab
 
 
 def _tags_by_label(tags: List[str], tag_encoding: Optional[str]) -> Dict[str, List[str]]:
