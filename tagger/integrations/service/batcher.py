@@ -80,9 +80,11 @@ class Batcher:
             while self._waiting:
                 batch = self._next_batch()
                 self._metrics.batch_texts.observe(sum(len(job.inputs) for job, _ in batch))
-                outcomes = await loop.run_in_executor(
-                    self._thread, self.outcomes, [job for job, _ in batch]
-                )
+                jobs = [job for job, _ in batch]
+                try:
+                    outcomes = await loop.run_in_executor(self._thread, self.outcomes, jobs)
+                except Exception as error:  # Whatever happens, each request is answered.
+                    outcomes = [error for _ in batch]
                 for (_, future), outcome in zip(batch, outcomes):
                     if future.cancelled():
                         continue
@@ -115,7 +117,11 @@ class Batcher:
             except Exception as error:
                 outcomes[index] = error
         for (extras, biases), inputs in groups.items():
-            model = self._model.with_bias(dict(biases)) if biases else self._model
+            try:
+                model = self._model.with_bias(dict(biases)) if biases else self._model
+            except Exception as error:
+                outcomes.update(dict.fromkeys(inputs, error))
+                continue
             outcomes.update(zip(inputs, _tag_each(model, list(inputs.values()), extras)))
         return [outcomes[index] for index in range(len(jobs))]
 

@@ -14,6 +14,7 @@ from tagger.integrations.service.app import Served, create_app, render_page
 from tagger.integrations.service.batcher import Batcher, Job
 from tagger.integrations.service.limits import Limits, RequestError, check_biases, check_extras
 from tagger.integrations.service.service_metrics import ServiceMetrics
+from tagger.predictors.saved_tagger import SavedTagger
 from tagger.tools.tuning.curves import Curve, DecodingCurves
 from tagger.tools.tuning.goals import Goal
 from tagger.tools.tuning.promise_record import Promise
@@ -44,9 +45,10 @@ def ask_all(app, *requests):
     async def ask():
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
-            return await asyncio.gather(
+            answers = asyncio.gather(
                 *(client.request(method, path, **rest) for method, path, rest in requests)
             )
+            return await asyncio.wait_for(answers, 60)
 
     return asyncio.run(ask())
 
@@ -122,6 +124,19 @@ def test_a_failing_request_does_not_affect_the_others(model):
     assert [each.tags for each in good] == [model.tag(TEXT).tags]
     assert isinstance(broken, TypeError)
     assert (refused.status_code, refused.limit, refused.got) == (413, 2_000, 2_001)
+
+
+def test_requests_are_answered_even_if_their_biases_or_the_batch_fail(model, monkeypatch):
+    def refuse(_, biases):
+        raise ValueError(f"no {biases}")
+
+    app = create_app(Served(model, "toy", CURVES))
+    requests = [{"text": TEXT}, {"text": TEXT, "decode_bias": {"LOC": 1}}]
+    requests = [("POST", "/tag", {"json": each}) for each in requests]
+    monkeypatch.setattr(SavedTagger, "with_bias", refuse)
+    assert [answer.status_code for answer in ask_all(app, *requests)] == [200, 500]
+    monkeypatch.setattr(Batcher, "outcomes", refuse)
+    assert [answer.status_code for answer in ask_all(app, *requests)] == [500, 500]
 
 
 def test_when_too_many_requests_wait_further_ones_are_told_to_retry(model):
