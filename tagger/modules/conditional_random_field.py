@@ -17,7 +17,8 @@ from tagger.linear_chain import (
     tag_marginals,
     viterbi_decode,
 )
-from tagger.linear_chain.checks import tags_as_int64
+from tagger.linear_chain.checks import checked_mask, tags_as_int64
+from tagger.linear_chain.padding import real_tokens
 from tagger.linear_chain.tracing import first_place, holds_anywhere
 from tagger.modules.tag_weighting import TagWeighting
 
@@ -104,7 +105,8 @@ class ConditionalRandomField(torch.nn.Module):
             inputs: (B, T, K), emission scores.
             tags: (B, T) integers, the gold tags, -1 where unknown; or (B, T, K) bool, the set of tags
                 that each token may have.
-            mask: (B, T) bool, true at real tokens; `None` if every token is real.
+            mask: (B, T) bool, true at real tokens; or (B,) int64, the number of real tokens of each
+                sequence; `None` if every token is real.
 
         Returns:
             A scalar, to be maximised.
@@ -227,6 +229,9 @@ class ConditionalRandomField(torch.nn.Module):
     def _mask(emissions: torch.Tensor, mask: Optional[torch.Tensor]) -> torch.Tensor:
         if mask is None:
             return torch.ones(emissions.shape[:2], dtype=torch.bool, device=emissions.device)
+        if mask.dim() == 1:
+            lengths, _ = checked_mask(mask, emissions)
+            return real_tokens(lengths, emissions.size(1))
         return mask if mask.dtype == torch.bool else mask.bool()
 
 

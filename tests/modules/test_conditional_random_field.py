@@ -25,6 +25,24 @@ def batch():
     return emissions, random_tags(3, 6, 5), mask_of([6, 1, 4])
 
 
+def test_lengths_may_take_the_place_of_a_mask():
+    crf = ConditionalRandomField(3, weighting=TagWeighting.by_name("chain")(tag_weights=[1, 2, 3]))
+    logits, tags = torch.randn(2, 4, 3), torch.randint(3, (2, 4))
+    lengths = torch.tensor([2, 4])
+    mask = torch.arange(4) < lengths.unsqueeze(1)
+    assert torch.equal(crf(logits, tags, lengths), crf(logits, tags, mask))
+    assert crf.viterbi_tags(logits, lengths) == crf.viterbi_tags(logits, mask)
+    for name in ("log_partition", "marginals"):
+        assert torch.equal(getattr(crf, name)(logits, lengths), getattr(crf, name)(logits, mask))
+    for wrong, message in (
+        (lengths.int(), "2 int64 lengths; got torch.int32 of shape"),
+        (lengths + 1, "length outside 0 to 4: 5 for row 1"),
+        (torch.ones(3).bool(), "got torch.bool of shape"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            crf(logits, tags, wrong)
+
+
 @pytest.mark.parametrize("is_masked", [True, False])
 @pytest.mark.parametrize("include_start_end_transitions", [True, False])
 def test_log_likelihood_and_gradients_equal_allennlps(include_start_end_transitions, is_masked):
