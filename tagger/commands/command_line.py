@@ -1,6 +1,7 @@
 """What our commands share: parsing options, loading an archive and making a predictor."""
 
 import argparse
+import gc
 import inspect
 import json
 import logging
@@ -42,10 +43,10 @@ def make_predictor(
     name: Optional[str] = None,
     reader: str = "validation",
 ) -> Predictor:
-    """Makes a predictor for an archive's model."""
+    """Makes a predictor for an archive's model, for a command, whose process needs it until it ends."""
     _check_arguments(_predictor_class(archive, name), arguments)
     try:
-        return Predictor.from_archive(
+        predictor = Predictor.from_archive(
             archive,
             name,  # type: ignore[arg-type]  # AllenNLP's default is None
             reader,
@@ -53,6 +54,9 @@ def make_predictor(
         )
     except TypeError as error:
         raise ConfigurationError(f"`--predictor-args`: {error}") from error
+    # The model and its libraries stay loaded, so exclude them from garbage collection.
+    gc.freeze()
+    return predictor
 
 
 def _predictor_class(archive: Archive, name: Optional[str]) -> Type[Predictor]:

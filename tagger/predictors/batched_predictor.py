@@ -1,6 +1,5 @@
 """The base class of all predictors, which predicts many inputs in batches of similar length."""
 
-import gc
 import json
 import logging
 import time
@@ -62,8 +61,6 @@ class BatchedPredictor(Predictor):
         self._batch_tokens = batch_tokens
         self.plain = plain
         self.throughput = Throughput()
-        # The model and its libraries stay loaded, so exclude them from garbage collection.
-        gc.freeze()
 
     @property
     def model(self) -> Any:

@@ -37,6 +37,9 @@ TextOrTokens = Union[str, Text, Sequence[str]]
 class SavedTagger(TextTagger[Union[str, Text]]):
     """Tags texts with a trained model; use `tagger.load` to make one from an archive.
 
+    Several threads may use a tagger at the same time, each with its own extras, and each gets the same
+    results as alone. They gain little time, because one call already uses all of PyTorch's threads.
+
     Args:
         model: The model.
         dataset_reader: Makes instances from tokens.
@@ -222,9 +225,12 @@ class SavedTagger(TextTagger[Union[str, Text]]):
     def _predictor_of(self, extras: Extras) -> SequenceTaggerPredictor:
         if extras == Extras():
             return self.predictor
-        if self._with_extras is None or self._with_extras[0] != extras:
-            self._with_extras = extras, self.predictor.of(_with_own_head(self.model), extras)
-        return self._with_extras[1]
+        # Another thread may replace the attribute meanwhile, so read it once.
+        known = self._with_extras
+        if known is None or known[0] != extras:
+            known = extras, self.predictor.of(_with_own_head(self.model), extras)
+            self._with_extras = known
+        return known[1]
 
     def _with_settings(
         self, biases: Mapping[str, float], thresholds: Mapping[str, float]

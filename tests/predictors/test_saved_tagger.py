@@ -1,6 +1,9 @@
 """Using a trained tagger from Python."""
 
+import gc
 import pickle
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from allennlp.commands.train import train_model
@@ -12,6 +15,7 @@ import tagger
 import tagger_onnx
 from tagger.integrations.onnx.commands.export import export
 from tagger.predictors.saved_tagger import SavedTagger
+from tagger_onnx.tagged_text import Extras
 from tests.models.test_multi_label_tagger import LEXICON, params_of, write_corpus
 from tests.routes import ONNX_TOLERANCE
 
@@ -235,6 +239,50 @@ def test_notebooks_show_the_unchanged_text_with_entities_marked(model, several_l
     labels = several_labels.tag("poet sees")._replace(labels=[["A", "B<"], []])._repr_html_()
     assert ">A, B&lt;</small></mark> sees</div>" in labels
     assert model._repr_html_().startswith("<code>&lt;SavedTagger ")
+
+
+def test_threads_with_different_extras_get_what_they_get_alone(model, monkeypatch):
+    texts = ["Ada Lovelace left London .", "Grace Mwangi works for Nordbank in Oslo ."]
+    calls = [
+        {},
+        {"probabilities": True},
+        {"candidates": 0.01},
+        {"leak_labels": ["PER"]},
+        {"candidates": 0.1, "probabilities": True},
+    ]
+    alone = [model.tag(texts, **extras) for extras in calls]
+    biased = model.with_bias(LOC=-100)
+    assert (wanted := biased.tag(texts, candidates=0.01)) != alone[2]
+    start = threading.Barrier(len(calls) + 1)
+
+    def tag(model, extras):
+        start.wait(20)
+        return [model.tag(texts, **extras) for _ in range(5)]
+
+    with ThreadPoolExecutor(len(calls) + 1) as pool:
+        of_threads = [pool.submit(tag, model, extras) for extras in calls]
+        of_copy = pool.submit(tag, biased, {"candidates": 0.01})
+        for thread, expected in zip(of_threads, alone):
+            assert thread.result() == [expected] * 5
+        assert of_copy.result() == [wanted] * 5
+
+
+def test_another_thread_cannot_come_between(model):
+    other = Extras(probabilities=True), model._predictor_of(Extras(probabilities=True))
+
+    class Interrupted(SavedTagger):
+        """Another thread asks for other extras after each line."""
+
+        _with_extras = property(lambda self: other, lambda self, value: None)
+
+    interrupted = Interrupted(model.model, model.predictor.dataset_reader, "interrupted")
+    assert interrupted.tag(TEXTS, candidates=0.01) == model.tag(TEXTS, candidates=0.01)
+
+
+def test_making_a_tagger_leaves_the_garbage_collector_alone(trained):
+    before = gc.get_freeze_count()
+    tagger.load(trained / "model.tar.gz")
+    assert gc.get_freeze_count() == before
 
 
 def test_a_tagger_can_be_pickled(trained):

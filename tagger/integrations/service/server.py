@@ -2,6 +2,7 @@
 
 import errno
 import functools
+import gc
 import ipaddress
 import logging
 import signal
@@ -109,6 +110,8 @@ class _Server(uvicorn.Server):
 
 def run(app: App, bound: socket.socket, limits: Limits = Limits()) -> None:  # noqa: B008
     """Serves until SIGINT or SIGTERM, then answers the requests accepted so far."""
+    # The model and its libraries stay loaded, so exclude them from garbage collection.
+    gc.freeze()
     # After shutting down, uvicorn raises the signal again for the previous handlers.
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     for number in before:
