@@ -9,7 +9,8 @@
 - other Python interpreters, and other programs that the config names.
 
 Threads started meanwhile are guarded too, but earlier ones are not. Libraries in C open files without an
-audit; `check_path` is for them.
+audit; `check_path` is for them. The audit hook cannot be removed, and does nothing between loadings;
+`Thread.start` is replaced only while an archive is being loaded.
 """
 
 import functools
@@ -26,6 +27,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import chain
 from typing import Any, Callable, Iterable, Iterator, List, NoReturn, Optional, Set, Tuple
+
+from tagger_compat.thread_starts import noticed
 
 #: How to load your own archive unchecked.
 REMEDY = "set TAGGER_TRUST_ARCHIVES=1 if the archive is your own"
@@ -267,7 +270,8 @@ def loading(own: Iterable[str]) -> Iterator[Loading]:
     state = Loading(own)
     token = _current.set(state)
     try:
-        yield state
+        with noticed(_own_thread):
+            yield state
     except Exception:
         # Libraries may catch our error and raise another one.
         if state.refusals:
@@ -279,20 +283,17 @@ def loading(own: Iterable[str]) -> Iterator[Loading]:
             del _threads[thread]
 
 
+def _own_thread(thread: threading.Thread) -> None:
+    """Guards a new thread if it is started for an archive."""
+    state = current()
+    if state is not None:
+        _threads[thread] = state
+
+
 @functools.cache
 def _install() -> None:
     """Installs the audit hook once; it does nothing unless an archive is being loaded."""
     sys.addaudithook(_audit)
-    start = threading.Thread.start
-
-    @functools.wraps(start)
-    def start_guarded(self: threading.Thread) -> None:
-        state = current()
-        if state is not None:
-            _threads[self] = state
-        start(self)
-
-    threading.Thread.start = start_guarded  # type: ignore[method-assign]
 
 
 @contextmanager

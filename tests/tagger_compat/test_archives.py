@@ -5,6 +5,7 @@ import json
 import shutil
 import sys
 import tarfile
+import threading
 import types
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
@@ -198,6 +199,7 @@ def test_accesses_by_libraries_are_refused_too(baited):
             within(action)
         with pytest.raises(ConfigurationError, match=what):
             within(lambda: ThreadPoolExecutor(1).submit(action).result())  # noqa: B023
+    assert threading.Thread.start.__module__ == "threading"
     # Another thread is not loading an archive.
     with ThreadPoolExecutor(1) as pool:
         pool.submit(int).result()

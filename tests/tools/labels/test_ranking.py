@@ -45,6 +45,19 @@ def test_whole_sentences_are_ranked_and_duplicates_are_asked_once(predictor):
     assert rank(predictor, budget=2).texts == []
 
 
+def test_the_caller_says_which_texts_are_too_similar(predictor):
+    similar = ["Zyx Qwv Bnm sold Asd .", "Zyx Qwv Bnm sold Fgh ."]
+
+    def chosen(**options):
+        # The budget holds both, or one and the other text.
+        ranking = rank(predictor, [*similar, TEXTS[0]], budget=14, **options)
+        return [text.text for text in ranking.texts]
+
+    # They share 5 of 6 words and 3 of 5 pairs, which is a cosine of 8 / 11.
+    assert sorted(chosen()) == sorted(chosen(most_similar=0.74)) == similar
+    assert {text in similar for text in chosen(most_similar=0.72)} == {True, False}
+
+
 def test_uncertain_words_are_asked_about_unless_asked_before(predictor):
     everything = {"by": "span", "least_doubt": 0.001, "most_similar": 2.0}
     first = rank(predictor, TEXTS[1:2], **everything).texts[0]
