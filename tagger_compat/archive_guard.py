@@ -39,7 +39,7 @@ _PATH_EVENTS = {
     "sqlite3.connect",
 }  # fmt: skip
 _NEW = os.O_CREAT | os.O_EXCL
-_TWO_PATHS = {"os.rename", "os.link", "shutil.move", "shutil.copyfile"}
+_TWO_PATHS = {"os.rename", "os.link", "os.symlink", "shutil.move", "shutil.copyfile"}
 _NETWORK_EVENTS = {
     "socket.getaddrinfo", "socket.gethostbyname", "socket.connect", "socket.sendto", "socket.sendmsg",
 }  # fmt: skip

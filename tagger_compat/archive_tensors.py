@@ -47,7 +47,15 @@ class TensorLimit(TorchFunctionMode):
 
     def _add(self, func: Any, args: Any, kwargs: Any) -> None:
         options = {k: v for k, v in kwargs.items() if k not in ("out", "generator", "pin_memory")}
-        shape = func(*args, **{**options, "device": "meta"})
+        if func is torch.normal and any(
+            isinstance(each, torch.Tensor) for each in (*args, *options.values())
+        ):
+            # Its mean or its deviation has the shape, and there is no `device`.
+            args = [_without_memory(each) for each in args]
+            options = {name: _without_memory(each) for name, each in options.items()}
+        else:
+            options["device"] = "meta"
+        shape = func(*args, **options)
         self._num_bytes += shape.numel() * shape.element_size()
         if self._num_bytes <= self._max_bytes:
             return
@@ -60,3 +68,7 @@ class TensorLimit(TorchFunctionMode):
                 f"have {num_bytes}",
                 f"make or copy the archive again, or {REMEDY}",
             )
+
+
+def _without_memory(value: Any) -> Any:
+    return value.to("meta") if isinstance(value, torch.Tensor) else value

@@ -38,7 +38,7 @@ from tagger_compat.tar_files import new_archive
 _DATA_KEYS = {"data_path", "reader"}
 #: Keys that it may not set, because the user decides where a transformer's features are cached.
 _CACHE_KEYS = {"cache_folder", "max_cache_gb"}
-#: Strings from archives' configs in this process.
+#: Strings from archives' configs in this process, except those that a config of the user's names, too.
 _names_in_archives: Set[str] = set()
 
 
@@ -248,6 +248,22 @@ def _with_guarded_types(registrable: Any) -> Iterator[None]:
 
 
 @contextmanager
+def _with_own_configs(params: Any) -> Iterator[None]:
+    """Patches `allennlp.common.params`: what the user's own config names is allowed from then on."""
+    yield
+    from_file = params.Params.from_file.__func__
+
+    @functools.wraps(from_file)
+    def read(cls: type, *args: Any, **kwargs: Any) -> Any:
+        config = from_file(cls, *args, **kwargs)
+        if archive_guard.current() is None and _names_in_archives:
+            _names_in_archives.difference_update(_strings(config.as_dict(quiet=True), is_own=True))
+        return config
+
+    params.Params.from_file = classmethod(read)
+
+
+@contextmanager
 def _with_checksums(meta: Any) -> Iterator[None]:
     """Patches `allennlp.common.meta` to ignore the keys of `meta.json` that AllenNLP does not know."""
     yield
@@ -320,6 +336,7 @@ _PATCHES = {
     "allennlp.common.cached_transformers": _with_guarded_transformers,
     "allennlp.common.file_utils": _with_guarded_paths,
     "allennlp.common.meta": _with_checksums,
+    "allennlp.common.params": _with_own_configs,
     "allennlp.common.registrable": _with_guarded_types,
     "allennlp.modules.token_embedders.embedding": _with_guarded_vectors,
     "allennlp.models.archival": _with_guarded_archives,

@@ -52,7 +52,8 @@ def write_atomically(
 ) -> Iterator[Path]:
     """Yields a new file that is renamed to `path` unless the block raises an error.
 
-    Until then it is in `folder`, by default that of `path`. Links are followed.
+    Until then it is in `folder`, by default that of `path`. Links are followed. A replaced file
+    keeps its permissions.
 
     Raises:
         FileExistsError: If `path` is not a regular file; or unless `overwrite` is true, if `path` exists
@@ -65,8 +66,13 @@ def write_atomically(
     stem = os.fsdecode(os.fsencode(path.name)[:200])
     new = (folder or path.parent) / f".{stem}.{secrets.token_hex(8)}.unfinished"
     new.open("xb").close()
+    mode = stat.S_IMODE(path.stat().st_mode) if overwrite and path.exists() else None
     try:
+        if mode is not None:  # before there is any content; we must be able to write it
+            new.chmod(mode | stat.S_IWUSR | stat.S_IRUSR)
         yield new
+        if mode is not None:
+            new.chmod(mode)
         publish(new, path, overwrite)
     finally:
         new.unlink(missing_ok=True)

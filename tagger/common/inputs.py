@@ -63,7 +63,7 @@ def open_stored(path: PathOrAddress) -> Iterator[BinaryIO]:
     name = os.fspath(path)
     if is_address(name):
         archive_guard.check_path(name)
-    if is_address(name) and not name.startswith(("http://", "https://", "hf://")):
+    if is_address(name) and not _is_cached(name):
         import fsspec
 
         try:
@@ -81,6 +81,11 @@ def open_stored(path: PathOrAddress) -> Iterator[BinaryIO]:
         yield file
 
 
+def _is_cached(name: str) -> bool:
+    """Whether AllenNLP downloads an address before it is read."""
+    return name.startswith(("http://", "https://", "hf://"))
+
+
 def stored_size(stored: BinaryIO) -> Optional[int]:
     """Returns the size in bytes of a file from `open_stored`; None if it is unknown."""
     if getattr(stored, "size", None) is not None:
@@ -88,6 +93,24 @@ def stored_size(stored: BinaryIO) -> Optional[int]:
     try:
         return os.fstat(stored.fileno()).st_size
     except OSError:
+        return None
+
+
+def stamp_of_address(address: PathOrAddress) -> Optional[object]:
+    """Returns what changes when the content behind an address does; None if its store cannot say."""
+    name = os.fspath(address)
+    if _is_cached(name):
+        from allennlp.common.file_utils import cached_path
+
+        # Each version has its own file in the cache.
+        return str(cached_path(name))
+    import fsspec
+
+    try:
+        store, name = fsspec.url_to_fs(name)
+        store.invalidate_cache()
+        return str(store.ukey(name))
+    except Exception:  # Stores raise errors of their clients, which reading reports.
         return None
 
 

@@ -153,8 +153,11 @@ def _record(device: str, num_tags: int, dtype: torch.dtype) -> Path:
 
 
 def _kernels_digest() -> str:
-    digest = hashlib.sha256()
-    for path in sorted((Path(__file__).parent / "cuda").glob("*.py")):
+    """A digest of the kernels' sources and of all that they are compared with or rely on."""
+    digest, here = hashlib.sha256(), Path(__file__).parent
+    for path in sorted(
+        each for part in ("", "cuda", "kernels") for each in (here / part).glob("*.py")
+    ):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 

@@ -48,6 +48,19 @@ def test_a_file_is_replaced_atomically_and_only_on_demand(tmp_path):
     assert list(path.parent.iterdir()) == [path]
 
 
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o444, 0o755])
+def test_a_replaced_file_keeps_its_permissions_and_its_content_is_never_more_open(mode, tmp_path):
+    path = tmp_path / "out.txt"
+    path.write_text("mine")
+    path.chmod(mode)
+    with write_atomically(path, overwrite=True) as new:
+        # What others may do
+        assert new.stat().st_mode & 0o077 == mode & 0o077
+        new.write_text("new")
+    assert path.stat().st_mode & 0o777 == mode
+    assert path.read_text() == "new"
+
+
 def test_an_error_a_new_file_or_a_pipe_prevents_the_replacement(tmp_path):
     def write_until(path, end):
         with write_atomically(path) as new:

@@ -13,6 +13,7 @@ from tagger.common.from_allennlp import ConfigurationError
 from tagger.common.inputs import numbered_lines, open_input
 from tagger.data.dataset_readers import ColumnDatasetReader
 from tagger.data.formats import read_texts, recognise, write_texts
+from tagger.data.survey.column_survey import survey_columns
 from tests.conftest import ROOT
 
 PACK = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
@@ -96,3 +97,15 @@ def test_annotated_texts_are_read_from_any_store(format, suffix, put, tmp_path):
 def test_unreadable_addresses_are_named(address, message):
     with pytest.raises((ConfigurationError, FileNotFoundError), match=message):
         list(numbered_lines(address))
+
+
+def test_a_changed_file_is_surveyed_again(put):
+    for number, text in enumerate((b"Ada B-PER\nleft O\n", b"B-PER Ada\nO left\n")):
+        for ending in (b"", b"\n"):
+            found = survey_columns(put("train.txt", text + ending))
+            assert found.layout.token == number
+
+
+def test_an_unchanged_file_is_surveyed_once(put):
+    path = put("train.txt", b"Ada B-PER\nleft O\n")
+    assert survey_columns(path) is survey_columns(path)

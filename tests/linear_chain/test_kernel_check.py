@@ -2,6 +2,8 @@
 
 import importlib
 import logging
+import shutil
+from pathlib import Path
 
 import pytest
 import torch
@@ -69,6 +71,28 @@ def test_kernels_that_agree_are_used_and_the_result_is_cached(monkeypatch, tmp_p
             patch.setattr(f"tagger.linear_chain.kernel_check.{name}", changed)
             with pytest.raises(AssertionError, match="checked again"):
                 implementations.implementation_for(scores)
+
+
+@pytest.mark.parametrize(
+    ("file", "counts"),
+    [
+        *[
+            (name, True)
+            for name in ("cuda/tiles.py", "kernel_check.py", "reference.py", "values.py")
+        ],
+        ("kernels/exponentials.py", True),
+        ("cpu/functions.py", False),
+    ],
+)
+def test_kernels_are_checked_again_when_what_they_are_compared_with_changes(
+    file, counts, tmp_path, monkeypatch
+):
+    shutil.copytree(Path(kernel_check.__file__).parent, tmp_path / "chains")
+    monkeypatch.setattr(kernel_check, "__file__", str(tmp_path / "chains/kernel_check.py"))
+    before = kernel_check._kernels_digest()
+    with (tmp_path / "chains" / file).open("a") as source:
+        source.write("#")
+    assert (kernel_check._kernels_digest() != before) is counts
 
 
 def run_out(args):

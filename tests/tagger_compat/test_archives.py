@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
+from allennlp.data import DatasetReader
 from allennlp.models import Model
 from allennlp.models.archival import archive_model, load_archive
 from allennlp.modules.transformer import TransformerEmbeddings
@@ -42,6 +44,7 @@ from tests.system.archives import (
     replaced,
     transformer_with_code,
     uses_carried,
+    write_archive,
 )
 
 LABELS = "vocabulary/labels.txt"
@@ -475,3 +478,46 @@ def test_tensors_are_limited_by_number_and_file_size(tmp_path, monkeypatch):
         make(1001)
     with pytest.raises(ConfigurationError, match="more than 10 tensors"):
         make(*[1] * 5)  # One more is without memory.
+
+
+MEAN = torch.zeros(3)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: torch.normal(MEAN, 1.0),
+        lambda: torch.normal(0.0, MEAN + 1),
+        lambda: torch.normal(mean=MEAN, std=MEAN + 1, generator=torch.Generator()),
+        lambda: torch.normal(MEAN, MEAN + 1, out=torch.empty(3)),
+        lambda: torch.normal(0.0, 1.0, (3,)),
+        lambda: torch.arange(torch.tensor(3)),
+        lambda: torch.full((3,), torch.tensor(2.0)),
+        lambda: torch.zeros(3, out=torch.empty(3)),
+    ],
+)
+def test_every_way_of_making_a_tensor_works_and_counts(call, monkeypatch):
+    with TensorLimit(lambda: 0, "model.tar.gz"):
+        assert call().shape == (3,)
+    monkeypatch.setattr("tagger_compat.archive_tensors.FREE_BYTES", 8)
+    limit = TensorLimit(lambda: 0, "model.tar.gz")
+    with limit, pytest.raises(ConfigurationError, match="bytes of tensors"):
+        call()
+
+
+def test_what_an_archive_names_may_be_named_by_the_users_own_config(good, tmp_path, monkeypatch):
+    name = "readers_of_mine.Mine"
+    named = tmp_path / "named.tar.gz"
+    write_archive(good, named, config=replaced("dataset_reader", type=name))
+    (tmp_path / "readers_of_mine.py").write_text(
+        "from allennlp.data import DatasetReader\nclass Mine(DatasetReader):\n    pass\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(ConfigurationError):
+        load_archive(named)
+    with pytest.raises(ConfigurationError, match="which is no registered name"):
+        DatasetReader.from_params(Params({"type": name}))
+    assert "readers_of_mine" not in sys.modules
+    (tmp_path / "mine.jsonnet").write_text(json.dumps({"dataset_reader": {"type": name}}))
+    params = Params.from_file(tmp_path / "mine.jsonnet")
+    assert type(DatasetReader.from_params(params["dataset_reader"])).__name__ == "Mine"

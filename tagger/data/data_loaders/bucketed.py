@@ -65,7 +65,8 @@ class BucketedDataLoader(DataLoader):
             config's `numpy_seed`.
 
     Raises:
-        ConfigurationError: If a worker has no instance, if not exactly one of `batch_size`, `max_tokens`
+        ConfigurationError: If a worker has no instance, or so few that others would need larger batches,
+            if not exactly one of `batch_size`, `max_tokens`
             and `batch_sampler` is given, if a size is below 1, or if `max_tokens` is given in
             distributed training or without `sort_by_length`.
     """
@@ -168,8 +169,19 @@ class BucketedDataLoader(DataLoader):
                 + ("no instances" if len(sizes) == 1 else f"{sizes} instances for the workers")
                 + "; check the file and the reader's arguments"
             )
+        if not batch_size:
+            return 0
         # Enough for the worker with the most instances, but no empty batch for that with the fewest.
-        return min(-(-max(sizes) // batch_size), *sizes) if batch_size else 0
+        number = min(-(-max(sizes) // batch_size), *sizes)
+        largest = -(-max(sizes) // number)
+        # With 5 and 4 instances and batches of 1, one has 2.
+        if largest > batch_size + 1:
+            raise ConfigurationError(
+                f"`data_path` is {self._data_path!r}, of which the workers get {sizes} instances, so "
+                f"that batches would have {largest} and not `batch_size` {batch_size}; use a dataset "
+                f"reader that gives all workers about as many"
+            )
+        return number
 
     def _indexed_instances(self, vocab: Vocabulary) -> Iterator[Instance]:
         """Indexes and yields the instances; drops each afterwards unless a sampler needs it."""

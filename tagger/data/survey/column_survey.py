@@ -23,7 +23,7 @@ from typing import (
 )
 
 from tagger.common.files import check_is_file
-from tagger.common.inputs import PathOrAddress, is_address
+from tagger.common.inputs import PathOrAddress, is_address, stamp_of_address
 from tagger.data.column_file import (
     Layout,
     Row,
@@ -152,13 +152,16 @@ def survey_columns(
 ) -> ColumnSurvey:
     """Detects a column file's layout from its first lines."""
     if is_address(path):
-        return _surveyed(fspath(path), known, most_lines, None)
-    check_is_file(path)
-    found = os.stat(path)
-    if not stat.S_ISREG(found.st_mode):
+        stamp = stamp_of_address(path)
+    else:
+        check_is_file(path)
+        found = os.stat(path)
+        is_kept = stat.S_ISREG(found.st_mode)
+        stamp = (found.st_mtime_ns, found.st_size) if is_kept else None
+    if stamp is None:
         return _surveyed.__wrapped__(fspath(path), known, most_lines, None)
     # The stamp makes a changed file miss the cache.
-    return _surveyed(fspath(path), known, most_lines, (found.st_mtime_ns, found.st_size))
+    return _surveyed(fspath(path), known, most_lines, stamp)
 
 
 @lru_cache(maxsize=4)  # a command describes a file before it reads it

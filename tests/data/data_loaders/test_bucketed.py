@@ -16,6 +16,7 @@ from allennlp.data.samplers import BucketBatchSampler
 
 from tagger.common.training_counts import count_labels
 from tagger.data import BucketedDataLoader, ColumnDatasetReader
+from tagger.data.data_loaders import bucketed
 from tagger.data.data_loaders.bucketed import prefetch
 from tagger.linear_chain.declared import declared_range
 from tests.conftest import CONFIGS, ROOT
@@ -253,6 +254,29 @@ def test_two_workers_share_the_data_in_as_many_batches(tmp_path):
             num_batches = min(-(-5 // batch_size), 4)
             assert [len(batches) for batches in epochs] == [num_batches] * 2
             assert sorted(sum(sum(epochs, []), [])) == sorted(sentences)
+
+
+@pytest.mark.parametrize(
+    ("others", "batch_size", "number"),
+    [(12, 8, 2), (3, 8, 2), (12, 1, 12), (1, 8, None), (5, 1, None)],
+)
+def test_workers_with_too_few_instances_do_not_enlarge_the_batches_of_others(
+    others, batch_size, number, reader, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(bucketed, "gather_from_workers", lambda own: [own, (others, 0)])
+    (tmp_path / "data.txt").write_text("word O\n\n" * 13)
+    if number is None:
+        with pytest.raises(
+            ConfigurationError, match=rf"get \[13, {others}\] inst.*not `batch_size`"
+        ):
+            BucketedDataLoader(reader, tmp_path / "data.txt", batch_size=batch_size)
+        return
+    loader = BucketedDataLoader(reader, tmp_path / "data.txt", batch_size=batch_size)
+    loader.index_with(Vocabulary.from_instances(loader.iter_instances()))
+    sizes = [len(batch["metadata"]) for batch in loader]
+    assert len(sizes) == number
+    assert sum(sizes) == 13
+    assert max(sizes) <= batch_size + 1
 
 
 def toy_params(**changes):
