@@ -29,7 +29,12 @@ from tagger.commands.prediction_inputs import (
     files_of,
 )
 from tagger.commands.prediction_outputs import Output, RecordLayout, encoder_of
-from tagger.commands.resumable_output import ResumableOutput, digest_of_config, settings_of_run
+from tagger.commands.resumable_output import (
+    ResumableOutput,
+    digest_of_config,
+    is_left_by_killed_run,
+    settings_of_run,
+)
 from tagger.common.console import say
 from tagger.common.files import check_is_file
 from tagger.common.inputs import PathOrAddress, bare_suffix, is_address, open_stored
@@ -145,7 +150,11 @@ class PredictFile(Command):
         runner = RUNNERS[asked[0]][1](args) if asked else None
         files = files_of(args.input_file) if runner else [args.input_file]
         inputs = [args.archive_file, args.input_file, *files]
-        check_output(args.output, inputs, args.force, takes_addresses=True)
+        # All but whether there is an output already: a repeated run may complete its own.
+        check_output(args.output, inputs, overwrite=True, takes_addresses=True)
+        output = resolved(args.output)
+        may_replace = args.force or is_left_by_killed_run(output, output)
+        check_output(args.output, inputs, may_replace, takes_addresses=True)
         input_format = _format_of_input(args, files[0])
         other = OUTPUTS[others[0]][1](args, input_format) if others else None
         predictor_args.update(other.predictor_args if other else {})
@@ -235,7 +244,7 @@ def predict_file(
         num_kept, started = unfinished.num_lines, time.perf_counter()
         _predict(rest, inputs, unfinished)
         seconds = time.perf_counter() - started
-        unfinished.finish(made.encode, made.open)
+        unfinished.finish(made)
     num_new = unfinished.num_lines - num_kept
     say(f"Wrote {output}\n{_made(num_kept, num_new, seconds)}")
     _say_what_lacks(predictor._model, unfinished.num_errors)

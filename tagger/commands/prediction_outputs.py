@@ -24,7 +24,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import lazy_groups_of
 
 from tagger.common.console import say
-from tagger.common.inputs import bare_suffix
+from tagger.common.inputs import PathOrAddress, bare_suffix
 from tagger.common.outputs import new_output
 from tagger.common.parquet import MAX_ROWS, batches, import_pyarrow, is_parquet, open_parquet
 from tagger.data.formats import AnnotatedText, Annotation, convert_texts, read_texts
@@ -38,12 +38,14 @@ Encoder = Callable[[Iterable[bytes], BinaryIO], None]
 class Output(NamedTuple):
     """Writes lines of predictions to an output, which `open` opens, as `new_output` does.
 
-    `predictor_args` are arguments of the predictor that it needs.
+    `predictor_args` are arguments of the predictor that it needs. `sidecar` is a file that is published
+    with the output; `encode` gets it, opened, as its third argument.
     """
 
-    encode: Callable[[Iterable[bytes], Any], None]
+    encode: Callable[..., None]
     open: Callable[..., ContextManager[Any]] = new_output
     predictor_args: Mapping[str, Any] = MappingProxyType({})
+    sidecar: Optional[PathOrAddress] = None
 
 
 class RecordLayout(NamedTuple):
@@ -124,6 +126,10 @@ def write_lines(lines: Iterable[bytes], file: BinaryIO) -> None:
     """Writes lines unchanged."""
     for some in lazy_groups_of(lines, 1024):
         file.write(b"".join(some))
+
+
+#: The predictions as they are.
+PREDICTIONS = Output(write_lines)
 
 
 def _write_parquet(

@@ -11,12 +11,11 @@ import hashlib
 import json
 import os
 import re
+import shutil
 from contextlib import ExitStack, contextmanager, suppress
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import (
     Any,
-    Callable,
-    ContextManager,
     Dict,
     Iterable,
     Iterator,
@@ -33,7 +32,8 @@ from allennlp.predictors import Predictor
 from filelock import FileLock, Timeout
 
 import tagger
-from tagger.commands.prediction_outputs import RecordLayout, write_lines
+from tagger.commands.prediction_outputs import PREDICTIONS, Output, RecordLayout
+from tagger.commands.publication import has_only_locks, is_own, publish_together, remove_run
 from tagger.common.files import write_atomically
 from tagger.common.inputs import PathOrAddress, is_address
 from tagger.common.lock import being_written, output_lock, this_process
@@ -43,7 +43,9 @@ from tagger.common.parquet import is_parquet
 RUN = "run.json"
 _PART = re.compile(r"(\d{18})-(\d+)-(\d+)-([0-9a-f]*)(\.parquet)?")
 #: The files that belong in the folder of a run, which is removed at the end.
-_OURS = re.compile(r"(lock|process\.json|run\.json|\d{18}-.*|\..*\.unfinished)")
+_OURS = re.compile(
+    r"(lock|process\.json|run\.json|publication\.json|finished-.*|\d{18}-.*|\..*\.unfinished)"
+)
 
 
 class Part(NamedTuple):
@@ -160,15 +162,16 @@ class ResumableOutput:
         self, output: PathOrAddress, run: Mapping[str, Any], overwrite: bool = False
     ) -> None:
         self._output = output
-        self._folder = _folder_of(output)
+        self._folder = run_folder_of(output)
         self._overwrite = overwrite
         with ExitStack() as locks:
             locks.enter_context(_locked(self._folder, output))
             if is_address(output):
                 locks.enter_context(output_lock(output))
             begin_run(str(self._folder), run, str(self._folder), output, overwrite)
-            for left in self._folder.glob(".*.unfinished"):  # A killed run leaves these.
-                left.unlink()
+            for pattern in (".*.unfinished", "finished-*"):  # A killed run leaves these.
+                for left in self._folder.glob(pattern):
+                    shutil.rmtree(left) if left.is_dir() else left.unlink()
             found = enumerate(parts_in(str(self._folder)))
             self.windows = [part for number, part in found if part.window == number]
             self._count()
@@ -200,27 +203,43 @@ class ResumableOutput:
         del self.windows[num_windows:]
         self._count()
 
-    def finish(
-        self,
-        encode: Callable[[Iterable[bytes], Any], None] = write_lines,
-        opened: Callable[..., ContextManager[Any]] = new_output,
-    ) -> None:
-        """Writes the output from the windows and then removes them; an error keeps them.
-
-        The arguments are those of an `Output`.
-        """
+    def finish(self, made: Output = PREDICTIONS) -> None:
+        """Publishes the outputs, then removes the windows; an error before that keeps them."""
+        outputs = [self._output, *([made.sidecar] if made.sidecar else [])]
+        finished = [
+            self._folder / f"finished-{number}{PurePath(output).suffix}"
+            for number, output in enumerate(outputs)
+        ]
+        with ExitStack() as opened:
+            files = [
+                opened.enter_context(open_new(path, True, self._folder))
+                for path, open_new in zip(finished, (made.open, new_output))
+            ]
+            made.encode(lines_of_parts(self.windows), *files)
         try:
-            with opened(self._output, self._overwrite, self._folder) as file:
-                encode(lines_of_parts(self.windows), file)
-        except FileExistsError:
+            # The output itself comes last: it is there only if all are.
+            publish_together(self._folder, finished[::-1], outputs[::-1], self._overwrite)
+        except FileExistsError as error:
             raise ConfigurationError(
-                f"another program has created `--output` {self._output} meanwhile; move it away and "
+                f"another program has created `--output` {error} meanwhile; move it away and "
                 f"repeat the command, which keeps the predictions made so far"
             ) from None
-        remove_folder(str(self._folder))
+        remove_run(self._folder)
 
 
-def _folder_of(output: PathOrAddress) -> Path:
+def is_left_by_killed_run(output: PathOrAddress, one: PathOrAddress) -> bool:
+    """Whether `one` of the files of an output was published by a run that was killed after that.
+
+    Removes the locks that such a run has left, if nothing else is left of it.
+    """
+    folder = run_folder_of(output)
+    if has_only_locks(folder):
+        with _locked(folder, output):
+            remove_run(folder)
+    return is_own(folder, one)
+
+
+def run_folder_of(output: PathOrAddress) -> Path:
     """Returns the folder of an output's windows; its name is unique to the output's address."""
     path = Path(output).resolve()
     if is_address(output):

@@ -88,15 +88,22 @@ def new_folder(path: AnyPath, *_: object) -> Iterator[Path]:
     new.mkdir(parents=True)
     try:
         yield new
+        for each in new.rglob("*"):
+            if each.is_file():
+                _write_to_disk(each)
         new.rename(path)
     finally:
         shutil.rmtree(new, ignore_errors=True)
 
 
+def _write_to_disk(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
 def publish(new: Path, path: Path, overwrite: bool) -> None:
     """Renames a finished file once it is safely on disk; see `write_atomically`."""
-    with new.open("rb") as file:
-        os.fsync(file.fileno())
+    _write_to_disk(new)
     if overwrite:
         new.replace(path)
         return

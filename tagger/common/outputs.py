@@ -1,14 +1,28 @@
 """Writes outputs atomically: files or addresses such as `s3://bucket/a.gz`, compressed."""
 
 import gzip
+import json
 import os
 from contextlib import contextmanager, nullcontext
 from pathlib import Path, PurePath
-from typing import Any, BinaryIO, ContextManager, Iterator, Optional, cast
+from typing import Any, BinaryIO, Callable, ContextManager, Iterator, Optional, cast
 
 from tagger.common.files import write_atomically
 from tagger.common.from_allennlp import ConfigurationError
 from tagger.common.inputs import COMPRESSIONS, PathOrAddress, is_address
+
+#: NEL, line separator and paragraph separator.
+_LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
+
+
+def json_line(record: Any, default: Optional[Callable[[Any], Any]] = None) -> str:
+    """Returns a record as a line of JSON, with its line end.
+
+    Only control characters and line separators (as in `str.splitlines`) are escaped. `default` is as for
+    `json.dumps`.
+    """
+    line = json.dumps(record, ensure_ascii=False, default=default)
+    return f"{line.translate(_LINE_ENDS)}\n"
 
 
 @contextmanager

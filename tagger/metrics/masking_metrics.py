@@ -4,7 +4,8 @@ from typing import Collection, Dict, Iterable, Tuple
 
 import numpy as np
 
-from tagger.spans.repeats import Place, with_repeats
+from tagger.spans.places import Place
+from tagger.spans.repeats import with_repeats
 
 #: The names of the metrics, and what a table calls them.
 MASKING_METRICS = {

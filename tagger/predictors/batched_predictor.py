@@ -1,6 +1,5 @@
 """The base class of all predictors, which predicts many inputs in batches of similar length."""
 
-import json
 import logging
 import time
 from typing import Any, Dict, List, Optional
@@ -13,6 +12,7 @@ from allennlp.models import Model
 from allennlp.nn.util import move_to_device
 from allennlp.predictors import Predictor
 
+from tagger.common.outputs import json_line
 from tagger.common.ranges import check_whole
 from tagger.common.threads import BATCHES_AT_ONCE, run_side_by_side
 from tagger.data.data_loaders.batch_order import batches_within, in_chunks
@@ -23,8 +23,6 @@ logger = logging.getLogger(__name__)
 
 # Inputs are sorted by length in chunks of this many tokens.
 _SORTED_TOKENS = 2**16
-# NEL, line separator and paragraph separator.
-_LINE_ENDS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
 
 
 class BatchedPredictor(Predictor):
@@ -108,8 +106,7 @@ class BatchedPredictor(Predictor):
 
         Only control characters and line separators (as in `str.splitlines`) are escaped.
         """
-        line = json.dumps(outputs, ensure_ascii=False).translate(_LINE_ENDS)
-        return f"{line}\n"
+        return json_line(outputs)
 
     def check(self, json_dict: JsonDict) -> None:
         """Raises an error if an input from `load_line` cannot be predicted."""

@@ -33,7 +33,7 @@ from tagger.predictors.saved_tagger import SavedTagger
 from tagger.spans import tags_to_spans
 from tagger.spans.finding import Spans
 from tagger.spans.matching import OUTCOMES, count_partial_matches, count_positions
-from tagger.spans.repeats import Place
+from tagger.spans.places import Place
 
 logger = logging.getLogger(__name__)
 

@@ -6,6 +6,7 @@ import pytest
 from allennlp.common.checks import ConfigurationError
 
 from tagger.commands import resumable_output
+from tagger.commands.prediction_outputs import Output
 from tagger.commands.resumable_output import ResumableOutput
 
 RUN = {"window": 2, "model": "a"}
@@ -122,7 +123,7 @@ def test_truncated_windows_are_written_again(output):
 
 def test_a_run_killed_at_the_end_leaves_its_output_unchanged(output, monkeypatch):
     unfinished = write(output, 2)
-    monkeypatch.setattr(resumable_output, "remove_folder", lambda folder: None)
+    monkeypatch.setattr(resumable_output, "remove_run", lambda folder: None)
     unfinished.finish()
     monkeypatch.undo()
     kill(unfinished)
@@ -149,7 +150,7 @@ def test_a_run_killed_while_copying_its_windows_resumes(output, end, in_forked_p
     def finish():
         unfinished = ResumableOutput(output, RUN)
         with unfinished, pytest.raises(OSError, match="No space left"):
-            unfinished.finish(stop)
+            unfinished.finish(Output(stop))
 
     with suppress(EOFError):
         in_forked_process(finish)

@@ -7,6 +7,7 @@ from typing import Any, Iterable, Iterator, List, Optional, Tuple
 
 from tagger.common.files import write_atomically
 from tagger.common.inputs import PathOrAddress
+from tagger.common.outputs import json_line
 from tagger.data.survey.text_encodings import decoded_lines, open_text
 
 #: Keys of an object that may contain the list of all records.
@@ -71,4 +72,4 @@ def write_lines(path: Path, records: Iterable[Any]) -> None:
     with write_atomically(path) as new, new.open("w", encoding="utf-8", newline="\n") as file:
         for record in records:
             # Records from Parquet may have times and bytes.
-            file.write(json.dumps(record, ensure_ascii=False, default=str) + "\n")
+            file.write(json_line(record, default=str))

@@ -1,6 +1,7 @@
 """Replaces entities by masks, and writes the masked texts, with the places of the masks in a sidecar."""
 
 import json
+import os
 import re
 from itertools import tee
 from pathlib import Path, PurePath
@@ -11,10 +12,11 @@ from allennlp.common.checks import ConfigurationError
 from tagger.commands.prediction_outputs import texts_of_lines
 from tagger.common.console import say
 from tagger.common.inputs import bare_suffix, without_suffix
-from tagger.common.outputs import new_output
+from tagger.common.outputs import json_line
 from tagger.data.formats import AnnotatedText
 from tagger.spans import split_tag
-from tagger.spans.repeats import Place, with_repeats
+from tagger.spans.places import Place, merged
+from tagger.spans.repeats import same_string, with_repeats
 
 STYLES = ("labels", "same-length", "surrogates")
 
@@ -30,14 +32,14 @@ class Mask(NamedTuple):
 
 
 def mask_text(text: str, places: Iterable[Place], style: str) -> Tuple[str, List[Mask]]:
-    """Replaces places that do not overlap.
+    """Replaces the union of places, as `merged` makes it.
 
     Args:
         text: The text.
-        places: What to replace.
+        places: What to replace; places may overlap in any way.
         style: `labels` writes `[NAME]`. `same-length` writes a `*` for each character but line ends.
-            `surrogates` writes `[NAME_1]`, with the same number for the same string of a label, whatever
-            its case and white space, by order of appearance.
+            `surrogates` writes `[NAME_1]`, with the same number for the same string of a label, by
+            `same_string`, in order of appearance.
 
     Example:
         >>> places = [("NAME", 0, 3), ("PLACE", 8, 12), ("NAME", 14, 17)]
@@ -46,18 +48,26 @@ def mask_text(text: str, places: Iterable[Place], style: str) -> Tuple[str, List
         '[NAME] saw [PLACE]. [NAME] left.'
         '*** saw ****. *** left.'
         '[NAME_1] saw [PLACE_1]. [NAME_1] left.'
+
+    Raises:
+        ValueError: If a place reaches beyond the text.
     """
-    numbers: Dict[str, Dict[str, int]] = {}
+    numbers: Dict[str, Dict[Tuple[str, ...], int]] = {}
     parts: List[str] = []
     masks: List[Mask] = []
     end = masked_end = 0
-    for label, start, stop in sorted(places, key=lambda place: place[1:]):
+    for label, start, stop in merged(places):
+        if start < 0 or stop > len(text):
+            raise ValueError(
+                f"`places` must lie in the text, from 0 to {len(text)}; got {label!r} from {start} to "
+                f"{stop}"
+            )
         string = text[start:stop]
         if style == "same-length":
             mask = re.sub(r"[^\r\n]", "*", string)
         elif style == "surrogates":
             of_label = numbers.setdefault(label, {})
-            number = of_label.setdefault(" ".join(string.casefold().split()), len(of_label) + 1)
+            number = of_label.setdefault(same_string(string), len(of_label) + 1)
             mask = f"[{label}_{number}]"
         else:
             mask = f"[{label}]"
@@ -76,7 +86,8 @@ def with_probable(
 ) -> List[Place]:
     """Adds the tokens outside `places` that lie in an entity with more than a probability.
 
-    Adjacent tokens make up one place, with the label that is the most probable at one of them.
+    Adjacent tokens make up one place, with the label that is the most probable at one of them. Where
+    entities of different labels may overlap, a token counts if one label exceeds the probability.
 
     Args:
         places: The predicted entities.
@@ -89,13 +100,16 @@ def with_probable(
         >>> with_probable([], [(0, 3), (4, 6), (7, 11)], unsure, 0.05)
         [('NAME', 0, 6)]
     """
+    ends = (end for _, end in [*tokens, *(place[1:] for place in places)])
+    is_masked = bytearray(max(ends, default=0))
+    for _, start, end in places:
+        is_masked[start:end] = b"\1" * (end - start)
     found: List[Place] = []
     best, is_open = 0.0, False
     for token, by_tag in zip(tokens, probabilities):
         start, end = token
         inside = {tag: value for tag, value in by_tag.items() if tag != "O"}
-        is_masked = any(place[1] < end and start < place[2] for place in places)
-        if is_masked or sum(inside.values()) <= threshold:
+        if all(is_masked[start:end]) or _most_probable(inside, "O" in by_tag) <= threshold:
             is_open = False
             continue
         tag = max(inside, key=inside.__getitem__)
@@ -107,6 +121,15 @@ def with_probable(
         found.append((label, start, end))
         is_open = True
     return sorted([*places, *found], key=lambda place: place[1:])
+
+
+def _most_probable(inside: Dict[str, float], is_one_chain: bool) -> float:
+    """Returns the probability of all entity tags, or of those of a label if each has its own chain."""
+    of_label: Dict[str, float] = {}
+    for tag, value in inside.items():
+        label = "" if is_one_chain else split_tag(tag)[1] or tag
+        of_label[label] = of_label.get(label, 0.0) + value
+    return max(of_label.values(), default=0.0)
 
 
 class MaskWriter:
@@ -135,30 +158,31 @@ class MaskWriter:
     ) -> None:
         self._is_folder = output.endswith("/")
         self._is_json = bare_suffix(output) == ".jsonl"
+        # Next to the file that a link names, which is the file that is written.
+        output = os.path.realpath(output) if Path(output).is_symlink() else output
         name = output.rstrip("/") if self._is_folder else without_suffix(output)
         self.sidecar = f"{name}.offsets.jsonl"
         self._style, self._repeats, self._above = style, repeats, above
         self._input_file, self._input_format = input_file, input_format
 
-    def __call__(self, lines: Iterable[bytes], output: Any) -> None:
-        """Writes to `output`, an open file, or the path of a new folder."""
+    def __call__(self, lines: Iterable[bytes], output: Any, sidecar: BinaryIO) -> None:
+        """Writes to `output`, an open file, or the path of a new folder, and to the file `sidecar`."""
         num_texts = num_masks = 0
         write = self._in_folder if self._is_folder else self._in_file
         lines, again = tee(lines)
         texts = texts_of_lines(lines, self._input_file, self._input_format)
-        with new_output(self.sidecar, overwrite=True) as sidecar:
-            for number, (text, line) in enumerate(zip(texts, again), start=1):
-                places: Sequence[Place] = text.entities
-                if self._above is not None:
-                    probabilities = json.loads(line)["probabilities"]
-                    places = with_probable(places, text.tokens or [], probabilities, self._above)
-                if self._repeats:
-                    places = with_repeats(text.text, places)
-                masked, masks = mask_text(text.text, places, self._style)
-                name = write(output, masked, text, number)
-                record = {"text": name, "masks": [mask._asdict() for mask in masks]}
-                sidecar.write(_line(record))
-                num_texts, num_masks = number, num_masks + len(masks)
+        for number, (text, line) in enumerate(zip(texts, again), start=1):
+            places: Sequence[Place] = text.entities
+            if self._above is not None:
+                probabilities = json.loads(line)["probabilities"]
+                places = with_probable(places, text.tokens or [], probabilities, self._above)
+            if self._repeats:
+                places = with_repeats(text.text, places)
+            masked, masks = mask_text(text.text, places, self._style)
+            name = write(output, masked, text, number)
+            record = {"text": name, "masks": [mask._asdict() for mask in masks]}
+            sidecar.write(json_line(record).encode(errors="backslashreplace"))
+            num_texts, num_masks = number, num_masks + len(masks)
         say(f"Masked {num_masks} places in {num_texts} texts; {self.sidecar} says where")
 
     def _in_folder(self, folder: Path, masked: str, text: AnnotatedText, number: int) -> str:
@@ -176,8 +200,8 @@ class MaskWriter:
     def _in_file(self, file: BinaryIO, masked: str, text: AnnotatedText, number: int) -> int:
         """Writes a text, and returns its number."""
         if self._is_json:
-            file.write(_line({"text": masked}))
-        elif len(masked.splitlines()) > 1:
+            file.write(json_line({"text": masked}).encode())
+        elif masked.splitlines() not in ([masked], []):
             raise ConfigurationError(
                 f"{text.place}: the text has line ends; name an `--output` that ends in .jsonl, or a "
                 "folder, by a slash at its end"
@@ -185,7 +209,3 @@ class MaskWriter:
         else:
             file.write(masked.encode() + b"\n")
         return number
-
-
-def _line(record: Dict[str, Any]) -> bytes:
-    return json.dumps(record, ensure_ascii=False).encode() + b"\n"

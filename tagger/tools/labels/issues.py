@@ -8,6 +8,7 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Se
 from allennlp.common.checks import ConfigurationError
 
 from tagger.common.files import sha256_of_file
+from tagger.common.outputs import json_line
 from tagger.spans import Span
 from tagger.tools.labels.corpus import Corpus
 from tagger.tools.labels.errors import ErrorProbabilities
@@ -143,7 +144,7 @@ def write_issues(
     """Writes `FILES`; returns their paths."""
     page, records, table, sentences = paths = [folder / name for name in FILES]
     _write_page(corpus, issues, page)
-    lines = [json.dumps(issue.record(), ensure_ascii=False) + "\n" for issue in issues]
+    lines = [json_line(issue.record()) for issue in issues]
     records.write_text("".join(lines), encoding="utf-8")
     names = ("id", "line", "sentence", "kind", "probability")
     columns = (*names, "labelled", "suggested", "suggestion_probability", "text")

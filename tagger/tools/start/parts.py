@@ -7,6 +7,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Opt
 
 from tagger.common.files import check_is_file, write_atomically
 from tagger.common.inputs import PathOrAddress, is_address, utf8_lines
+from tagger.common.outputs import json_line
 from tagger.data.column_file import is_docstart
 from tagger.data.formats import AnnotatedText
 from tagger.data.formats.annotated_text import DOCUMENT
@@ -165,7 +166,7 @@ def source_of_texts(
         is_told = documents is not None and documents.how == TEXTS
         told = {DOCUMENT: text.properties.get("name", number)} if is_told else {}
         record = prodigy_record(text._replace(properties={**text.properties, **told}))
-        written.append(json.dumps(record, ensure_ascii=False) + "\n")
+        written.append(json_line(record))
     return Source(path, [_item(text) for text in texts], written, documents, "texts")
 
 

@@ -1,12 +1,15 @@
 """Masked texts show nothing of what was found, and the sidecar says where the masks are."""
 
 import json
+import time
 
 import pytest
 
 import tagger
+from tagger.commands import publication
 from tagger.data.formats import AnnotatedText, write_texts
 from tagger.metrics.masking_metrics import REPEATS, masking_metrics
+from tagger.spans.places import merged
 from tagger.spans.repeats import with_repeats
 from tagger.tools.deidentification.masks import STYLES, mask_text, with_probable
 
@@ -56,6 +59,60 @@ def test_repeats_are_whole_words_outside_of_other_places(text, places, wanted):
         wanted = [(0, 6), (8, 14), (16, 19)]
     assert [place[1:] for place in found] == wanted
     assert with_repeats(text, found) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "wanted"),
+    [
+        ("田中太郎が来た。田中太郎は帰った。田中 太郎", "田中太郎", ["田中太郎", "田中 太郎"]),
+        ("田中が来た。田中は帰った。田", "田中", ["田中"]),
+        ("นายสมชายมาแล้วสมชายกลับไป", "สมชาย", ["สมชาย"]),
+        ("김철수가 왔다. 김철수는 갔다.", "김철수", ["김철수"]),
+        ("Élodie left. E\u0301LODIE, Elodie, élodiette", "Élodie", ["E\u0301LODIE"]),
+        ("Weiß-Groß; WEISS-GROSS; Weißes", "Weiß", ["WEISS"]),
+        ("Mül\xadler met müller, not Müllers.", "Mül\xadler", ["müller"]),
+        # A vowel sign is a part of the word, though it is no letter.
+        ("राम गया, रामा नहीं; राम", "राम", ["राम"]),
+        ("中国人 CHINA", "中", []),
+    ],
+)
+def test_repeats_are_found_in_every_script_case_and_normal_form(text, name, wanted):
+    start = text.index(name)
+    first, *others = with_repeats(text, [("N", start, start + len(name))])
+    assert first == ("N", start, start + len(name))
+    assert [text[start:end] for _, start, end in others] == wanted
+
+
+@pytest.mark.parametrize(
+    "text", ["田" * 60_000, "ada " * 20_000, "".join(map("Ada{} ".format, range(9_000)))]
+)
+def test_repeats_of_many_or_long_strings_take_linear_time(text):
+    ends = [at for at, character in enumerate(text) if character == " "] or range(200, 30_000, 200)
+    places = [("N", 0, len(text) // 2), *(("N", max(end - 8, 0), end) for end in ends)]
+    started = time.perf_counter()
+    with_repeats(text, places)
+    # It takes less than a second; quadratic time would be minutes.
+    assert time.perf_counter() - started < 20
+
+
+def test_inner_places_are_masked_with_the_longest_whose_label_they_take():
+    text = "the Bank of York Secret Trust closed; York wept."
+    places = [("LOC", 12, 16), ("ORG", 4, 29)]
+    assert mask_text(text, places, "labels")[0] == "the [ORG] closed; York wept."
+    repeated = with_repeats(text, places)
+    assert mask_text(text, repeated, "surrogates")[0] == "the [ORG_1] closed; [LOC_1] wept."
+    assert len(mask_text(text, repeated, "same-length")[0]) == len(text)
+    # Of equally long places, the first; of equal ones, the alphabetically first.
+    assert merged([("B", 2, 5), ("A", 4, 7)]) == [("B", 2, 7)]
+    assert merged([("B", 2, 5), ("A", 2, 5)]) == [("A", 2, 5)]
+    with pytest.raises(ValueError, match="must lie in the text, from 0 to 3; got 'A' from 2 to 4"):
+        mask_text("Ada", [("A", 2, 4)], "labels")
+
+
+def test_each_chain_of_a_label_has_its_own_probability():
+    """As for the promises of `tune-decoding --masked`."""
+    chances = [{"B-PER": 0.3, "I-PER": 0.1, "B-LOC": 0.3}, {"B-PER": 0.2, "I-PER": 0.4, "B-LOC": 0}]
+    assert with_probable([], [(0, 3), (4, 7)], chances, 0.5) == [("PER", 4, 7)]
 
 
 def test_probable_tokens_outside_places_are_masked_with_their_likeliest_label():
@@ -153,11 +210,45 @@ def test_lines_become_lines_and_texts_with_line_ends_need_json(predict, trained,
     with pytest.raises(SystemExit, match=r"the text has line ends; name an `--output`"):
         predict("in.jsonl", "-o", "d.txt", "--mask", "same-length")
     assert not {"d.txt", "d.offsets.jsonl"} & {path.name for path in tmp_path.iterdir()}
+    # A line end at the end would add a line, too.
+    (tmp_path / "in.jsonl").write_text(json.dumps({"sentence": "Ada left.\n"}))
+    with pytest.raises(SystemExit, match=r"the text has line ends; name an `--output`"):
+        predict("in.jsonl", "-o", "f.txt", "--mask", "labels")
     (tmp_path / "in.txt").write_text(TEXTS[1] + "\n", encoding="utf-8")
     predict("in.txt", "-o", "c.txt", "--mask", "labels")
     assert (tmp_path / "c.txt").read_text("utf-8") == masked_by(trained, "labels")[1][0] + "\n"
     predict("in.txt", "-o", "e.txt", "--mask", "same-length", "--mask-above", "0")
     assert set((tmp_path / "e.txt").read_text("utf-8")) <= set("* \n")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("num_published", [1, 2])
+@pytest.mark.parametrize("output", ["out.txt", "out/"])
+def test_the_repeat_completes_outputs_and_removes_texts(
+    output, num_published, predict, tmp_path, monkeypatch
+):
+    (tmp_path / "in.txt").write_text("".join(text.replace("\n", " ") + "\n" for text in TEXTS))
+    arguments = ["in.txt", "-o", output, "--mask", "labels"]
+    publish, published = publication._publish, []
+
+    def dies(*of_output):
+        publish(*of_output)
+        published.append(of_output)
+        if len(published) == num_published:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as dying:
+        dying.setattr(publication, "_publish", dies)
+        with pytest.raises((KeyboardInterrupt, SystemExit)):
+            predict(*arguments)
+    name = output.rstrip("/")
+    hidden = tmp_path / f".{name}.predict-file"
+    assert any("Lindqvist" in path.read_text("utf-8") for path in hidden.glob("0*"))
+    predict(*arguments)
+    assert {path.name for path in tmp_path.iterdir()} == {"in.txt", name, "out.offsets.jsonl"}
+    with pytest.raises(SystemExit, match="already exists"):
+        predict(*arguments)
+    assert not hidden.exists()
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """The options of `predict-file` that write masked texts in place of predictions."""
 
 import argparse
+from functools import partial
 from pathlib import Path
 from typing import Optional, Sequence
 
@@ -8,9 +9,10 @@ from allennlp.common.checks import ConfigurationError
 
 from tagger.commands.predict_file import OUTPUTS
 from tagger.commands.prediction_outputs import Output
+from tagger.commands.resumable_output import is_left_by_killed_run
 from tagger.common.files import new_folder
 from tagger.common.inputs import bare_suffix, is_address
-from tagger.common.locations import check_output
+from tagger.common.locations import check_output, resolved
 from tagger.common.outputs import new_output
 from tagger.spans.repeats import LEAST_CHARACTERS
 from tagger.tools.deidentification.masks import STYLES, MaskWriter
@@ -25,8 +27,8 @@ def _add_options(parser: argparse.ArgumentParser) -> Sequence[str]:
     )
     add("--mask", choices=STYLES, help=text)
     text = (
-        "with --mask: mask the same string wherever else it occurs in its text, if it has at "
-        f"least {LEAST_CHARACTERS} characters"
+        "with --mask: mask the same string wherever else it occurs in its text, in upper or lower "
+        f"case, if it has at least {LEAST_CHARACTERS} characters"
     )
     add("--mask-repeats", action="store_true", help=text)
     text = (
@@ -39,10 +41,11 @@ def _add_options(parser: argparse.ArgumentParser) -> Sequence[str]:
 
 def _output(args: argparse.Namespace, input_format: Optional[str]) -> Output:
     is_folder = args.output.endswith("/")
+    is_own = partial(is_left_by_killed_run, resolved(args.output))
     problem = ""
     if is_folder and is_address(args.output):
         problem = "is an address; `--mask` writes folders of this machine alone"
-    elif is_folder and Path(args.output).exists():
+    elif is_folder and Path(args.output).exists() and not is_own(args.output):
         problem = "already exists; name a new folder"
     elif bare_suffix(args.output) == ".parquet":
         problem = "would be Parquet; `--mask` writes .txt, .jsonl, or a folder"
@@ -54,11 +57,13 @@ def _output(args: argparse.Namespace, input_format: Optional[str]) -> Output:
     writer = MaskWriter(
         args.output, args.mask, args.mask_repeats, above, args.input_file, input_format
     )
+    may_replace = args.force or is_own(writer.sidecar)
     check_output(
-        writer.sidecar, [args.archive_file, args.input_file], args.force, takes_addresses=True
+        writer.sidecar, [args.archive_file, args.input_file], may_replace, takes_addresses=True
     )
     predictor_args = {} if above is None else {"probabilities": True}
-    return Output(writer, new_folder if is_folder else new_output, predictor_args)
+    open_new = new_folder if is_folder else new_output
+    return Output(writer, open_new, predictor_args, writer.sidecar)
 
 
 OUTPUTS["mask"] = (_add_options, _output)
