@@ -15,24 +15,28 @@ from typing import (
     Sequence,
     Set,
     Tuple,
+    Union,
+    cast,
 )
 
 import numpy as np
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import lazy_groups_of
-from allennlp.data import DatasetReader, Instance
+from allennlp.data import DatasetReader, Field, Instance
 
 from tagger.data import ColumnDatasetReader
 from tagger.data.documents import DocumentTokens
-from tagger.data.fields import TagField
+from tagger.data.fields import LabelChainsField, TagField
 from tagger.data.joined_text import JoinedText, join_tokens
 from tagger.data.splitting.documents import TEXTS
 from tagger.metrics.label_metrics import metrics_by_label, partial_metrics
 from tagger.metrics.masking_metrics import masking_metrics
+from tagger.modules.heads import LabelChainsHead
 from tagger.predictors.saved_tagger import SavedTagger
-from tagger.spans import tags_to_spans
+from tagger.spans import Span, tags_to_spans
 from tagger.spans.finding import Spans
 from tagger.spans.matching import OUTCOMES, count_partial_matches, count_positions
+from tagger.spans.overlapping import joined_tags, tags_by_label
 from tagger.spans.places import Place
 
 logger = logging.getLogger(__name__)
@@ -42,6 +46,12 @@ TextWithMasks = Tuple[str, Set[Place], Set[Place]]
 
 #: Below these shares of gold tokens or entity borders, the tokenizer fits badly.
 _LEAST_SHARES = {"reproduced-tokens": 0.75, "reproduced-borders": 0.9}
+_NEEDS_TAGS = (
+    "an evaluation from text needs a known gold tag for each token; leave `unknown_tag` out, and "
+    "sentences without tags"
+)
+#: The tag of a token, or if entities may overlap its tags.
+TagOrTags = Union[str, List[str]]
 #: How many documents are tagged at a time.
 _GROUP = 256
 
@@ -107,25 +117,28 @@ def reproduction(tagger: SavedTagger, metrics: Mapping[str, float]) -> str:
 def evaluate_texts(
     tagger: SavedTagger, texts: Iterable[GoldText], documents: Optional[Sequence[int]] = None
 ) -> Dict[str, float]:
-    """Tags texts and compares entities by their characters; gold entities must not overlap.
+    """Tags texts and compares entities by their characters.
 
-    `documents` numbers the document of each text.
+    Gold entities may overlap if those of the tagger may. Then labels are compared each by itself, so an
+    entity with a wrong label is one that is missed and a spurious one. `documents` numbers the document
+    of each text.
 
     Returns the metrics of `metrics_by_label` for entities, the same for characters under names such as
     `character-recall-PER`, and those of `partial_metrics` and of `masking_metrics`.
     """
-    tagged_texts: List[TextWithMasks] = []
-    sides: Tuple[List[Place], List[Place]] = ([], [])
-    offset = 0
-    for group in lazy_groups_of(texts, _GROUP):
-        for text, found in zip(group, _tagged(tagger, group)):
-            tagged_texts.append(("\n".join(text.sentences), text.entities, found))
-            for side, places in zip(sides, (text.entities, found)):
-                in_order = sorted(places, key=lambda place: place[1:])
-                side += [(label, offset + start, offset + end) for label, start, end in in_order]
-            offset += sum(map(len, text.sentences)) + len(text.sentences)
-    labels = sorted({*tagger.labels, *(label for side in sides for label, _, _ in side)})
-    gold, predicted = (_spans(side, labels) for side in sides)
+    tagged_texts: List[TextWithMasks] = [
+        ("\n".join(text.sentences), text.entities, found)
+        for group in lazy_groups_of(texts, _GROUP)
+        for text, found in zip(group, _tagged(tagger, group))
+    ]
+    found = {place[0] for _, *both in tagged_texts for places in both for place in places}
+    labels = sorted({*tagger.labels, *found})
+    apart = labels if isinstance(tagger.model.head, LabelChainsHead) else ()
+    sides = (
+        ((text, gold) for text, gold, _ in tagged_texts),
+        ((text, predicted) for text, _, predicted in tagged_texts),
+    )
+    gold, predicted = (_spans(_end_to_end(side, apart), labels) for side in sides)
     matches = count_partial_matches(gold, predicted, len(labels))
     return {
         **metrics_by_label(labels, _counts(matches[0, :-1])),
@@ -138,6 +151,20 @@ def evaluate_texts(
         **partial_metrics(labels, matches),
         **masking_metrics(_joined(tagged_texts, documents)),
     }
+
+
+def _end_to_end(texts: Iterable[Tuple[str, Set[Place]]], apart: Sequence[str]) -> Iterator[Place]:
+    """Yields places of texts end to end, in order; each label of `apart` has texts of its own."""
+    offset = 0
+    for text, places in texts:
+        size = len(text) + 1
+        starts = {label: offset + number * size for number, label in enumerate(apart)}
+        moved = [
+            (label, starts.get(label, offset) + start, starts.get(label, offset) + end)
+            for label, start, end in places
+        ]
+        yield from sorted(moved, key=lambda place: place[1:])
+        offset += size * max(len(apart), 1)
 
 
 def _joined(
@@ -158,7 +185,7 @@ def _joined(
         yield "\n".join(parts), *sides
 
 
-def _spans(places: Sequence[Place], labels: Sequence[str]) -> Spans:
+def _spans(places: Iterable[Place], labels: Sequence[str]) -> Spans:
     index_of = {label: index for index, label in enumerate(labels)}
     rows = [(index_of[label], start, end - 1) for label, start, end in places]
     return Spans(*np.array(rows, dtype=np.int64).reshape(-1, 3).T)
@@ -183,7 +210,7 @@ def _gold_texts(
     """Yields documents and single sentences, and counts the tokens that the tagger reproduces."""
     encoding = tagger.tag_encoding
     assert encoding is not None
-    for whole, tags in _whole_documents(instances):
+    for whole, tags in _whole_documents(instances, tagger.labels):
         sentences: List[str] = []
         entities: Set[Place] = set()
         num_tokens = offset = 0
@@ -193,7 +220,7 @@ def _gold_texts(
             own_tags = tags[num_tokens : num_tokens + len(words)]
             gold = [
                 (label, places[first][0], places[last][1])
-                for label, (first, last) in tags_to_spans(own_tags, encoding)
+                for label, (first, last) in _spans_of(own_tags, encoding)
             ]
             _count_reproduced(counts, tagger.split(text).word_spans(), places, gold)
             entities |= {(label, offset + start, offset + end) for label, start, end in gold}
@@ -224,19 +251,44 @@ def _of_text(tokens: DocumentTokens, at: int) -> JoinedText:
     return JoinedText(tokens.texts[at], places)
 
 
-def _whole_documents(instances: Iterable[Instance]) -> Iterator[Tuple[DocumentTokens, List[str]]]:
+def _spans_of(tags: Sequence[TagOrTags], encoding: str) -> List[Span]:
+    """Returns the spans that tags spell, or those of each label if a token has a list of tags."""
+    if all(isinstance(each, str) for each in tags):
+        return tags_to_spans(cast(Sequence[str], tags), encoding)
+    # Some label may have a bar.
+    by_label = tags_by_label([joined_tags(each, "\0") for each in tags], encoding, separator="\0")
+    return [span for own in by_label.values() for span in tags_to_spans(own, encoding)]
+
+
+def _known_tags(field: Optional[Field], labels: Sequence[str]) -> Sequence[TagOrTags]:
+    """Returns the gold tags of each token, which must all be known."""
+    if isinstance(field, LabelChainsField):
+        mark = field.unknown_tag
+        named = (tag for tags in field.label_sets for tag in tags)
+        if mark is not None and any(tag.startswith(mark) for tag in named):
+            raise ConfigurationError(_NEEDS_TAGS)
+        missing = set(labels).difference(labels if field.annotated is None else field.annotated)
+        if missing:
+            raise ConfigurationError(
+                "an evaluation from text needs data that annotate all labels of the tagger; they do not "
+                f"annotate {', '.join(sorted(missing))}"
+            )
+        return field.label_sets
+    if not isinstance(field, TagField) or len(field.known_tags()) < len(field.labels):
+        raise ConfigurationError(_NEEDS_TAGS)
+    return field.labels
+
+
+def _whole_documents(
+    instances: Iterable[Instance], labels: Sequence[str]
+) -> Iterator[Tuple[DocumentTokens, List[TagOrTags]]]:
     """Yields the last part of each document or sentence, with the tags of all its parts."""
-    tags: List[str] = []
+    tags: List[TagOrTags] = []
     for instance in instances:
         tokens = getattr(instance["tokens"], "tokens", None)
         if not isinstance(tokens, DocumentTokens):
             raise ConfigurationError("an evaluation from text needs the dataset reader `column`")
-        field = instance.fields.get("tags")
-        if not isinstance(field, TagField) or len(field.known_tags()) < len(field.labels):
-            raise ConfigurationError(
-                "an evaluation from text needs a known gold tag for each token; leave `unknown_tag` out"
-            )
-        tags += field.labels
+        tags += _known_tags(instance.fields.get("tags"), labels)
         if tokens.last == len(tokens.document):
             yield tokens, tags
             tags = []

@@ -16,6 +16,7 @@ import tagger
 import tagger_onnx
 from tagger.integrations.onnx.commands.export import export
 from tagger.linear_chain import ChainScores, tag_marginals
+from tagger.predictors.text_evaluation import evaluate_file
 from tagger.tools.labels.addition import add_labels
 from tagger.tools.labels.uncertainty import SCORES, uncertain_sentences
 from tagger.tools.reports.evaluation import evaluate
@@ -98,6 +99,47 @@ def test_tuning_finds_thresholds_of_each_chain(archive):
     assert right.tolist() == predicted.tolist() == gold.tolist()
     strict = tuner.counts(Settings({}, {"ORG": 1.0}))
     assert strict[1].tolist() == [12, 0]
+
+
+def test_an_evaluation_from_text_compares_each_label_by_itself(archive):
+    model, data = tagger.load(archive), str(archive.parent.parent / "train.txt")
+    reader = model.predictor.dataset_reader
+    metrics = evaluate_file(model, reader, data)
+    assert (metrics["num-gold-LOC"], metrics["num-gold-ORG"]) == (12, 8)
+    for name in ("f1-measure-overall", "character-f1-measure-overall", "exact-f1-measure-overall"):
+        assert metrics[name] == 1
+    assert metrics["masked-sensitive-characters"] == metrics["texts-without-leak"] == 1
+    found = evaluate_file(model.with_thresholds(ORG=1.0), reader, data)
+    assert (found["recall-LOC"], found["recall-ORG"], found["character-recall-ORG"]) == (1, 0, 0)
+    # `York` in `University of York` is still masked.
+    assert 0 < found["masked-sensitive-characters"] < 1
+
+
+def test_masks_hide_what_a_promise_counts(archive, tmp_path, allennlp):
+    texts = [" ".join(line.format("Rome").split()[0] for line in each) for each in SENTENCES]
+    (tmp_path / "in.txt").write_text("\n".join(texts))
+    command = ["predict-file", archive, tmp_path / "in.txt", "--mask"]
+    allennlp(*command, "labels", "-o", tmp_path / "out.txt")
+    masked = (tmp_path / "out.txt").read_text().splitlines()
+    assert masked == ["the [ORG] won", "she left [LOC] and the [ORG]"]
+    model = tagger.load(archive).model
+    reader = tagger.load(archive).predictor.dataset_reader
+    instances = list(read_instances(reader, str(archive.parent.parent / "train.txt")))
+    tuner = decoding_tuner(model, instances, in_order=True)
+    lines = [" ".join(map(str, each["tokens"].tokens)) for each in instances]
+    (tmp_path / "all.txt").write_text("\n".join(lines))
+    for threshold in (1.0, 0.5, 0.05, 0.005):
+        (promised,) = tuner.masks(settings_of(model), [threshold])
+        output = tmp_path / f"{threshold}.txt"
+        above = [] if threshold == 1 else ["--mask-above", threshold]
+        command = ["predict-file", archive, tmp_path / "all.txt", "--mask", "same-length"]
+        allennlp(*command, *above, "-o", output)
+        is_hidden = [
+            set(masked[word.start() : word.end()]) == {"*"}
+            for line, masked in zip(lines, output.read_text().splitlines(), strict=True)
+            for word in re.finditer(r"\S+", line)
+        ]
+        assert is_hidden == promised.of_tokens.tolist()
 
 
 def test_a_config_for_overlapping_entities_says_what_one_chain_would_lose(archive, tmp_path):
