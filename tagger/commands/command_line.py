@@ -43,7 +43,7 @@ def make_predictor(
     name: Optional[str] = None,
     reader: str = "validation",
 ) -> Predictor:
-    """Makes a predictor for an archive's model, for a command, whose process needs it until it ends."""
+    """Makes a predictor for an archive's model, for a command that uses it until its process ends."""
     _check_arguments(_predictor_class(archive, name), arguments)
     try:
         predictor = Predictor.from_archive(

@@ -115,7 +115,7 @@ def test_rounding_errors_of_gradients_do_not_add_up(implementation):
     scores = random_chains(1, 300, 9, dtype=torch.float32)
     scores = ChainScores(*(x.to(implementation.device).requires_grad_() for x in scores))
     (gradients,) = torch.autograd.grad(log_partition(scores).sum(), scores.emissions)
-    # (T,): marginals of a token, in float32 with its 24 bits, whose rounding errors partly cancel
+    # (T,): marginals of a token, float32 has 24 bits, and rounding errors partly cancel
     sums = gradients[0].double().sum(1)
     assert (sums - 1).abs().max() < 2.5e-7
 
