@@ -47,7 +47,7 @@ TextWithMasks = Tuple[str, Set[Place], Set[Place]]
 #: Below these shares of gold tokens or entity borders, the tokenizer fits badly.
 _LEAST_SHARES = {"reproduced-tokens": 0.75, "reproduced-borders": 0.9}
 _NEEDS_TAGS = (
-    "an evaluation from text needs a known gold tag for each token; leave `unknown_tag` out, and "
+    "an evaluation from text needs a known gold tag for each token; leave out `unknown_tag`, and "
     "sentences without tags"
 )
 #: The tag of a token, or if entities may overlap its tags.
@@ -154,7 +154,7 @@ def evaluate_texts(
 
 
 def _end_to_end(texts: Iterable[Tuple[str, Set[Place]]], apart: Sequence[str]) -> Iterator[Place]:
-    """Yields places of texts end to end, in order; each label of `apart` has texts of its own."""
+    """Yields places of texts end to end, in order; each label of `apart` has its own copy."""
     offset = 0
     for text, places in texts:
         size = len(text) + 1
