@@ -35,6 +35,10 @@ _SHARED: Dict[str, Dict[str, Any]] = {
         "choices": ("characters", "bytes", "utf16"),
         "help": "the unit of entity offsets; characters by default",
     },
+    "--quiet": {
+        "action": "store_true",
+        "help": "leave out the first sentences, and the longest and most frequent entities",
+    },
     "--text-encoding": {
         "help": "the encoding of the text, such as utf-8 or cp1251; by default guessed"
     },

@@ -4,7 +4,7 @@ import logging
 import os
 import sys
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from tagger_compat.archive_guard import printable
 
@@ -26,6 +26,37 @@ _activity = ""
 def say(text: str, **options: Any) -> None:
     """Prints a text with terminal control characters escaped, since it may quote untrusted data."""
     print(printable(text), **options)
+
+
+class Painted(str):
+    """A line some parts of which have a colour on a terminal, by number from 0."""
+
+    parts: Sequence[Tuple[str, Optional[int]]]
+
+    def __new__(cls, parts: Iterable[Tuple[str, Optional[int]]]) -> "Painted":
+        parts = list(parts)
+        line = super().__new__(cls, "".join(text for text, _ in parts))
+        line.parts = parts
+        return line
+
+    def for_terminal(self) -> str:
+        """Returns the line with codes for colours, and with control characters escaped."""
+        return "".join(
+            printable(text)
+            if colour is None
+            else f"\x1b[1;{31 + colour % 6}m{printable(text)}\x1b[0m"
+            for text, colour in self.parts
+        )
+
+
+def say_lines(lines: Iterable[str]) -> None:
+    """Like `say`, for lines that may be `Painted`; colours are for terminals alone."""
+    has_colours = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    for line in lines:
+        if has_colours and isinstance(line, Painted):
+            print(line.for_terminal())
+        else:
+            say(line)
 
 
 def show_last(title: str, text: str) -> None:

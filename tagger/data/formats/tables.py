@@ -90,6 +90,17 @@ def read_csv(
     yield from read_columns(path, text_encoding, labelled=labelled)
 
 
+def unused_names(path: PathOrAddress, text_encoding: Optional[str] = None) -> List[str]:
+    """Returns the names of the columns that `read_csv` ignores in a file with a text per row."""
+    with open_text(path, text_encoding) as (file, _):
+        header = next((line for _, line in decoded_lines(file, path)), "")
+    names = next(csv.reader([header], delimiter=delimiter_of(header)), [])
+    columns = columns_of(names, labelled=False) or {}
+    keys = [name.strip().lower() for name in names]
+    used = {*columns.values(), *(keys.index(key) for key in DOCUMENT_KEYS if key in keys)}
+    return [name for number, name in enumerate(names) if columns and number not in used]
+
+
 def _rows(reader: Any, path: PathOrAddress) -> Iterator[Tuple[str, List[str]]]:
     """Yields each row with its place, the row's last line."""
     try:

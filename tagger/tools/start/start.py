@@ -8,7 +8,10 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence
 from tagger.common.inputs import bare_suffix
 from tagger.data.column_file import Row
 from tagger.data.dataset_readers.file_lists import SUFFIX, ListedFile, list_of_files, listed_files
+from tagger.data.doubts import COPIES, LOST_IN_TEXT, copies, lost_in_text
 from tagger.data.joined_text import join_tokens
+from tagger.data.shown import report_on
+from tagger.data.splitting.documents import Documents
 from tagger.data.splitting.overlap import Overlap, overlap
 from tagger.tools.start.config import (
     best_metric,
@@ -51,21 +54,25 @@ def start(
     output: Path,
     seed: int = 0,
     documents: Optional[str] = None,
+    quiet: bool = False,
     **reading: Any,
 ) -> Start:
     """Makes a config for a training file and, optionally, a development file; writes nothing.
 
     Either may be a list of files. Without a development file, the training file is split between
     documents, marked as `documents` says; see `documents_of_rows` and `documents_of_texts`. The config
-    is for `output`, with the parts next to it. All other arguments are those of `survey`.
+    is for `output`, with the parts next to it. The first sentences are shown unless `quiet`. All other
+    arguments are those of `survey`.
     """
     found = survey(paths, **reading)
     files: Dict[Path, str] = {}
     chosen: List[str] = []
+    told: List[Optional[Documents]] = []
     if len(paths) == 1:
         # The parts are in UTF-8, and parts of texts have a fixed format.
         found.reading = {} if found.files[0].texts else {**found.reading, "text_encoding": None}
         divisions = [_divided(found, file, seed, documents) for file in found.train]
+        told = [each.groups.documents for each in divisions]
         parts = [
             [
                 file.sentences[n]
@@ -84,18 +91,12 @@ def start(
     else:
         parts = [[r for file in own for r in file.sentences] for own in (found.train, found.dev)]
         train, dev = paths
-        items = [
-            [item for file in own for item in items_of(found, file)]
-            for own in (found.train, found.dev)
-        ]
-        chosen += _said_of_overlap(
-            overlap(*items), "sentences" if found.files[0].columns else "texts"
-        )
+        chosen += _said_of_two_files(found)
     files[output] = make_config(found, str(train), str(dev), parts[0])
     return Start(
         files,
         [
-            *describe(found),
+            *describe(found, quiet, told),
             "Chose",
             *chosen,
             *_choices(found, parts[0]),
@@ -154,10 +155,18 @@ def _said_of(division: Division, files: str) -> List[str]:
     ]
 
 
+def _said_of_two_files(found: Survey) -> List[str]:
+    train, dev = (
+        [item for file in files for item in items_of(found, file)]
+        for files in (found.train, found.dev)
+    )
+    return _said_of_overlap(overlap(train, dev), "sentences" if found.files[0].columns else "texts")
+
+
 def _said_of_overlap(found: Overlap, noun: str) -> List[str]:
-    warning = found.warning()
+    doubts = {"warning": found.warning(), f"doubt {COPIES}": copies(found, noun)}
     lines = [f"  of the development part, {found.describe(noun)}"]
-    return [*lines, f"  warning: {warning}"] if warning else lines
+    return [*lines, *(f"  {topic}: {doubt}" for topic, doubt in doubts.items() if doubt)]
 
 
 def _choices(found: Survey, sentences: Sequence[Sequence[Row]]) -> List[str]:
@@ -198,12 +207,20 @@ def commands_for(output: Path, dev: Path, example: Optional[str] = None) -> List
     ]
 
 
-def describe(found: Survey) -> List[str]:
-    """Describes the files and their contents, in lines."""
-    lines = [line for train in found.train for line in _described_file(found, train)]
-    lines += found.tokenization.describe()
-    for dev in found.dev:
-        lines += _described_file(found, dev)
+def describe(
+    found: Survey, quiet: bool = False, told: Sequence[Optional[Documents]] = ()
+) -> List[str]:
+    """Describes the files and their contents, in lines; `told` are the documents of each file."""
+    lines: List[str] = []
+    by = (found.tokenization.tokenizer, next(iter(found.tokenization.shares)))
+    for number, file in enumerate(found.files):
+        lines += _described_file(found, file)
+        texts = found.texts_of(file)
+        unused = found.unused_in(file, told[number] if told else None)
+        lost = {LOST_IN_TEXT: lost_in_text(texts, *by)} if number < found.num_train else {}
+        lines += report_on(texts, file.path, unused, quiet, lost)
+        if number == found.num_train - 1:
+            lines += found.tokenization.describe()
     unseen = found.unseen_labels()
     if unseen:
         train = " and ".join(str(file.path) for file in found.train)

@@ -22,6 +22,10 @@ from tagger.data.formats import (
     read_texts,
     tags_of,
 )
+from tagger.data.formats.annotated_text import PLAIN_TAGS
+from tagger.data.joined_text import join_tokens
+from tagger.data.shown import MOST_TEXTS, unused_columns, unused_keys
+from tagger.data.splitting.documents import Documents
 from tagger.data.survey.column_survey import AUTO, ColumnSurvey, Known, survey_columns
 from tagger.data.survey.schemes import Scheme, check_scheme, find_scheme, labels_in, spans_in
 from tagger.data.texts import Text, TextSplitter
@@ -131,6 +135,31 @@ class Survey:
             if file.annotated is None or label in file.annotated
         )
         return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+    def texts_of(self, file: SurveyedFile) -> List[AnnotatedText]:
+        """Returns the first texts or sentences of a file, as they were understood."""
+        if file.texts is not None:
+            return file.texts.texts[:MOST_TEXTS]
+        plain = self.scheme.source_encoding is None
+        texts = []
+        for rows in file.sentences[:MOST_TEXTS]:
+            text, places = join_tokens(self.tokens(rows))
+            entities = [
+                Annotation(label, places[first][0], places[last][1])
+                for label, (first, last) in spans_in(self.tags(rows), self.scheme)
+            ]
+            properties = {PLAIN_TAGS: True} if plain else {}
+            place = f"{file.path}:{rows[0].number}"
+            texts.append(AnnotatedText(text, entities, places, [len(rows)], place, properties))
+        return texts
+
+    def unused_in(self, file: SurveyedFile, documents: Optional[Documents] = None) -> List[str]:
+        """Names what was not used of a file, given what told its documents."""
+        if file.columns is not None:
+            told = documents.told_by.rpartition(" ")[2] if documents else ""
+            used = [int(told)] if told.isdecimal() else []
+            return unused_columns(file.columns, file.sentences, used)
+        return unused_keys(self.texts_of(file), file.path, [documents.how] if documents else [])
 
     def count_overlaps(self) -> Tuple[int, int]:
         """Returns how many entities the training file has, and how many of them one chain would lose.

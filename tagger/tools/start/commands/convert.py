@@ -10,7 +10,7 @@ from pathlib import Path
 from allennlp.commands.subcommand import Subcommand
 
 from tagger.commands.command import Command, add_shared
-from tagger.common.console import say
+from tagger.common.console import say_lines
 
 
 @Subcommand.register("convert")
@@ -38,6 +38,7 @@ class Convert(Command):
         add("--overlapping", choices=choices, default="refuse", help=text)
         add_shared(parser, "--label-names", "--offsets")
         add_shared(parser, "--text-encoding", "--token-column", "--tag-column")
+        add_shared(parser, "--quiet")
 
     def run(self, args: argparse.Namespace) -> None:
         from tagger.common.locations import check_output
@@ -48,6 +49,7 @@ class Convert(Command):
             format_of_path,
             read_texts,
         )
+        from tagger.data.shown import Watched, report_on, unused_of
         from tagger.tools.start.parts import with_documents
 
         source = args.source or format_of(args.input)
@@ -60,7 +62,10 @@ class Convert(Command):
         texts = read_texts(args.input, source, args.label_names, args.offsets, **given)
         if source == "columns":
             texts = with_documents(texts, args.input, given)
-        counts = convert_texts(texts, args.output, target, args.overlapping)
+        watched = Watched(texts, args.input)
+        counts = convert_texts(watched, args.output, target, args.overlapping)
         described = describe_file(args.input, source, given)
         title = f"{args.input} ({source}) -> {args.output} ({target})"
-        say("\n".join([title, *described, str(counts)]))
+        unused = unused_of(watched.kept, args.input, source, given)
+        lines = report_on(watched.kept, args.input, unused, args.quiet, margin="", width=10)
+        say_lines([title, *described, *str(counts).splitlines(), *lines])

@@ -6,15 +6,17 @@ allennlp split documents.jsonl splits --label-key topics
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Dict, Tuple
+from typing import TYPE_CHECKING, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from allennlp.commands.subcommand import Subcommand
 
 from tagger.commands.command import Command, add_shared
-from tagger.common.console import say
+from tagger.common.console import say, say_lines
 
 if TYPE_CHECKING:
+    from tagger.data.formats import AnnotatedText
     from tagger.tools.start.parts import Division, Source
+    from tagger.tools.start.survey import Survey
 
 
 @Subcommand.register("split")
@@ -48,6 +50,7 @@ class Split(Command):
         )
         add("--seed", type=int, default=0, help="the random seed")
         add_shared(parser, "--documents", "--text-encoding", "--token-column", "--tag-column")
+        add_shared(parser, "--quiet")
         add("--label-key", metavar="KEY", help="the key of the labels, in files of JSON lines")
 
     def run(self, args: argparse.Namespace) -> None:
@@ -64,15 +67,18 @@ class Split(Command):
         names = [name for name, share in shares.items() if share != 0]
         listed = listed_files(args.file)
         lists = paths_of_parts(args.folder, SUFFIX, names) if listed else {}
-        divisions, parts = [], []
+        divisions, parts, shown = [], [], []
         for number, file in enumerate(listed or [ListedFile(args.file, None)], start=1):
-            source, suffix = _source(file.path, args)
+            source, suffix, read = _source(file.path, args)
+            shown.append(read)
             numbered = f".{number}{suffix}" if listed else suffix
             parts.append(paths_of_parts(args.folder, numbered, names))
             divisions.append(divide(source, shares, args.seed, args.documents))
-        for division, paths in zip(divisions, parts):
+        # Nothing is written if what was read from one of the files cannot be right.
+        reports = [read.report(division, args.quiet) for read, division in zip(shown, divisions)]
+        for division, paths, lines in zip(divisions, parts, reports):
             write_parts(division, paths)
-            _tell(division, paths, args.folder)
+            _tell(division, paths, args.folder, lines)
         for name, path in lists.items():
             own = [
                 ListedFile(Path(paths[name].name), file.labels)
@@ -84,7 +90,8 @@ class Split(Command):
             say(f"\nWrote {', '.join(path.name for path in lists.values())} to {args.folder}")
 
 
-def _tell(division: "Division", paths: Dict[str, Path], folder: Path) -> None:
+def _tell(division: "Division", paths: Dict[str, Path], folder: Path, lines: Sequence[str]) -> None:
+    from tagger.data.doubts import COPIES, copies
     from tagger.tools.start.parts import table_of
 
     noun = division.source.noun
@@ -94,11 +101,38 @@ def _tell(division: "Division", paths: Dict[str, Path], folder: Path) -> None:
         say(f"{paths[name].name}: {found.describe(noun)}")
         if found.warning():
             say(f"  warning: {found.warning()}")
+        doubt = copies(found, noun)
+        if doubt:
+            say(f"  doubt {COPIES}: {doubt}")
+    say_lines(lines)
     say(f"\n{table_of(division)}")
 
 
-def _source(path: Path, args: argparse.Namespace) -> Tuple["Source", str]:
-    """Returns the contents of a file, and the suffix for its parts, which are not compressed."""
+class _Read(NamedTuple):
+    """What was read: texts, or a surveyed file; nothing if texts have only labels."""
+
+    path: Path
+    texts: Sequence["AnnotatedText"] = ()
+    found: Optional["Survey"] = None
+
+    def report(self, division: "Division", quiet: bool) -> List[str]:
+        """Returns lines about it, see `report_on`."""
+        from tagger.data.shown import MOST_TEXTS, report_on, unused_keys
+
+        documents = division.groups.documents
+        if self.found is not None:
+            file = self.found.files[0]
+            unused = self.found.unused_in(file, documents)
+            return report_on(self.found.texts_of(file), self.path, unused, quiet)
+        if not self.texts:
+            return []
+        texts = self.texts[:MOST_TEXTS]
+        unused = unused_keys(texts, self.path, [documents.how] if documents else [])
+        return report_on(texts, self.path, unused, quiet)
+
+
+def _source(path: Path, args: argparse.Namespace) -> Tuple["Source", str, _Read]:
+    """Returns the contents of a file, the suffix for its uncompressed parts, and what was read."""
     from tagger.common.inputs import bare_suffix
     from tagger.data.formats import READ_FORMATS, format_of, read_texts
     from tagger.tools.start.parts import (
@@ -111,15 +145,17 @@ def _source(path: Path, args: argparse.Namespace) -> Tuple["Source", str]:
 
     if args.label_key:
         source = source_of_labelled_texts(path, args.label_key, args.documents)
-        return source, bare_suffix(path)
+        return source, bare_suffix(path), _Read(path)
     format = format_of(path)
     names = ("text_encoding", "token_column", "tag_column")
     given = {name: value for name in names if (value := getattr(args, name)) is not None}
     if format == "columns":
         found = survey([path], **given)
-        return source_of_columns(found, found.files[0], args.documents), bare_suffix(path)
+        source = source_of_columns(found, found.files[0], args.documents)
+        return source, bare_suffix(path), _Read(path, found=found)
     given = {name: value for name, value in given.items() if name in READ_FORMATS[format].options}
     texts = list(read_texts(path, format, **given))
     if format == "conllu":
-        return source_of_conllu(texts, path, args.documents), bare_suffix(path)
-    return source_of_texts(texts, path, format, args.documents), ".jsonl"
+        source = source_of_conllu(texts, path, args.documents)
+        return source, bare_suffix(path), _Read(path, texts)
+    return source_of_texts(texts, path, format, args.documents), ".jsonl", _Read(path, texts)

@@ -6,7 +6,7 @@ from pathlib import Path
 from allennlp.commands.subcommand import Subcommand
 
 from tagger.commands.command import Command, add_shared
-from tagger.common.console import say
+from tagger.common.console import say_lines
 
 
 @Subcommand.register("start")
@@ -16,8 +16,9 @@ class Start(Command):
     Write a config for your own file, which has a token and its tag on each line and a blank line after
     each sentence, or is an export from an annotation tool. The command finds out what separates the
     columns, which one holds the tags and what they mean, the encoding of the text, how texts are split
-    into tokens, the labels and the sizes, and reports what it chose. CSV or Parquet with columns of
-    numbers is taken for recordings, with a row for each time step.
+    into tokens, the labels and the sizes, shows the first sentences with their entities as they were
+    understood, names what it doubts and did not use, and reports what it chose. CSV or Parquet with
+    columns of numbers is taken for recordings, with a row for each time step.
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -37,7 +38,7 @@ class Start(Command):
         choices = ("longest", "outermost")
         text = "which of several overlapping entities of one label to keep"
         add("--overlapping", choices=choices, help=text)
-        add_shared(parser, "--label-names", "--offsets")
+        add_shared(parser, "--label-names", "--offsets", "--quiet")
 
     def run(self, args: argparse.Namespace) -> None:
         from tagger.common.files import write_atomically
@@ -54,10 +55,10 @@ class Start(Command):
         if recordings:
             started = start_with_recordings(inputs, args.output, recordings, args.seed)
         else:
-            started = start(inputs, args.output, args.seed, args.documents, **reading)
+            started = start(inputs, args.output, args.seed, args.documents, args.quiet, **reading)
         for path in started.files:
             check_output(path, inputs, args.force)
         for path, text in started.files.items():
             with write_atomically(path, args.force) as new:
                 new.write_bytes(text.encode())
-        say("\n".join(started.said))
+        say_lines(started.said)

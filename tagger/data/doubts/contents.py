@@ -1,0 +1,66 @@
+"""What was read, as the doubts look at it."""
+
+import re
+from collections import Counter
+from functools import cached_property
+from typing import List, Sequence, Tuple
+
+from tagger.data.formats.annotated_text import PLAIN_TAGS, AnnotatedText, Annotation
+from tagger_compat.archive_guard import shortened
+from tagger_onnx.segments import is_unspaced
+
+#: Fewer sentences or entities than this show nothing, nor does a smaller share.
+FEWEST, MOST = 5, 0.5
+PATH = re.compile(r"(https?|ftp|s3|gs|file)://\S+|(\.{0,2}/|[A-Za-z]:\\)[\w.@%+-]+([/\\]\S*)?")
+TAG_LABEL = re.compile(r"([BIOESLUMbioeslum])[\W_]+(\S+)")
+
+
+class Contents:
+    """What was read: texts, with their words and entities."""
+
+    def __init__(self, texts: Sequence[AnnotatedText]) -> None:
+        self.texts = texts
+        self.is_plain = any(text.properties.get(PLAIN_TAGS) for text in texts)
+
+    @cached_property
+    def words(self) -> List[List[str]]:
+        """The tokens of each text, or its words between blanks."""
+        return [
+            each.text.split()
+            if each.tokens is None
+            else [each.text[start:end] for start, end in each.tokens]
+            for each in self.texts
+        ]
+
+    def worded(self) -> List[Tuple[AnnotatedText, List[str]]]:
+        """The texts with their words."""
+        return [*zip(self.texts, self.words)]
+
+    @cached_property
+    def entities(self) -> List[Tuple[str, Annotation]]:
+        """All entities, with the texts that hold them; none if each token has a plain label."""
+        return [] if self.is_plain else [(t.text, each) for t in self.texts for each in t.entities]
+
+    @cached_property
+    def spaced(self) -> List[Tuple[str, Annotation]]:
+        """The entities in scripts with blanks between words."""
+        return [
+            (text, each)
+            for text, each in self.entities
+            if not is_unspaced(text[each.start : each.end])
+        ]
+
+
+def joins(text: str, at: int) -> bool:
+    """Whether a place is between two letters or digits."""
+    return 0 < at < len(text) and text[at - 1].isalnum() and text[at].isalnum()
+
+
+def label_counts(contents: Contents) -> Counter[str]:
+    """Returns the number of entities, or tokens, with each label."""
+    return Counter(each.label for text in contents.texts for each in text.entities)
+
+
+def quoted(text: str) -> str:
+    """Returns the start and end of a text in quotes, for messages."""
+    return repr(shortened(text, 60))

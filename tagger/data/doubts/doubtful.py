@@ -1,0 +1,164 @@
+"""Doubts: what may be right, but rarely is. Each returns what it saw and what to do, or None."""
+
+import re
+from collections import Counter
+from itertools import pairwise
+from typing import List, Optional, Sequence
+
+from tagger.data.doubts.contents import (
+    FEWEST,
+    MOST,
+    PATH,
+    TAG_LABEL,
+    Contents,
+    joins,
+    label_counts,
+    quoted,
+)
+from tagger.data.formats.annotated_text import AnnotatedText
+
+#: The shares from which on something is the rule in a file, frequent, or no accident.
+_RULE, _OFTEN, _SOME = 0.9, 0.2, 0.02
+_IDENTIFIER = re.compile(r"(?=.*\d)(?=.*[^\d.,:%$€£])[\w.:/#@-]{4,}|[0-9a-f]{8,}|\d{5,}")
+_MARK_UP = re.compile(r"<(START|END)\b|<END>|</?\w+(:\w+)?>|\]\(|\]\{|__|\{\"|\{\{|\}\}|\{\w+\}")
+_PATH_LABEL = re.compile(r"ur[li]|path|file|link|web|site|dir|address|user|ip|mail|domain", re.I)
+_NO_LABEL = ("X", "[CLS]", "[SEP]", "[PAD]", "-DOCSTART-", "-X-", "NULL", "NONE", "O", "_")
+
+
+def identifiers(contents: Contents) -> Optional[str]:
+    """The first or the last token of nearly every sentence looks like an identifier."""
+    several = [(text, words) for text, words in contents.worded() if len(words) > 1]
+    for name, at in (("first", 0), ("last", -1)):
+        ends = [words[at] for _, words in several]
+        if sum(_is_in_entity(text, words[at], at) for text, words in several) > MOST * len(several):
+            continue
+        found = [each for each in ends if _IDENTIFIER.fullmatch(each)] or _counted(ends)
+        if len(ends) >= FEWEST and len(set(found)) >= _RULE * len(ends):
+            return (
+                f"the {name} token of {len(found):,} of {len(ends):,} sentences looks like an "
+                f"identifier, such as {quoted(found[0])}; if it is none of the words, remove it, or "
+                "put it into a column or key of its own"
+            )
+    return None
+
+
+def _is_in_entity(text: AnnotatedText, word: str, at: int) -> bool:
+    """Whether the first or last word of a text is in an entity, wholly or in part."""
+    start = len(text.text) - len(text.text.lstrip()) if at == 0 else text.text.rfind(word)
+    return any(each.start < start + len(word) and start < each.end for each in text.entities)
+
+
+def _counted(ends: Sequence[str]) -> List[str]:
+    """Returns the tokens if they count the sentences."""
+    if not all(map(str.isdecimal, ends)):
+        return []
+    numbers = [*map(int, ends)]
+    return [*ends] if all(b - a == 1 for a, b in pairwise(numbers)) else []
+
+
+def single_tokens(contents: Contents) -> Optional[str]:
+    """Most sentences have one token."""
+    single = [words for words in contents.words if len(words) == 1]
+    if len(single) < 2 * FEWEST or len(single) <= MOST * len(contents.words):
+        return None
+    return (
+        f"{len(single):,} of {len(contents.words):,} sentences have one token, such as "
+        f"{quoted(single[0][0])}; put a blank line only after each sentence"
+    )
+
+
+def same_words(contents: Contents) -> Optional[str]:
+    """Most sentences are the same few."""
+    counts = Counter(map(tuple, contents.words)).most_common(3)
+    number = sum(count for _, count in counts if count > 1)
+    if len(contents.words) < 4 * FEWEST or number <= MOST * len(contents.words):
+        return None
+    return (
+        f"{number:,} of {len(contents.words):,} sentences are the same few, such as "
+        f"{quoted(' '.join(counts[0][0]))}; check that this is the right file, and remove copies"
+    )
+
+
+def mark_up(contents: Contents) -> Optional[str]:
+    """Sentences or entities hold mark-up."""
+    texts = [text.text for text in contents.texts if _MARK_UP.search(text.text)]
+    num_marks = sum(len(_MARK_UP.findall(text)) for text in texts)
+    if num_marks >= FEWEST and len(texts) >= _OFTEN * len(contents.texts):
+        found = _MARK_UP.search(texts[0])
+        assert found is not None
+        return (
+            f"{len(texts):,} of {len(contents.texts):,} sentences hold mark-up, such as "
+            f"{quoted(found[0])} in {quoted(texts[0])}; if it marks entities, write them as "
+            '`{"text": ..., "label": [[0, 3, "PER"]]}`, without it'
+        )
+    entities = _in_entities(contents, _MARK_UP)
+    return f"{entities} hold mark-up; correct the offsets, or remove it" if entities else None
+
+
+def paths_in_entities(contents: Contents) -> Optional[str]:
+    """Entities begin with paths or URLs, though their labels do not say so."""
+    found = _in_entities(contents, re.compile(rf"\A({PATH.pattern})"))
+    return (
+        f"{found} are paths or URLs; check that the text is there and not its place"
+        if found
+        else None
+    )
+
+
+def _in_entities(contents: Contents, pattern: "re.Pattern[str]") -> str:
+    every = [(each.label, text[each.start : each.end]) for text, each in contents.entities]
+    found = [
+        words for label, words in every if pattern.search(words) and not _PATH_LABEL.search(label)
+    ]
+    if len(found) < 2 or len(found) < _SOME * len(every):
+        return ""
+    return f"{len(found):,} of {len(every):,} entities, such as {quoted(found[0])},"
+
+
+def labels_like_tags(contents: Contents) -> Optional[str]:
+    """Labels look like tags, like signs for no label, like numbers or like mark-up."""
+    counts = label_counts(contents)
+    # Parts of speech have a label X, and every token has one.
+    known = [] if contents.is_plain else [*_NO_LABEL]
+    odd = [each for each in counts if each.upper() in known or each.isdecimal()]
+    odd += [each for each in counts if TAG_LABEL.fullmatch(each) or _MARK_UP.search(each)]
+    if not odd:
+        return None
+    listed = ", ".join(f"{quoted(each)} {counts[each]:,}" for each in odd[:5])
+    numbers = f"{len(odd):,} of {len(counts):,} labels"
+    return f"{numbers} look like tags, numbers or mark-up: {listed}; rename them"
+
+
+def outside_label(contents: Contents) -> Optional[str]:
+    """One label is on nearly all tokens, or `OTHER` on most."""
+    size: Counter[str] = Counter()
+    for text in contents.texts:
+        for label, start, end in text.entities:
+            size[label] += len(text.text[start:end].replace(" ", ""))
+    every = sum(len("".join(text.text.split())) for text in contents.texts)
+    label, most = next(iter(size.most_common(1)), ("", 0))
+    is_other = label.upper() in ("OTHER", "OUTSIDE", "OUT", "NO_ENTITY", "NOTHING")
+    if len(contents.texts) < FEWEST or most < (MOST if is_other else _RULE) * every:
+        return None
+    return (
+        f"the label {quoted(label)} is on {most / every:.0%} of all {every:,} characters; if it means "
+        "that there is no entity, write `O`"
+    )
+
+
+def inside_words(contents: Contents) -> Optional[str]:
+    """Entities begin or end inside words."""
+    cut = [
+        (text, each)
+        for text, each in contents.spaced
+        if joins(text, each.start) or joins(text, each.end)
+    ]
+    if len(cut) < FEWEST or len(cut) < _OFTEN * len(contents.spaced):
+        return None
+    text, each = cut[0]
+    around = text[max(each.start - 10, 0) : each.end + 10]
+    return (
+        f"{len(cut):,} of {len(contents.spaced):,} entities begin or end inside words, such as "
+        f"{quoted(text[each.start : each.end])} in {quoted(around)}; correct the offsets, or, if "
+        "names are written like this, name a `tokenizer` that splits there"
+    )

@@ -1,0 +1,48 @@
+"""Doubts that need more than the texts: a tokenizer, or a second file."""
+
+from typing import Optional, Sequence
+
+from allennlp.data import Tokenizer
+
+from tagger.data.doubts.contents import FEWEST, quoted
+from tagger.data.formats.annotated_text import PLAIN_TAGS, AnnotatedText
+from tagger.data.splitting.overlap import Overlap
+from tagger.data.tokenizers import words_of
+
+#: A tokenizer must keep this share of the entities of a text.
+_LEAST_KEPT = 0.9
+#: From this share of copies on, a development set shows little.
+_MOST_COPIES = 0.05
+
+
+def lost_in_text(texts: Sequence[AnnotatedText], tokenizer: Tokenizer, name: str) -> Optional[str]:
+    """Says which share of entities a tokenizer can give on text, if it is low: measured."""
+    num, kept = 0, 0
+    example = ""
+    for text in texts:
+        if not text.entities or text.properties.get(PLAIN_TAGS):
+            continue
+        words, starts = words_of(tokenizer, text.text)
+        ends = {start + len(word) for word, start in zip(words, starts)}
+        begins = {*starts}
+        for _, start, end in text.entities:
+            fits = start in begins and end in ends
+            num, kept = num + 1, kept + fits
+            example = example if fits or example else text.text[start:end]
+    if num < FEWEST or kept >= _LEAST_KEPT * num:
+        return None
+    return (
+        f"{num - kept:,} of {num:,} entities, such as {quoted(example)}, begin or end inside tokens "
+        f"when text is split by {name}: on gold tokens their F1 may be 100.0, on text {kept / num:.1%} "
+        "at most; name a `tokenizer` in the config that splits there"
+    )
+
+
+def copies(found: Overlap, noun: str) -> Optional[str]:
+    """Says how many sentences stand on both sides, if they are many."""
+    if found.num_copies <= _MOST_COPIES * found.num_sentences:
+        return None
+    return (
+        f"{found.num_copies:,} of {found.num_sentences:,} {noun} are exact copies of training ones; "
+        "remove copies before you split"
+    )

@@ -1,0 +1,90 @@
+"""Refusals: doubts about what cannot be right. Each returns what it saw and what to do, or None."""
+
+from typing import Callable, Dict, List, Optional, Tuple
+
+from tagger.data.doubts.contents import (
+    FEWEST,
+    MOST,
+    PATH,
+    TAG_LABEL,
+    Contents,
+    joins,
+    label_counts,
+    quoted,
+)
+from tagger.data.formats.annotated_text import Annotation
+
+#: The share of entities with one error in their offsets.
+_NEARLY_ALL = 0.8
+_LFS = "https://git-lfs"
+
+
+def label_pairs(contents: Contents) -> Optional[str]:
+    """Labels are tags whose prefixes were not recognised."""
+    found: Dict[str, Dict[str, str]] = {}
+    for label in label_counts(contents):
+        match = TAG_LABEL.fullmatch(label)
+        if match:
+            found.setdefault(match[2], {})[match[1].upper()] = label
+    pairs = [own for own in found.values() if "B" in own and {*"IME"} & own.keys()]
+    if not pairs:
+        return None
+    names = " and ".join(map(quoted, [*pairs[0].values()][:2]))
+    return f"the labels {names} are tags of one label; spell them `B-PER` and `I-PER`"
+
+
+def texts_are_paths(contents: Contents) -> Optional[str]:
+    """The texts are paths or URLs, not texts."""
+    found = [each.text.strip() for each in contents.texts if PATH.fullmatch(each.text.strip())]
+    if not found or len(found) < MOST * len(contents.texts):
+        return None
+    return (
+        f"{len(found):,} of {len(contents.texts):,} texts are paths or URLs, such as "
+        f"{quoted(found[0])}; export the texts themselves"
+    )
+
+
+def git_lfs(contents: Contents) -> Optional[str]:
+    """The file is a pointer of Git LFS."""
+    first = contents.texts[0] if contents.texts else None
+    start = (
+        "" if first is None else " ".join([first.text, *(each.label for each in first.entities)])
+    )
+    if not start.startswith("version") or _LFS not in start:
+        return None
+    return "1 pointer of Git LFS stands in for the file; fetch the file with `git lfs pull`"
+
+
+def shifted_offsets(contents: Contents) -> Optional[str]:
+    """All entities begin or end one character early or late."""
+    every = contents.spaced
+    # White space alone does no harm, since entities are trimmed, and abbreviations end with full stops.
+    lasts = {text[each.end - 1] for text, each in every}
+    is_late = not lasts.isdisjoint(" \n") and not lasts.isdisjoint(",;:.)")
+
+    def ends_late(text: str, each: Annotation) -> bool:
+        return is_late and text[each.end - 1] in " \n,;:.)"
+
+    ways: List[Tuple[str, str, Callable[[str, Annotation], bool]]] = [
+        ("end one character early", "add 1 to each end, which is exclusive here", _ends_early),
+        ("end one character late", "subtract 1 from each end", ends_late),
+        (
+            "begin one character late",
+            "subtract 1 from each start, which counts from 0",
+            _begins_late,
+        ),
+    ]
+    for what, remedy, is_so in ways:
+        found = [text[each.start : each.end] for text, each in every if is_so(text, each)]
+        if len(found) >= FEWEST and len(found) >= _NEARLY_ALL * len(every):
+            numbers = f"{len(found):,} of {len(every):,} entities {what}"
+            return f"{numbers}, such as {quoted(found[0])}; {remedy}"
+    return None
+
+
+def _ends_early(text: str, each: Annotation) -> bool:
+    return joins(text, each.end) and not joins(text, each.end + 1)
+
+
+def _begins_late(text: str, each: Annotation) -> bool:
+    return joins(text, each.start) and not joins(text, each.start - 1)

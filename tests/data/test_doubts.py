@@ -1,0 +1,127 @@
+"""Each doubt about what was read is raised where it has a reason, and nowhere else."""
+
+import pytest
+
+from tagger.data.doubts import DOUBTS, check_contents, copies, lost_in_text
+from tagger.data.formats import PLAIN_TAGS, AnnotatedText, Annotation
+from tagger.data.joined_text import join_tokens
+from tagger.data.splitting.overlap import Overlap
+from tagger.data.tokenizers import BlanksTokenizer, PunctuationTokenizer
+
+#: A first word, and then an entity of the label.
+NAMES = ["Ada", "Bob Lee", "Carl", "Dora", "Emil", "Fay Ho", "Gus", "Hedy", "Ida", "Jo"]
+
+
+def sentence(words, *entities, **properties):
+    """Makes a sentence of tokens, with entities as a label and the first and the last token."""
+    text, places = join_tokens(words.split())
+    found = [Annotation(label, places[i][0], places[j][1]) for label, i, j in entities]
+    return AnnotatedText(text, found, places, [len(places)], "all.conll:1", properties)
+
+
+def text_of(text, *entities):
+    found = [Annotation(label, start, end) for label, start, end in entities]
+    return AnnotatedText(text, found, None, None, "all.jsonl:1", {})
+
+
+def shifted(start, end, number=10):
+    # One of the names has a comma after it.
+    names = [(name, ", who" * (name == "Gus")) for name in NAMES[:number]]
+    texts = [(f"Yes, {name}{more} left Rome.", 5, 5 + len(name)) for name, more in names]
+    return [text_of(text, ("PER", a + start, b + end)) for text, a, b in texts]
+
+
+CLEAN = [
+    shifted(0, 0),
+    [sentence(f"{name} met us in 19{n}", ("PER", 0, 0)) for name, n in zip(NAMES, "5142637098")],
+    [sentence(f"The {name} runs", ("DET", 0, 0), ("X", 1, 1), **{PLAIN_TAGS: True})
+     for name in "cat dog cow hen pig ox".split()],
+    # The order of names decides nothing, nor do dates, scores and lines of one word.
+    [sentence(f"1996-08-{n} Rome", ("LOC", 1, 1)) for n in (22, 22, 23, 23, 24)],
+    [sentence("- 1 2", ("PER", 0, 0))] * 2 + [sentence(name, ("PER", 0, 0)) for name in "abcdefghi"],
+    [text_of(f"see https://a.org/{n} now", ("URL", 4, 19)) for n in range(9)],
+    # Punctuation and clitics end where words do, and Chinese has no blanks.
+    [text_of("I'll see Ann's Inc.", ("PER", 9, 12), ("ORG", 15, 19))] * 9,
+    # Blanks are trimmed.
+    [text_of("So Ann left", ("PER", 3, 7))] * 9,
+    [text_of("我在北京大学读书", ("ORG", 2, 6))] * 9,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("texts", CLEAN)
+def test_what_may_be_right_is_not_doubted(texts):
+    assert check_contents(texts, "all") == {}
+
+
+DOUBTED = {
+    "identifiers": [sentence(f"wiki_{n} Ada left", ("PER", 1, 1)) for n in range(6)],
+    "single_tokens": [sentence(name.split()[0]) for name in NAMES],
+    "same_words": [sentence("Ada left", ("PER", 0, 0))] * 20,
+    "mark_up": [text_of(f"<START:person> {name} <END> left", ("PER", 0, 14)) for name in NAMES],
+    "paths_in_entities": [text_of(f"see /data/up/{n}.txt", ("PER", 4, 12)) for n in range(9)],
+    "labels_like_tags": [sentence("Ada left Rome", ("PER", 0, 0), ("[CLS]", 1, 1), ("7", 2, 2))],
+    "outside_label": [sentence("Ada left Rome", ("PER", 0, 0), ("OTHER", 1, 2))] * 6,
+    "inside_words": [text_of(f"Kunde{n}785 zahlt Geld an Ann", ("NUM", 5, 9), ("PER", 24, 27))
+                     for n in range(6)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DOUBTED)
+def test_a_doubt_names_its_number_and_a_remedy(name):
+    found = check_contents(DOUBTED[name], "all")
+    number = [each.__name__ for each in DOUBTS].index(name) + 1
+    assert [*found] == [number]
+    assert any(map(str.isdigit, found[number]))
+    assert "; " in found[number]
+    assert found[number].isprintable()
+
+
+def test_every_doubt_is_tested():
+    assert [each.__name__ for each in DOUBTS] == [*DOUBTED]
+
+
+@pytest.mark.parametrize("last", [sentence(f"x{n}") for n in range(2)])
+def test_the_last_token_may_be_an_identifier_too_and_numbers_may_count(last):
+    ends = [sentence(f"Ada left doc_{n}.txt", ("PER", 0, 0)) for n in range(9)]
+    assert "the last token of 9 of 9 sentences" in check_contents([*ends, last][:9], "all")[1]
+    counted = [sentence(f"{n} Ada left", ("PER", 1, 1)) for n in range(9)]
+    assert "the first token of 9 of 9 sentences" in check_contents(counted, "all")[1]
+    entities = [sentence(f"wiki_{n} left", ("FILE", 0, 0)) for n in range(9)]
+    assert check_contents(entities, "all") == {}
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        ([sentence("version oid size", ("https://git-lfs.github.com/spec/v1", 0, 0))], "Git LFS"),
+        ([text_of(f"/data/upload/{n}.txt", ("PER", 0, 5)) for n in range(9)], "9 of 9 texts are paths"),
+        ([sentence("Ada Lee left", ("B.PER", 0, 0), ("I.PER", 1, 1))], "'B.PER' and 'I.PER' are tags"),
+        (shifted(0, -1), "10 of 10 entities end one character early, .* add 1 to each end"),
+        (shifted(0, 1), "10 of 10 entities end one character late, .* subtract 1 from each end"),
+        (shifted(1, 0), "10 of 10 entities begin one character late, .* subtract 1 from each start"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_right_is_refused(texts, message):
+    with pytest.raises(ValueError, match=f"^all.jsonl: .*{message}"):
+        check_contents(texts, "all.jsonl")
+
+
+def test_entities_that_a_tokenizer_cannot_give_are_measured():
+    texts = [sentence("Ada , Bob , Rome", ("PER", 0, 0), ("LOC", 4, 4))] * 5
+    assert lost_in_text(texts, PunctuationTokenizer(), "punctuation") is None
+    found = lost_in_text(texts, BlanksTokenizer(), "blanks")
+    assert found.startswith("5 of 10 entities, such as 'Ada', begin or end inside tokens")
+    assert "on text 50.0% at most" in found
+
+
+def test_copies_on_both_sides_are_doubted_if_they_are_many():
+    assert copies(Overlap(0, 0, 100, 9, 5), "texts") is None
+    assert copies(Overlap(0, 0, 100, 9, 6), "texts").startswith("6 of 100 texts are exact copies")
+
+
+def test_words_that_are_quoted_cannot_garble_the_terminal():
+    texts = [sentence(f"\x1b[2Jw_{n} left") for n in range(9)]
+    assert check_contents([text_of("x\x1b[2J", ("7\x1b[2J]{", 0, 1))], "all")[6].isprintable()
+    with pytest.raises(ValueError, match=r"'/a/..x1b\[2J0'"):
+        check_contents([text_of(f"/a/\x1b[2J{n}") for n in range(9)], "all")
+    assert check_contents(texts, "all") == {}
