@@ -44,10 +44,11 @@ def publish_together(
     for output in outputs:
         if not (overwrite or own[_key(output)]) and _identity(output) is not None:
             raise FileExistsError(os.fspath(output))
-    record = {
-        _key(output): [_identity(path), *([_identity(output)] if own[_key(output)] else [])]
-        for path, output in zip(finished, outputs)
-    }
+    record = {}
+    for path, output in zip(finished, outputs):
+        # What stores know of an object is its size.
+        identity = [path.stat().st_size] if is_address(output) else _identity(path)
+        record[_key(output)] = [identity, *([_identity(output)] if own[_key(output)] else [])]
     with write_atomically(folder / RECORD, overwrite=True) as new:
         new.write_text(json.dumps(record), encoding="utf-8")
     for path, output in zip(finished, outputs):

@@ -1,9 +1,11 @@
 """Two outputs are published together: a run that dies at any step is completed by the next one."""
 
+import gzip
 import os
 import sys
 from pathlib import Path
 
+import fsspec
 import pytest
 from allennlp.common.checks import ConfigurationError
 from filelock import FileLock
@@ -154,6 +156,39 @@ def test_a_killed_process_is_completed(left, tmp_path, monkeypatch, in_forked_pr
     assert {path.name for path in tmp_path.iterdir()} == {".out.txt.predict-file", *left}
     run()
     run.check(tmp_path)
+
+
+@pytest.mark.parametrize("num_published", [1, 2])
+def test_objects_in_stores_are_completed_too(num_published, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder = f"memory://{tmp_path.name}"
+    names = [f"{folder}/out.txt.gz", f"{folder}/out.offsets"]
+    store, publish, published = fsspec.filesystem("memory"), publication._publish, []
+
+    def run():
+        with ResumableOutput(names[0], RUN) as unfinished:
+            if not unfinished.windows:
+                unfinished.write(LINES, 0, "")
+            unfinished.finish(Output(_masked, sidecar=names[1]))
+
+    def dies(*of_output):
+        publish(*of_output)
+        published.append(of_output)
+        if len(published) == num_published:
+            raise _Death
+
+    with monkeypatch.context() as dying:
+        dying.setattr(publication, "_publish", dies)
+        with pytest.raises(_Death):
+            run()
+    assert is_left_by_killed_run(names[0], names[1])
+    assert is_left_by_killed_run(names[0], names[0]) == (num_published == 2)
+    run()
+    assert gzip.decompress(store.cat(names[0])) == b"***\n" * 2
+    assert store.cat(names[1]) == b"0\n1\n"
+    assert not [*tmp_path.iterdir()]
+    with pytest.raises(ConfigurationError, match="another program has created"):
+        run()
 
 
 @pytest.mark.parametrize("name", ["output", "sidecar"])
