@@ -101,7 +101,7 @@ def test_tuning_finds_thresholds_of_each_chain(archive):
     assert strict[1].tolist() == [12, 0]
 
 
-def test_an_evaluation_from_text_compares_each_label_by_itself(archive):
+def test_an_evaluation_from_text_compares_each_label_by_itself(archive, allennlp, capsys):
     model, data = tagger.load(archive), str(archive.parent.parent / "train.txt")
     reader = model.predictor.dataset_reader
     metrics = evaluate_file(model, reader, data)
@@ -113,6 +113,8 @@ def test_an_evaluation_from_text_compares_each_label_by_itself(archive):
     assert (found["recall-LOC"], found["recall-ORG"], found["character-recall-ORG"]) == (1, 0, 0)
     # `York` in `University of York` is still masked.
     assert 0 < found["masked-sensitive-characters"] < 1
+    allennlp("evaluate", archive, data, "--from-text")
+    assert re.search(r"sensitive characters that are masked +1\.0000", capsys.readouterr().out)
 
 
 def test_masks_hide_what_a_promise_counts(archive, tmp_path, allennlp):
