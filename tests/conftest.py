@@ -9,6 +9,7 @@ import gc
 import logging
 import multiprocessing
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -24,6 +25,8 @@ from tests.warm_python import WarmPython
 ROOT = Path(__file__).parent.parent
 CONFIGS = ROOT / "training_config"
 SYSTEM_TESTS = ROOT / "tests" / "system"
+#: The seconds that a test of a service may take on a busy machine.
+MOST_SECONDS = 600
 #: Environment variable with the path of the warm executable when several processes run tests.
 WARM = "TAGGER_TESTS_WARM_PYTHON"
 
@@ -215,6 +218,20 @@ def succeed_fresh(run_fresh):
         return outcome.output
 
     return run
+
+
+@pytest.fixture
+def time_limit():
+    """Fails a test that takes more than `MOST_SECONDS`: perhaps a service does not answer."""
+
+    def stop(*_):
+        raise TimeoutError(f"the test takes more than {MOST_SECONDS} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(MOST_SECONDS)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
 
 
 @pytest.fixture

@@ -253,7 +253,8 @@ def of_tune_decoding():
     case = of("tune-decoding {files} {options}", options="", files=files)
     # fmt: off
     yield case("no target", nothing, "--precision", "")
-    yield case("recalibration and a target", nothing, "comes alone", "--recalibrate --macro-f1")
+    yield case("recalibration and a target", nothing, "cannot be combined",
+               "--recalibrate --macro-f1")
     yield case("recalibration with a confidence", nothing, "--confidence",
                "--recalibrate --confidence 0.9")
     yield case("recalibration by an empty file", file("test.txt", ""), "test.txt", "--recalibrate",

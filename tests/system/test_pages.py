@@ -38,7 +38,7 @@ from tests.conftest import ROOT
 from tests.integrations.service.running_service import running_service
 from tests.system.chromium import FLAGS, chromium, loaded_from_elsewhere, needs, wait_until
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.usefixtures("time_limit")]
 #: WebDriver's code for the key.
 ARROW_RIGHT = "\ue014"
 #: Several kinds of taggers find entities in at least one of them.

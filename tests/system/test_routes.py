@@ -13,7 +13,7 @@ from tests.kinds import KINDS, sentences, train
 from tests.routes import check_onnx, check_python_and_windows, check_spacy, plain
 from tests.system.interrupts import SIGNALS, STATUS, break_prediction, moments_of_prediction
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.usefixtures("time_limit")]
 
 NUM_SENTENCES = 2_000
 WINDOW = 32

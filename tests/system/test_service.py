@@ -25,7 +25,7 @@ from tests.integrations.service.load import load, predict_file
 from tests.integrations.service.malformed_requests import TEXT, attack_port
 from tests.integrations.service.running_service import allow_open_files, running_service
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, pytest.mark.usefixtures("time_limit")]
 
 TEXTS = [TEXT, "Ada lives in Oslo.", "Nothing here."]
 OPEN_FILES = 1024

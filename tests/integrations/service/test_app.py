@@ -23,6 +23,8 @@ from tagger_onnx.tagged_text import Extras
 from tests.conftest import ROOT
 from tests.integrations.service.malformed_requests import attacks
 
+pytestmark = pytest.mark.usefixtures("time_limit")
+
 TEXT = "Ada  Lovelace met Mr. \U0001f600 Babbage in London."
 TEXTS = [TEXT, "Grace Mwangi works for <Acme & Sons> in Oslo.", "Maria left.", " \n"]
 ABOUT = ("document", 40, 39.0, 40.0, "dev.txt", "0" * 64, "2026-01-31")

@@ -24,6 +24,8 @@ from tests.integrations.service.load import load
 from tests.integrations.service.malformed_requests import answer_of, attack_port, connected, request
 from tests.integrations.service.running_service import running_service
 
+pytestmark = pytest.mark.usefixtures("time_limit")
+
 TEXTS = ["Maria Lindqvist met Paulo Ferraz in Lisbon.", "Ada lives in Oslo.", "Nothing here."]
 CURVES = DecodingCurves("mine.txt", {"PER": Curve(3, [0.0], [0.5], [1.0])})
 
