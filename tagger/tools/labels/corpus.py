@@ -48,7 +48,9 @@ class Corpus:
                 f"`dataset_reader.type` {reader['type']!r}"
             )
         encoding: Optional[str] = reader.get("source_encoding", AUTO)
-        unfit = [name for name in ("label_separator", "unknown_tag") if reader.get(name)]
+        unfit = [
+            name for name in ("label_separator", "unknown_tag", "label_chains") if reader.get(name)
+        ]
         unfit += ["source_encoding"] if encoding is None else []
         if unfit:
             raise ConfigurationError(

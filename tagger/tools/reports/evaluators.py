@@ -88,7 +88,8 @@ class LabelEvaluator:
         self._is_tagger = isinstance(model, TaggingModel)
         self.kind = "token labels" if self._is_tagger else "documents"
         self.field = "tags" if self._is_tagger else "labels"
-        (decider,) = thresholds_of(model).values()
+        # Those of an ensemble come before its members'.
+        decider, *_ = thresholds_of(model).values()
         self.labels: List[str] = decider.labels
         self.thresholds = dict(zip(self.labels, decider.thresholds.tolist()))
         #: (C, C) int64, how many of the items so far have both labels.

@@ -81,8 +81,8 @@ class RankUnlabelled(Command):
             )
         archive = load(args)
         predictor = make_predictor(archive, {"plain": args.plain})
-        if not isinstance(predictor, SequenceTaggerPredictor):
-            raise ConfigurationError("`archive_file` must hold a sequence tagger")
+        if not isinstance(predictor, SequenceTaggerPredictor) or predictor.reads_numbers:
+            raise ConfigurationError("`archive_file` must hold a sequence tagger of texts")
         ranking = rank_texts(
             predictor,
             list(read_pool(predictor, args.texts, format)),

@@ -1,0 +1,272 @@
+"""Archives of every head with weights set by hand, and what they predict, by enumeration.
+
+Each word has its own emissions, so that nothing of the models is needed to know the predictions.
+"""
+
+import itertools
+import json
+import math
+from typing import List, NamedTuple
+
+import torch
+from allennlp.common import Params
+from allennlp.common.meta import META_NAME, Meta
+from allennlp.data import Vocabulary
+from allennlp.models import Model, load_archive
+from allennlp.models.archival import archive_model
+
+from tagger.models.ensemble_archive import write_ensemble
+from tagger.models.sequence_tagger_ensemble import AVERAGES
+from tagger.modules.heads import TaggingHead
+
+TEXT = "the Bank of York Trust closed today"
+WORDS = TEXT.split()
+TAGS = ["O", "B-LOC", "B-ORG", "I-LOC", "I-ORG"]
+LABELS = ["LOC", "ORG"]
+#: By word, the emissions of the tags.
+EMISSIONS = {
+    "the": [3.0, 0, 0.5, 0, 0],
+    "Bank": [0.5, 0, 2.5, 0.25, 0.5],
+    "of": [1.0, 0, 0.2, 0.1, 2.2],
+    "York": [0.25, 3.0, 0.5, 0.3, 2.6],
+    "Trust": [0.4, 0.3, 0.8, 0.2, 2.1],
+    "closed": [3.5, 0, 0, 0.1, 0],
+    "today": [4.0, 0, 0.1, 0, 0.3],
+}
+#: Of the second member of an ensemble, the differences.
+OTHER = {"York": [0, -1.5, 0.3, 0, 0.5], "Bank": [0.4, 0, -0.6, 0, 0]}
+TRANSITIONS = [[0.3 * ((3 * i + 2 * j) % 5) - 0.5 for j in range(5)] for i in range(5)]
+START, END = [0.2, -0.1, 0.1, 0, 0], [0.1, 0, -0.2, 0.3, 0]
+#: Of plain labels, for the head `sigmoid` and for documents.
+SCORES = {word: [row[1] - 1.5, row[2] + row[4] - 1.5] for word, row in EMISSIONS.items()}
+#: The steps of a recording, and the label of each.
+NUMBERS = [[2.0, 0.0], [1.0, 0.5], [-2.0, 1.0]]
+ACTIVITIES = ["rest", "run", "walk"]
+
+#: The heads of taggers of text, which come from the registry; a new one needs an entry in `_config`.
+HEADS = sorted(TaggingHead.list_available())
+ENSEMBLES = [f"{head}, averaged {average}" for head in HEADS for average in AVERAGES]
+KINDS = [*HEADS, *ENSEMBLES, "documents", "numbers", "document_classifier"]
+
+
+class Found(NamedTuple):
+    """An entity, by its tokens."""
+
+    label: str
+    first: int
+    last: int
+    probability: float
+
+
+def write_archive(folder, config, vocab, weights, name="model.tar.gz"):
+    """Writes an archive, of which `weights` sets some of the weights."""
+    folder.mkdir(parents=True, exist_ok=True)
+    Params(json.loads(json.dumps(config))).to_file(str(folder / "config.json"))
+    vocab.save_to_files(str(folder / "vocabulary"))
+    Meta.new().to_file(folder / META_NAME)
+    model = Model.from_params(Params(json.loads(json.dumps(config["model"]))), vocab=vocab)
+    with torch.no_grad():
+        state = model.state_dict()
+        for key, value in weights(model).items():
+            state[key].copy_(torch.as_tensor(value))
+    torch.save(state, folder / "best.th")
+    archive_model(folder, weights="best.th", archive_path=folder / name)
+    return folder / name
+
+
+def _config(kind):
+    labels, reader = LABELS, {"type": "column", "tokenizer": {"type": "blanks"}}
+    model = {"type": "sequence_tagger", "encoder": {"type": "pass_through"}, "head": {"type": kind}}
+    if kind in ("crf", "documents", "label_chains", "softmax"):
+        labels = TAGS
+        reader["tag_encoding"] = model["tag_encoding"] = "BIO"
+    if kind == "sigmoid":
+        reader.update(source_encoding=None, label_separator="|")
+    elif kind == "softmax":
+        model["head"]["constrain_decoding"] = True
+    elif kind == "label_chains":
+        reader["label_chains"] = True
+    elif kind == "documents":
+        model["head"], model["document_contexts"] = {"type": "crf"}, ["same_words"]
+        reader["documents"] = "docstart"
+    embedder = {"tokens": {"type": "embedding", "embedding_dim": len(labels)}}
+    if kind == "numbers":
+        labels, model["head"] = ACTIVITIES, {"type": "crf"}
+        reader = {"type": "numeric_sequences", "number_columns": ["x", "y"]}
+        reader["label_columns"] = "activity"
+        embedder = {"numbers": {"type": "numbers", "size": 2}}
+    elif kind == "document_classifier":
+        encoder = {"type": "boe", "embedding_dim": len(labels)}
+        model, reader = {"type": kind, "encoder": encoder}, {"type": "document"}
+    model["text_field_embedder"] = {"token_embedders": embedder}
+    data = {"train_data_path": "train.txt", "validation_data_path": "dev.txt"}
+    loader = {"type": "bucketed", "batch_size": 4}
+    trainer = {"num_epochs": 1, "optimizer": {"type": "adam", "lr": 0.01}}
+    config = {"dataset_reader": reader, "model": model, "data_loader": loader, "trainer": trainer}
+    return {**config, **data}, labels
+
+
+def write_tagger(kind, folder, changes=None):
+    """Writes an archive of a kind that is no ensemble; `changes` are added to emissions of words."""
+    config, labels = _config(kind)
+    vocab = Vocabulary(non_padded_namespaces=["labels"])
+    for label in labels:
+        vocab.add_token_to_namespace(label, "labels")
+    if kind != "numbers":
+        for word in WORDS:
+            vocab.add_token_to_namespace(word, "tokens")
+
+    def weights(model):
+        own = {name: torch.zeros_like(value) for name, value in model.state_dict().items()}
+        own = {name: value for name, value in own.items() if "projection" in name}
+        projection = own["projection.weight"]
+        size = len(labels) if kind != "numbers" else 2
+        projection[:, :size] = torch.eye(len(labels))[:, :size]
+        if kind == "numbers":
+            embedder = next(name for name in model.state_dict() if name.endswith("means"))
+            own[embedder] = torch.zeros(2)
+            own[embedder.replace("means", "scales")] = torch.ones(2)
+        else:
+            rows = torch.tensor([rows_of(kind, changes)[word] for word in WORDS])
+            name = next(name for name in model.state_dict() if "token_embedder_tokens" in name)
+            unknown = torch.zeros(2, len(labels))
+            own[name] = torch.cat([unknown, rows])
+        return {**own, **_scores_of(model.state_dict())}
+
+    return write_archive(folder, config, vocab, weights)
+
+
+def rows_of(kind, changes=None):
+    """The emissions by word."""
+    rows = SCORES if kind in ("sigmoid", "document_classifier") else EMISSIONS
+    added = changes or {}
+    return {
+        word: [a + b for a, b in zip(row, added.get(word, [0.0] * 5))] for word, row in rows.items()
+    }
+
+
+def _scores_of(state):
+    """The scores of transitions in a model's state, from the tables of all tags."""
+    transitions, start, end = map(torch.tensor, (TRANSITIONS, START, END))
+    found = {}
+    for name, value in state.items():
+        at = list(range(value.shape[-1])) if value.dim() else []
+        if "chains." in name:
+            at = [0, 1, 3] if "chains.0" in name else [0, 2, 4]
+        if name.endswith("crf.transitions"):
+            found[name] = transitions[at][:, at]
+        elif name.endswith("crf.start_transitions"):
+            found[name] = start[at]
+        elif name.endswith("crf.end_transitions"):
+            found[name] = end[at]
+    return found
+
+
+def write_kind(kind, folder):
+    """Writes the archive of a kind, once."""
+    path = folder / "model.tar.gz"
+    if path.exists():
+        return path
+    head, _, average = kind.partition(", averaged ")
+    if not average:
+        return write_tagger(kind, folder)
+    paths = [write_tagger(head, folder / "a"), write_tagger(head, folder / "b", OTHER)]
+    write_ensemble(paths, [load_archive(each) for each in paths], path, average)
+    return path
+
+
+def predictions(kind):
+    """The entities that a kind of tagger finds in `TEXT`, by place, by enumeration of all paths."""
+    head, _, average = kind.partition(", averaged ")
+    members = [rows_of(head), rows_of(head, OTHER)] if average else [rows_of(head)]
+    members = [[rows[word] for word in WORDS] for rows in members]
+    chains = [[0, 1, 3], [0, 2, 4]] if head == "label_chains" else [range(len(TAGS))]
+    found = [each for at in chains for each in _of_chain(members, list(at), average, head)]
+    return sorted(found, key=lambda each: (each.first, -each.last))
+
+
+def label_probabilities(kind):
+    """The probability of each label at each token of `TEXT`, (T, C), for the head `sigmoid`."""
+    head, _, average = kind.partition(", averaged ")
+    members = [rows_of(head), rows_of(head, OTHER)] if average else [rows_of(head)]
+    scores = torch.tensor([[rows[word] for word in WORDS] for rows in members])
+    return scores.sigmoid().mean(0) if average == "marginals" else scores.mean(0).sigmoid()
+
+
+def _of_chain(members: List, at: List[int], average: str, head: str) -> List[Found]:
+    tags = [TAGS[k] for k in at]
+    paths = _legal_paths(tags, len(WORDS))
+    score = _plain if head == "softmax" else _scored
+    if average == "marginals":
+        mixture = sum(_softmax(score(rows, at, paths)) for rows in members) / len(members)
+        marginals = [[0.0] * len(at) for _ in WORDS]
+        for path, probability in zip(paths, mixture.tolist()):
+            for t, k in enumerate(path):
+                marginals[t][k] += probability
+        risks = [sum(marginals[t][k] for t, k in enumerate(path)) for path in paths]
+        best = paths[max(range(len(paths)), key=risks.__getitem__)]
+        logs = [sum(math.log(marginals[t][k]) for t, k in enumerate(path)) for path in paths]
+        probabilities = _softmax(torch.tensor(logs, dtype=torch.float64))
+    else:
+        mean = [[sum(column) / len(members) for column in zip(*rows)] for rows in zip(*members)]
+        probabilities = _softmax(score(mean, at, paths))
+        best = paths[int(probabilities.argmax())]
+    of_paths = [set(_spans([tags[k] for k in path])) for path in paths]
+    return [
+        Found(*span, sum(p for p, own in zip(probabilities.tolist(), of_paths) if span in own))
+        for span in _spans([tags[k] for k in best])
+    ]
+
+
+def _legal_paths(tags, length):
+    paths = [()]
+    for _ in range(length):
+        paths = [
+            (*path, k)
+            for path in paths
+            for k, tag in enumerate(tags)
+            if tag[0] != "I" or (path and tags[path[-1]][1:] == tag[1:])
+        ]
+    return paths
+
+
+def _plain(rows, at, paths):
+    scores = [sum(rows[t][at[k]] for t, k in enumerate(path)) for path in paths]
+    return torch.tensor(scores, dtype=torch.float64)
+
+
+def _scored(rows, at, paths):
+    others = [
+        START[at[path[0]]]
+        + END[at[path[-1]]]
+        + sum(TRANSITIONS[at[a]][at[b]] for a, b in itertools.pairwise(path))
+        for path in paths
+    ]
+    return _plain(rows, at, paths) + torch.tensor(others, dtype=torch.float64)
+
+
+def _softmax(scores):
+    return scores.softmax(0)
+
+
+def _spans(tags):
+    """The spans of legal BIO tags."""
+    spans = []
+    for t, tag in enumerate(tags):
+        if tag[0] == "B":
+            spans.append((tag[2:], t, t))
+        elif tag[0] == "I":
+            spans[-1] = (*spans[-1][:2], t)
+    return spans
+
+
+def best_steps():
+    """The best labels of `NUMBERS`."""
+
+    def score(path):
+        total = START[path[0]] + END[path[-1]]
+        total += sum(TRANSITIONS[a][b] for a, b in itertools.pairwise(path))
+        return total + sum([*row, 0.0][k] for row, k in zip(NUMBERS, path))
+
+    paths = itertools.product(range(len(ACTIVITIES)), repeat=len(NUMBERS))
+    return [ACTIVITIES[k] for k in max(paths, key=score)]
