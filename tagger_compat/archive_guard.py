@@ -133,6 +133,11 @@ class Loading:
         """Allows access to a folder outside the archive."""
         self._may_read.append(os.path.abspath(folder))
 
+    def is_named_by_user(self, path: str) -> bool:
+        """Whether a path is one that the user names, or lies under one."""
+        full = os.path.abspath(os.path.expanduser(path))
+        return path in self.own or any(_is_within(full, each) for each in self._may_read)
+
     def num_file_bytes(self) -> int:
         """The size in bytes of all files that may be read: the archive's and the user's."""
         with suspended():
@@ -221,13 +226,8 @@ def _imported_folders() -> Iterator[str]:
 
 def _caches() -> Iterator[str]:
     """Yields the folders in which libraries cache compiled code."""
-    variables = (
-        "NUMBA_CACHE_DIR",
-        "TRITON_CACHE_DIR",
-        "TORCHINDUCTOR_CACHE_DIR",
-        "TORCH_EXTENSIONS_DIR",
-    )
-    yield from (os.path.abspath(os.environ[each]) for each in variables if os.environ.get(each))
+    names = "NUMBA_CACHE_DIR TRITON_CACHE_DIR TORCHINDUCTOR_CACHE_DIR TORCH_EXTENSIONS_DIR"
+    yield from (os.path.abspath(os.environ[each]) for each in names.split() if os.environ.get(each))
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     yield from (os.path.join(cache, each) for each in ("numba", "torch_extensions"))
     yield from (os.path.expanduser(f"~/{each}") for each in (".triton", ".nv"))

@@ -33,15 +33,18 @@ def transformer_loaded(name: Any) -> Iterator[None]:
 def transformer_on_this_machine(name: str) -> str:
     """Returns the folder of a transformer that an archive names, and allows it to be read.
 
-    The name is a folder's, or one on the hub; then the transformer must be in the hub's cache.
+    The name is one on the hub, and the transformer in the hub's cache; or it is a folder's that the
+    user names, too.
     """
-    folder = name if os.path.isfile(os.path.join(name, "config.json")) else in_hub_cache(name)
     state = current()
+    is_own = state is None or state.is_named_by_user(name)
+    is_folder = is_own and os.path.isfile(os.path.join(name, "config.json"))
+    folder = name if is_folder else in_hub_cache(name)
     if folder is None or (state is not None and state.holds(folder)):
         refuse(
-            f"the archive needs the transformer {name[:80]!r}, which is neither a folder outside of it "
-            f"nor in the cache of the Hugging Face hub",
-            "download it first, or name a folder with --overrides",
+            f"the archive needs the transformer {name[:80]!r}, which is neither in the cache of the "
+            f"Hugging Face hub nor a folder that you name",
+            "download it first, name its folder with --overrides, or set TAGGER_TRANSFORMERS to it",
         )
     may_read(folder)
     return folder

@@ -1,6 +1,6 @@
 """Helpers for AllenNLP's `Vocabulary`."""
 
-from typing import List, Sequence
+from typing import Collection, List
 
 from tagger.common.did_you_mean import did_you_mean
 from tagger.common.from_allennlp import ConfigurationError, Vocabulary
@@ -17,8 +17,13 @@ def tags_in_order(vocab: Vocabulary, label_namespace: str) -> List[str]:
     return [tags[k] for k in range(len(tags))]
 
 
-def check_is_label(argument: str, name: str, labels: Sequence[str], of: str = "vocabulary") -> None:
-    """Raises a `ConfigurationError` unless an argument's value is one of the labels."""
+def check_is_label(
+    argument: str, name: str, labels: Collection[str], of: str = "vocabulary"
+) -> None:
+    """Raises a `ConfigurationError` unless an argument's value is one of the labels.
+
+    To check many names, pass the labels as the keys of a dictionary.
+    """
     if name not in labels:
         raise ConfigurationError(
             f"`{argument}` names `{name}`, which is no label of this {of} "

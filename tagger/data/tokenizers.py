@@ -1,6 +1,7 @@
 """Tokenizers for texts. The archive stores the tokenizer, and every use of the tagger shares it."""
 
 import logging
+import re
 from functools import cached_property
 from typing import ClassVar, List, Optional, Tuple
 
@@ -16,6 +17,10 @@ logger = logging.getLogger(__name__)
 
 #: A regular expression may take this many seconds per text.
 _TIMEOUT = 5.0
+#: The longest pattern. Compiling takes time that is quadratic in the number of groups.
+_MAX_PATTERN = 20_000
+# A minimum number of repetitions, which a pattern stands for when it is compiled, and what is before it.
+_REPETITION = re.compile(r"(.)\{([0-9]{1,9})", re.DOTALL)
 
 
 class SegmentTokenizer(Tokenizer):
@@ -115,13 +120,13 @@ class LanguageRulesTokenizer(Tokenizer):
 
 @Tokenizer.register("regular_expression")
 class RegularExpressionTokenizer(Tokenizer):
-    r"""Makes each match of a regular expression a token.
+    r"""Makes each match of a regular expression a token, except empty matches.
 
     Args:
         pattern: The expression, in the syntax of the package `regex`, such as `\p{L}+|\d+|\S`.
 
     Raises:
-        ConfigurationError: If it is not a regular expression, or matches an empty text.
+        ConfigurationError: If it is not a regular expression, or too long to compile in a moment.
 
     Example:
         >>> [token.text for token in RegularExpressionTokenizer(r"\w+|\S").tokenize("5mg/d")]
@@ -129,6 +134,12 @@ class RegularExpressionTokenizer(Tokenizer):
     """
 
     def __init__(self, pattern: str) -> None:
+        size = _written_out(pattern)
+        if size > _MAX_PATTERN:
+            raise ConfigurationError(
+                f"`pattern` must have at most {_MAX_PATTERN} characters, with repetitions such as "
+                f"`(...){{3}}` written out; got about {size}; shorten it"
+            )
         self.pattern = pattern
         try:
             self._expression = regex.compile(pattern)
@@ -136,10 +147,6 @@ class RegularExpressionTokenizer(Tokenizer):
             raise ConfigurationError(
                 f"`pattern` must be a regular expression; got {pattern!r}: {error}"
             ) from error
-        if self._expression.fullmatch(""):
-            raise ConfigurationError(
-                f"`pattern` is {pattern!r}, which matches an empty text; each token needs a character"
-            )
 
     def tokenize(self, text: str) -> List[Token]:
         try:
@@ -153,6 +160,18 @@ class RegularExpressionTokenizer(Tokenizer):
 
     def __str__(self) -> str:
         return f"the regular expression {self._expression.pattern}"
+
+
+def _written_out(pattern: str) -> int:
+    """Estimates the length of a pattern with its repetitions written out, as the package compiles it."""
+    size, factor = len(pattern), 1
+    for before, count in _REPETITION.findall(pattern):
+        # A count behind a bracket repeats a group, as may one behind white space or another repetition.
+        if before in ")}?*+" or before.isspace():
+            factor *= max(1, int(count))
+        else:
+            size += int(count)
+    return size * factor
 
 
 def tokenizer_of(

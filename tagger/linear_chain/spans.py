@@ -13,6 +13,9 @@ from tagger.linear_chain.padding import real_tokens
 from tagger.linear_chain.span_search import Messages, Spellings
 from tagger.linear_chain.tracing import not_traced
 
+#: The most pairs of tags for which a score is in memory at once, over all spans.
+_MAX_PAIRS = 2**24
+
 
 class ProbableSpans(NamedTuple):
     """N spans of a batch, sorted.
@@ -75,7 +78,7 @@ def span_log_probabilities(
     for offset, num_spans in enumerate(num_with_next, start=1):
         if num_spans == 0:
             break
-        arriving = logsumexp(messages[:num_spans].unsqueeze(2) + exact.transitions, dim=1)
+        arriving = _arriving(messages[:num_spans], exact.transitions)
         arriving = arriving + exact.emissions[rows[:num_spans], firsts[:num_spans] + offset]
         is_allowed = allowed[order[:num_spans], offset]
         arriving = torch.where(is_allowed, arriving, impossible[:num_spans])
@@ -83,6 +86,14 @@ def span_log_probabilities(
     joint = logsumexp(messages + backward[rows, lasts], dim=1)
     log_partitions = implementation.log_steps(exact, None, lengths, is_total=True)[rows]
     return log_ratio(joint, log_partitions)[order.argsort()].to(scores.emissions.dtype)
+
+
+def _arriving(messages: torch.Tensor, transitions: torch.Tensor) -> torch.Tensor:
+    """Takes messages, (N, K), through a transition; for many tags, a few rows at a time."""
+    num_rows = max(1, _MAX_PAIRS // transitions.numel())
+    # (N, K, K)
+    parts = (each.unsqueeze(2) + transitions for each in messages.split(num_rows))
+    return torch.cat([logsumexp(each, dim=1) for each in parts])
 
 
 @not_traced

@@ -113,7 +113,7 @@ def _check_tags(
         if not values:
             continue
         try:
-            known = labels_with_bias(tags, tag_encoding)
+            known = dict.fromkeys(labels_with_bias(tags, tag_encoding))
         except ValueError as error:
             raise ConfigurationError(f"`{argument}` cannot be used: {error}") from error
         for label, value in values.items():

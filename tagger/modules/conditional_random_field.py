@@ -39,8 +39,8 @@ class ConditionalRandomField(torch.nn.Module):
     Args:
         num_tags: K, the number of tags.
         constraints: The allowed transitions `(from, to)`, with K for the start and K + 1 for the end of
-            a sequence, as `tagger.spans.allowed_transitions` lists them. They apply to decoding. `None`
-            allows all.
+            a sequence, as `tagger.spans.allowed_transitions` lists them; or a (K + 2, K + 2) bool
+            tensor, as `transition_table` gives. They apply to decoding. `None` allows all.
         include_start_end_transitions: Whether there are scores for starting and ending with a tag.
         weighting: Weights the tags in training; `None` for the plain likelihood.
         constrain_training: Whether the constraints also apply to the likelihood and the marginals.
@@ -53,7 +53,7 @@ class ConditionalRandomField(torch.nn.Module):
     def __init__(
         self,
         num_tags: int,
-        constraints: Optional[List[Tuple[int, int]]] = None,
+        constraints: Union[torch.Tensor, List[Tuple[int, int]], None] = None,
         include_start_end_transitions: bool = True,
         weighting: Optional[TagWeighting] = None,
         constrain_training: bool = False,
@@ -235,23 +235,34 @@ class ConditionalRandomField(torch.nn.Module):
         return mask if mask.dtype == torch.bool else mask.bool()
 
 
-def _constraint_mask(num_tags: int, constraints: Optional[List[Tuple[int, int]]]) -> torch.Tensor:
+def _constraint_mask(
+    num_tags: int, constraints: Union[torch.Tensor, List[Tuple[int, int]], None]
+) -> torch.Tensor:
     """(K + 2, K + 2): 1 where a transition is allowed, 0 elsewhere."""
+    size = num_tags + 2
     if constraints is None:
-        return torch.ones(num_tags + 2, num_tags + 2)
-    mask = torch.zeros(num_tags + 2, num_tags + 2)
+        return torch.ones(size, size)
+    if isinstance(constraints, torch.Tensor) and constraints.dtype == torch.bool:
+        if constraints.shape != (size, size):
+            raise ConfigurationError(
+                f"`constraints` must be ({size}, {size}) for {num_tags} tags, the start and the end; "
+                f"got {tuple(constraints.shape)}"
+            )
+        mask = torch.zeros(size, size)
+        return mask.masked_fill_(constraints.to(mask.device), 1)
     try:
-        pairs = [(int(i), int(j)) for i, j in constraints]
-    except (TypeError, ValueError):
+        pairs = np.array([(int(i), int(j)) for i, j in constraints], dtype=np.int64).reshape(-1, 2)
+    except (TypeError, ValueError, OverflowError):
         raise ConfigurationError(
             f"`constraints` must be pairs of tags' indices, such as `tagger.spans.allowed_transitions` "
             f"lists; got {constraints!r:.100}"
         ) from None
-    for i, j in pairs:
-        if not (0 <= i < num_tags + 2 and 0 <= j < num_tags + 2):
-            raise ConfigurationError(
-                f"`constraints` names the transition ({i}, {j}); with {num_tags} tags, indices end at "
-                f"{num_tags} for the start and {num_tags + 1} for the end of a sequence"
-            )
-        mask[i, j] = 1
+    is_wrong = ((pairs < 0) | (pairs >= size)).any(1)
+    if is_wrong.any():
+        raise ConfigurationError(
+            f"`constraints` names the transition {tuple(pairs[is_wrong][0].tolist())}; with {num_tags} "
+            f"tags, indices end at {num_tags} for the start and {num_tags + 1} for the end of a sequence"
+        )
+    mask = torch.zeros(size, size)
+    mask[tuple(torch.from_numpy(pairs).T.to(mask.device))] = 1
     return mask

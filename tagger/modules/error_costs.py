@@ -13,34 +13,43 @@ from tagger.spans import labels_of_tags
 LabelCosts = Union[float, Dict[str, float]]
 
 
-def costs_of_errors(
-    tags: List[str], by_error: Dict[str, Optional[LabelCosts]]
-) -> List[List[float]]:
+def costs_of_errors(tags: List[str], by_error: Dict[str, Optional[LabelCosts]]) -> torch.Tensor:
     """Turns the costs `missing`, `inventing` and `confusing` into costs for pairs of the K tags.
 
-    The result is (K, K): `[i][j]` is the cost of tag j where tag i is right.
+    The result is (K, K): `[i, j]` is the cost of tag j where tag i is right.
 
     Example:
         >>> costs_of_errors(["O", "U-PER", "U-LOC"], {"missing": 2.0, "confusing": {"LOC": 1.0}})
-        [[0.0, 0.0, 0.0], [2.0, 0.0, 0.0], [2.0, 1.0, 0.0]]
+        tensor([[0., 0., 0.],
+                [2., 0., 0.],
+                [2., 1., 0.]])
     """
     labels = labels_of_tags(tags)
-    known = list(dict.fromkeys(label for label in labels if label is not None))
+    known = dict.fromkeys(label for label in labels if label is not None)
     for error, costs in by_error.items():
         for label, value in (costs if isinstance(costs, dict) else {"all labels": costs}).items():
             if isinstance(costs, dict):
                 check_is_label(error, label, known)
             _check_cost(error, label, 0.0 if value is None else value)
 
-    def cost(right: Optional[str], wrong: Optional[str]) -> float:
-        if right == wrong:
-            return 0.0
-        error = "missing" if wrong is None else "inventing" if right is None else "confusing"
+    def costs_by_tag(error: str) -> torch.Tensor:
         costs = by_error.get(error) or 0.0
-        label = wrong if right is None else right
-        return float(costs.get(label or "", 0.0) if isinstance(costs, dict) else costs)
+        return torch.tensor(
+            [
+                float(costs.get(each or "", 0.0) if isinstance(costs, dict) else costs)
+                for each in labels
+            ]
+        )
 
-    return [[cost(right, wrong) for wrong in labels] for right in labels]
+    number_of = {label: number for number, label in enumerate([None, *known])}
+    # (K,), 0 for `O`
+    label = torch.tensor([number_of[each] for each in labels])
+    right, is_outside = label.unsqueeze(1), label == 0
+    # (K, K)
+    costs = costs_by_tag("confusing").unsqueeze(1).repeat(1, len(label))
+    costs = torch.where(is_outside, costs_by_tag("missing").unsqueeze(1), costs)
+    costs = torch.where(is_outside.unsqueeze(1), costs_by_tag("inventing"), costs)
+    return costs.masked_fill_(right == label, 0.0)
 
 
 def checked_cost(cost: List[List[float]], num_tags: int) -> torch.Tensor:

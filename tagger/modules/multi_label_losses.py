@@ -110,7 +110,7 @@ class BinaryCrossEntropyLoss(MultiLabelLoss):
                 "`positive_weights` and `weight_rule` need `vocab` to look labels up"
             )
         elif positive_weights is not None:
-            labels = tags_in_order(vocab, label_namespace)
+            labels = dict.fromkeys(tags_in_order(vocab, label_namespace))
             for label, weight in positive_weights.items():
                 check_is_label("positive_weights", label, labels)
                 check_weight("positive_weights", label, weight)

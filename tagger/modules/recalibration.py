@@ -39,8 +39,9 @@ class Recalibration:
     """
 
     def __init__(self, labels: Sequence[str], coefficients: Dict[str, List[float]]) -> None:
+        known = dict.fromkeys(labels)
         for label, numbers in coefficients.items():
-            check_is_label("recalibration", label, labels)
+            check_is_label("recalibration", label, known)
             if not (
                 isinstance(numbers, (list, tuple))
                 and len(numbers) == 3

@@ -291,7 +291,7 @@ class SoftmaxMarginWeighting(TagWeighting):
         if cost is not None:
             self.cost += checked_cost(cost, num_tags)
         if has_costs_by_error:
-            self.cost += torch.tensor(cost_by_error)
+            self.cost += cost_by_error
 
     def objective(
         self, scores: ChainScores, gold_tags: torch.Tensor, mask: torch.Tensor

@@ -16,7 +16,12 @@ from tagger.spans.encodings import (
     split_tag,
 )
 from tagger.spans.possible_tags import TagSet, possible_tags
-from tagger.spans.transitions import IllegalTagError, allowed_transitions, check_tags
+from tagger.spans.transitions import (
+    IllegalTagError,
+    allowed_transitions,
+    check_tags,
+    transition_table,
+)
 
 __all__ = [
     "AMBIGUOUS",
@@ -37,4 +42,5 @@ __all__ = [
     "split_tag",
     "tags_of_span",
     "tags_to_spans",
+    "transition_table",
 ]

@@ -37,9 +37,10 @@ class EntityFinder:
         self._tables = tag_tables(tags, tag_encoding)
         self.labels: List[str] = self._tables.labels
         # By index, the labels that tags have: none where `labels` has `_`.
-        label_of = self._tables.label_of.tolist()
-        firsts = (tags[label_of.index(index)] for index in range(len(self.labels)))
-        self._names = [split_tag(tag, tag_encoding)[1] or "" for tag in firsts]
+        self._names = [""] * len(self.labels)
+        for tag, index in zip(reversed(tags), self._tables.label_of[-2::-1].tolist()):
+            if index >= 0:
+                self._names[index] = split_tag(tag, tag_encoding)[1] or ""
 
     def __call__(self, tags: torch.Tensor, mask: torch.Tensor) -> Entities:
         """Finds the entities that tags, (B, T), spell where the mask is true, like `tags_to_spans`."""
@@ -98,17 +99,17 @@ class EntityFinder:
 
     @cached_property
     def _spellings(self) -> Spellings:
-        split = [split_tag(tag) for tag in self._tags]
         bound = rules_of(self._tag_encoding).bound
-        tags, continuing = [], []
+        is_bound = np.array([split_tag(tag)[0] in bound for tag in self._tags])
+        number_of = {tag: number for number, tag in enumerate(self._tags)}
+        tags = []
         for name in self._names:
             spelt = spans_to_tags([(name, (0, 2)), (name, (3, 3))], 4, self._tag_encoding)
-            tags.append([self._tags.index(tag) if tag in self._tags else -1 for tag in spelt])
-            continuing.append([prefix in bound and label == name for prefix, label in split])
-        shape = len(self.labels), len(self._tags)
+            tags.append([number_of.get(tag, -1) for tag in spelt])
+        labels = np.arange(len(self.labels))[:, np.newaxis]
         return Spellings(
             torch.tensor(tags, dtype=torch.int64).view(-1, 4),
-            torch.tensor(continuing, dtype=torch.bool).view(shape),
+            torch.from_numpy((self._tables.label_of[:-1] == labels) & is_bound),
         )
 
 

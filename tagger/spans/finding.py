@@ -6,8 +6,8 @@ from typing import List, NamedTuple, Optional, Sequence, Tuple
 import numpy as np
 
 from tagger.spans.conversion import tags_to_spans
-from tagger.spans.encodings import AMBIGUOUS, split_tag
-from tagger.spans.transitions import allowed_transitions
+from tagger.spans.encodings import AMBIGUOUS, join_tag, split_tag
+from tagger.spans.transitions import transition_table
 
 #: The gold index of a token with an unknown tag.
 UNKNOWN = -1
@@ -61,19 +61,29 @@ def tag_tables(tags: Sequence[str], encoding: Optional[str], strict: bool = Fals
     num_tags = len(tags)
     names = [_label_name(tag, encoding) for tag in tags]
     labels = sorted(set(filter(None, names)))
-    label_of = [labels.index(name) if name else -1 for name in names]
-
-    continues = np.zeros((num_tags + 1, num_tags + 1), dtype=bool)
-    for i, j in product(range(num_tags), repeat=2):
-        if encoding is not None and label_of[i] == label_of[j] >= 0:
-            continues[i, j] = len(tags_to_spans([tags[i], tags[j]], encoding)) == 1
-
+    number_of = {label: number for number, label in enumerate(labels)}
+    label_of = np.array([*(number_of[name] if name else -1 for name in names), -1])
     opens, closes = np.ones((2, num_tags + 1), dtype=bool)
     if strict and encoding is not None:
-        allowed = set(allowed_transitions(encoding, dict(enumerate(tags))))
-        opens[:num_tags] = [(num_tags, k) in allowed for k in range(num_tags)]
-        closes[:num_tags] = [(k, num_tags + 1) in allowed for k in range(num_tags)]
-    return TagTables(labels, np.array([*label_of, -1]), continues, opens, closes)
+        allowed = transition_table(encoding, tags)
+        opens[:num_tags], closes[:num_tags] = allowed[-2, :-2], allowed[:-2, -1]
+    return TagTables(labels, label_of, _continues(tags, label_of, encoding), opens, closes)
+
+
+def _continues(tags: Sequence[str], label_of: np.ndarray, encoding: Optional[str]) -> np.ndarray:
+    # (K + 1, K + 1)
+    continues = np.zeros((len(label_of),) * 2, dtype=bool)
+    if encoding is None:
+        return continues
+    np.equal(label_of[:, np.newaxis], label_of, out=continues)
+    continues[label_of < 0] = False
+    # Within a label, prefixes decide.
+    prefixes = np.array([*(split_tag(tag, encoding)[0] for tag in tags), "O"])
+    for before, after in product(set(prefixes) - {"O"}, repeat=2):
+        pair = [join_tag(prefix, "X", encoding) for prefix in (before, after)]
+        if len(tags_to_spans(pair, encoding)) != 1:
+            continues[np.ix_(prefixes == before, prefixes == after)] = False
+    return continues
 
 
 def certain_tags(gold_tags: np.ndarray) -> np.ndarray:

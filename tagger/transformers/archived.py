@@ -11,6 +11,7 @@ from allennlp.common.checks import ConfigurationError
 
 from tagger.transformers.carried import CarriedTransformer, description_of, write_carried
 from tagger.transformers.pretrained import find_transformer
+from tagger.transformers.transformer import Transformer
 from tagger_compat import archive_guard
 
 #: The folder for them in a training run and in its archive.
@@ -19,7 +20,7 @@ FINE_TUNED = "fine_tuned"
 
 def fine_tuned_tokenizer(name: str, run_folder: Optional[str]) -> Any:
     """Loads a transformer's tokenizer, from the archive if there is one."""
-    return (_archived(name, run_folder) or find_transformer(name)).tokenizer()
+    return (_archived(name, run_folder) or _outside(name)).tokenizer()
 
 
 def fine_tuned_model(name: str, run_folder: Optional[str]) -> Any:
@@ -32,7 +33,7 @@ def fine_tuned_model(name: str, run_folder: Optional[str]) -> Any:
     if archived is not None and archive_guard.archive_file() is not None:
         return archived.model_without_weights()
     try:
-        transformer = find_transformer(name)
+        transformer = _outside(name)
     except ConfigurationError:
         if archived is None:
             raise
@@ -44,6 +45,16 @@ def fine_tuned_model(name: str, run_folder: Optional[str]) -> Any:
         if archived is None or archived.description() == description_of(transformer):
             return transformer.model()
     return archived.model_without_weights()
+
+
+def _outside(name: str) -> Transformer:
+    state = archive_guard.current()
+    if state is not None and not state.is_named_by_user(name):
+        archive_guard.refuse(
+            f"the archive lacks the folder `{FINE_TUNED}/{Path(name).name}` of its transformer",
+            "name a transformer's folder with --overrides, or copy the archive again",
+        )
+    return find_transformer(name)
 
 
 def _archived(name: str, run_folder: Optional[str]) -> Optional[CarriedTransformer]:

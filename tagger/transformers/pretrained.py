@@ -107,8 +107,11 @@ def _transformer_in(folder: Path) -> Transformer:
     state = archive_guard.current()
     if state is not None and state.holds(folder):
         return _carried_in(folder)
+    # The folder is one that an archive may have named, so it must not be any other.
+    with archive_guard.suspended():
+        digest = digest_of(folder)
     archive_guard.may_read(folder)
-    return Transformer(folder, digest_of(folder))
+    return Transformer(folder, digest)
 
 
 def _beside_archive(last: str) -> List[Path]:

@@ -40,13 +40,40 @@ def test_a_tokenizer_that_changes_characters_is_refused():
         words_of(Shouting(), "Ada left")
 
 
+def test_what_is_no_regular_expression_is_refused():
+    with pytest.raises(ConfigurationError, match=r"must be a regular expression; got '\('"):
+        Tokenizer.by_name("regular_expression")(pattern="(")
+
+
 @pytest.mark.parametrize(
-    ("pattern", "message"),
-    [("(", "must be a regular expression; got '\\('"), ("x*", "matches an empty text")],
+    "pattern",
+    [
+        "()" * 430_000,
+        "(?:" + "()" * 45 + "){1000}",
+        "(?:(?:a{1000}){1000}?){1000}",
+        "(?x)(?:a{1000}) # more\n {1000}",
+        "a{1000000000}",
+        "a{1000}" * 100,
+    ],
 )
-def test_patterns_that_give_no_tokens_are_refused(pattern, message):
-    with pytest.raises(ConfigurationError, match=message):
+def test_patterns_that_take_long_to_compile_are_refused(pattern):
+    with pytest.raises(ConfigurationError, match="`pattern` must have at most 20000 characters"):
         Tokenizer.by_name("regular_expression")(pattern=pattern)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"\w*",
+        # Searching the empty text for it takes exponential time.
+        "(?:^|$)" * 60 + r"\b" + r"|\w+",
+        r"(?:\d{1,2}\.){2}\d{4}|[A-Z]{2}\d{2}(?:\s?\d{4}){4,7}|\w{1,1000}",
+        "|".join(rf"{first}{last}\." for first in "abcdefgh" for last in "klmnopqrst") + r"|\w+",
+    ],
+)
+def test_ordinary_patterns_are_not_refused_and_empty_matches_are_no_tokens(pattern):
+    tokens = Tokenizer.by_name("regular_expression")(pattern=pattern).tokenize("ab  cd")
+    assert [token.text for token in tokens] == ["ab", "cd"]
 
 
 def test_a_pattern_that_takes_too_long_is_aborted(monkeypatch):

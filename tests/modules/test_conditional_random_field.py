@@ -134,3 +134,11 @@ def test_its_quantities_equal_those_of_the_chain_with_its_parameters():
     torch.testing.assert_close(each.sum(), crf(emissions, tags, mask))
     torch.testing.assert_close(crf.log_partition(emissions, mask), log_partition(scores, mask))
     torch.testing.assert_close(crf.marginals(emissions, mask), tag_marginals(scores, mask))
+
+
+def test_a_table_of_transitions_means_the_same_as_pairs():
+    table = torch.zeros(7, 7, dtype=torch.bool)
+    table[tuple(torch.tensor(BIO).T)] = True
+    by_table, by_pairs = (ConditionalRandomField(5, each) for each in (table, BIO))
+    torch.testing.assert_close(by_table._constraint_mask, by_pairs._constraint_mask)
+    assert 0 < by_table._constraint_mask.sum() < 49

@@ -3,6 +3,7 @@
 from math import inf, nan
 
 import pytest
+import torch
 from allennlp.common.checks import ConfigurationError
 
 from tagger.modules import (
@@ -177,6 +178,7 @@ REFUSED = {
         ({"num_tags": "chain"}, "`num_tags` must be at least 1, .*; got 'chain'"),
         ({"constraints": True}, "`constraints` must be pairs of .*; got True"),
         ({"constraints": [(0, 1, 2)]}, r"`constraints` must be pairs.*got \[\(0, 1, 2"),
+        ({"constraints": torch.ones(9, 9).bool()}, r"`constraints` must be \(11, 11\) for 9 tags"),
         ({"constraints": [(0, 11)]}, r"names the transition \(0, 11\)"),
         (
             {"weighting": "marginal"},

@@ -1,7 +1,19 @@
+import time
+
 import pytest
 from allennlp.modules import conditional_random_field
 
-from tagger.spans import ENCODINGS, PREFIXED, IllegalTagError, allowed_transitions, check_tags
+from tagger.spans import (
+    ENCODINGS,
+    PREFIXED,
+    IllegalTagError,
+    allowed_transitions,
+    check_tags,
+    tags_to_spans,
+    transition_table,
+)
+from tagger.spans.finding import tag_tables
+from tagger.spans.transitions import may_follow
 from tests.spans.sequences import all_sequences, is_legal, tag_set
 
 
@@ -71,3 +83,34 @@ def test_io_allows_all_transitions_and_others_refuse_tags_of_another_encoding():
     message = "`tags` holds 'U-PER', which is no BIO tag; name the encoding"
     with pytest.raises(ValueError, match=message):
         allowed_transitions("BIO", {0: "O", 1: "U-PER"})
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("labels", [("PER", "LOC", "A-B"), ("_",)])
+def test_tables_say_what_each_pair_of_tags_says(encoding, labels):
+    # Spans without a label have bare prefixes as tags.
+    tags = [tag.removesuffix("-_") for tag in tag_set(encoding, labels)]
+    allowed, tables = transition_table(encoding, tags), tag_tables(tags, encoding)
+    for i, before in enumerate([*tags, "O"]):
+        for j, after in enumerate([*tags, "O"]):
+            # After all tags stand the start in rows, the end in columns, and what is outside.
+            is_end = j == len(tags)
+            if not (i == len(tags) and is_end):
+                is_allowed = may_follow(encoding, before, after)
+                assert allowed[i, j + is_end] == is_allowed, (before, after)
+            goes_on = (
+                "O" not in (before, after) and len(tags_to_spans([before, after], encoding)) == 1
+            )
+            assert tables.continues[i, j] == goes_on, (before, after)
+    assert not allowed[-1].any()
+    assert not allowed[:, -2].any()
+    assert not allowed[-2, -1]
+
+
+def test_a_thousand_labels_are_tabulated_without_a_loop_over_pairs():
+    tags = tag_set("BIOUL", [f"L{number}" for number in range(1000)])
+    start = time.process_time()
+    transition_table("BIOUL", tags)
+    tag_tables(tags, "BIOUL", strict=True)
+    # A loop over pairs takes half a minute.
+    assert time.process_time() - start < 5

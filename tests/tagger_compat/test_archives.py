@@ -224,13 +224,49 @@ def test_the_user_may_name_files_outside_the_archive(good, baited):
     load_archive(good, weights_file=str(baited / "secret.txt"))
 
 
-def test_an_archive_may_name_a_transformer_outside(changed, baited):
+def indexing(**kinds):
+    """Makes an archive index words by the transformer `small`, too."""
+    indexers = {name: {"type": kind, "model_name": "small"} for name, kind in kinds.items()}
+    return archives.changed("dataset_reader", "token_indexers", **indexers)
+
+
+@pytest.fixture
+def small(baited):
     (baited / "small").mkdir()
     save_small_transformer(baited / "small")
-    kinds = {"own": "frozen_transformer", "allennlp": "pretrained_transformer_mismatched"}
-    indexers = {name: {"type": kind, "model_name": "small"} for name, kind in kinds.items()}
-    path = changed(config=archives.changed("dataset_reader", "token_indexers", **indexers))
+    return baited / "small"
+
+
+def test_an_archive_may_name_a_frozen_transformer_outside(changed, small):
+    path = changed(config=indexing(own="frozen_transformer"))
     assert "own" in load_archive(path).dataset_reader._token_indexers
+    (small / "model.safetensors").unlink()
+    with pytest.raises(ConfigurationError, match="expected a transformer in"):
+        load_archive(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        indexing(other="pretrained_transformer"),
+        indexing(other="pretrained_transformer_mismatched"),
+        indexing(other="transformer"),
+        archives.changed(
+            "dataset_reader", tokenizer={"type": "pretrained_transformer", "model_name": "small"}
+        ),
+    ],
+)
+def test_only_the_user_may_name_another_transformer_outside(change, changed, small, monkeypatch):
+    what = "nor a folder that you name|lacks the folder `fine_tuned/small`"
+    refused_in_one_line(changed(config=change), match=what)
+    monkeypatch.setenv("TAGGER_TRANSFORMERS", str(small))
+    load_archive(changed(config=change))
+
+
+@pytest.mark.parametrize("embedder", ["pretrained_transformer", "transformer"])
+def test_an_embedder_opens_no_transformer_outside_either(embedder, changed, small):
+    hostile = changed(config=embedded_by(type=embedder, model_name="small"))
+    refused_in_one_line(hostile, match="nor a folder that you name|lacks the folder `fine_tuned/")
 
 
 def test_a_trusted_archive_is_evaluated_as_before(changed, monkeypatch):

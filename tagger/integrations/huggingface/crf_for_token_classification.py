@@ -17,7 +17,7 @@ from tagger.integrations.huggingface.word_pieces import MASKED
 from tagger.linear_chain import ChainScores
 from tagger.modules import TagWeighting, WeightRule
 from tagger.modules.conditional_random_field import ConditionalRandomField
-from tagger.spans import allowed_transitions, infer_encoding
+from tagger.spans import infer_encoding, transition_table
 from tagger_compat import outside_transformers
 
 # Arguments that are converted to `tag_weights` and `cost`.
@@ -156,7 +156,7 @@ class CrfForTokenClassification(PreTrainedModel):
         super().__init__(config)
         constraints = None
         if config.tag_encoding is not None and config.constrain_decoding:
-            constraints = allowed_transitions(config.tag_encoding, dict(enumerate(config.tags)))
+            constraints = torch.from_numpy(transition_table(config.tag_encoding, config.tags))
         if config.constrain_training and constraints is None:
             raise ConfigurationError(
                 "`constrain_training` needs tags that spell spans, and `constrain_decoding`; set it to "

@@ -145,9 +145,14 @@ def _spelling(
 ) -> Value:
     """The legal tag for each token of an entity, (B, T) int64; 0 outside entities."""
     # (C, 4): the tag of an inner, a first, a last and an only token of an entity
-    label_of = tables.label_of.tolist()
-    labels = [split_tag(names[label_of.index(c)])[1] or "" for c in range(len(tables.labels))]
-    spellings = np.array([[names.index(tag) for tag in _places(each, encoding)] for each in labels])
+    number_of = {tag: number for number, tag in enumerate(names)}
+    labels = dict(zip(tables.label_of.tolist(), (split_tag(tag)[1] or "" for tag in names)))
+    spellings = np.array(
+        [
+            [number_of[tag] for tag in _places(labels[c], encoding)]
+            for c in range(len(tables.labels))
+        ]
+    )
     place = entities.known_labels * np.int64(4) + entities.starts.cast("int64")
     spelling = (place + entities.is_end.cast("int64") * np.int64(2)).select(spellings.reshape(-1))
     return entities.is_inside.where(spelling, _ZERO)
@@ -164,10 +169,11 @@ def _log_sums_behind(
 ) -> Value:
     """The log-sum of all continuations after an entity that ends at each token, (B, T)."""
     bound = rules_of(encoding).bound
-    split = [split_tag(tag, encoding) for tag in names]
-    continues = np.array(
-        [[prefix in bound and other == label for prefix, other in split] for _, label in split]
-    )
+    prefixes, labels = zip(*(split_tag(tag, encoding) for tag in names))
+    number_of = {label: number for number, label in enumerate(labels)}
+    number = np.array([number_of[label] for label in labels])
+    # (K, K); bound prefixes have a label
+    continues = np.array([prefix in bound for prefix in prefixes]) & (number[:, None] == number)
     leaving = np.where(continues, -np.inf, chain.transitions)
     # (B, T, K)
     scores = spelling.select(leaving) + shifted_left(chain.emissions + backward)

@@ -1,6 +1,6 @@
 """The base of the heads under which a sequence of tags is a linear chain."""
 
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -21,7 +21,7 @@ from tagger.modules.heads.output_parts import (
 )
 from tagger.modules.heads.tagging_head import TaggingHead
 from tagger.modules.recalibration import Recalibration
-from tagger.spans import allowed_transitions
+from tagger.spans import transition_table
 from tagger_onnx.tagged_text import Extras
 
 
@@ -63,6 +63,8 @@ class ChainHead(TaggingHead):
     ) -> None:
         super().__init__()
         tags = tags_in_order(vocab, label_namespace)
+        # While an archive is loaded, PyTorch's tensors are limited; NumPy's tables are as large as this.
+        torch.empty(len(tags), len(tags))
         self.decoder = ChainDecoder(tags, tag_encoding, decode_bias, entity_thresholds, decoding)
         self.extras = Extras()
         self.tags, self.tag_encoding = tags, tag_encoding
@@ -170,9 +172,9 @@ class ChainHead(TaggingHead):
         return readable
 
 
-def legal_transitions(tag_encoding: str, tags: List[str]) -> List[Tuple[int, int]]:
-    """Returns `allowed_transitions` between tags in the order of their indices."""
+def legal_transitions(tag_encoding: str, tags: List[str]) -> torch.Tensor:
+    """Returns the `transition_table` of tags in the order of their indices, (K + 2, K + 2) bool."""
     try:
-        return allowed_transitions(tag_encoding, dict(enumerate(tags)))
+        return torch.from_numpy(transition_table(tag_encoding, tags))
     except ValueError as error:
         raise ConfigurationError(str(error)) from error

@@ -6,7 +6,6 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
-from tagger.common.vocabulary import tags_in_order
 from tagger.linear_chain import ChainMarginals, ChainScores
 from tagger.modules.conditional_random_field import ConditionalRandomField
 from tagger.modules.heads.chain_head import ChainHead, legal_transitions
@@ -46,8 +45,8 @@ class CrfHead(ChainHead):
         distillation_weight: Optional[float] = None,
         **kwargs: Any,
     ) -> None:
-        constraints = None
-        tags = tags_in_order(vocab, label_namespace)
+        super().__init__(vocab, label_namespace, tag_encoding, **kwargs)
+        constraints, tags = None, self.tags
         if tag_encoding is not None and constrain_decoding:
             constraints = legal_transitions(tag_encoding, tags)
         if constrain_training and constraints is None:
@@ -60,7 +59,6 @@ class CrfHead(ChainHead):
                 f"`distillation_weight` must be from 0, gold tags alone, to 1, the teacher alone; got "
                 f"{distillation_weight!r}"
             )
-        super().__init__(vocab, label_namespace, tag_encoding, **kwargs)
         self._distillation_weight = distillation_weight
         self.needs_teacher = distillation_weight is not None
         self.crf = ConditionalRandomField(

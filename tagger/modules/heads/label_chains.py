@@ -4,7 +4,7 @@ Letters: `B` sentences, `T` tokens, `C` labels, `K` tags of one label and `O`, `
 and `O`. Row `b * C + c` of `B * C` rows is the chain of label c over sentence b.
 """
 
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, cast
+from typing import Any, Collection, Dict, Iterator, List, Optional, Sequence, Tuple, cast
 
 import torch
 from allennlp.common import Lazy, Params
@@ -80,7 +80,7 @@ class LabelChainsHead(TaggingHead):
         self.joint.heads = [self]
         self.labels = list(of_labels)
         self.average_labels = average_labels
-        _check_names(weighting, [*self.labels, *tags])
+        _check_names(weighting, dict.fromkeys([*self.labels, *tags]))
         chains = []
         for label, own in of_labels.items():
             namespace = chain_namespace(label_namespace, label)
@@ -100,7 +100,8 @@ class LabelChainsHead(TaggingHead):
         self.chains = torch.nn.ModuleList(chains)
         self.set_decoder(self.decoder)
         # (C, K): where the tags of each chain are among all tags, `O` first.
-        indices = torch.tensor([[tags.index(tag) for tag in own] for own in of_labels.values()])
+        number_of = {tag: number for number, tag in enumerate(tags)}
+        indices = torch.tensor([[number_of[tag] for tag in own] for own in of_labels.values()])
         self.register_buffer("tag_indices", indices, persistent=False)
 
     @property
@@ -311,7 +312,7 @@ def _tags_by_label(tags: List[str], tag_encoding: Optional[str]) -> Dict[str, Li
     return dict(sorted(of_labels.items()))
 
 
-def _check_names(weighting: Optional[Lazy[TagWeighting]], known: List[str]) -> None:
+def _check_names(weighting: Optional[Lazy[TagWeighting]], known: Collection[str]) -> None:
     """Refuses numbers for labels or tags that no chain has."""
     params = {} if weighting is None else weighting._params.as_dict(quiet=True)
     for argument in _BY_LABEL:

@@ -47,9 +47,7 @@ class SoftmaxHead(ChainHead):
                     f"`constrain_decoding` needs tags that spell spans; got {', '.join(tags)}; set it "
                     f"to false, or give `tag_encoding`"
                 )
-            transitions.fill_(-torch.inf)
-            for i, j in legal_transitions(tag_encoding, tags):
-                transitions[i, j] = 0
+            transitions.masked_fill_(~legal_transitions(tag_encoding, tags), -torch.inf)
         super().__init__(vocab, label_namespace, tag_encoding, **kwargs)
         self.loss = loss or CrossEntropyLoss()
         self.constrain_decoding = constrain_decoding
