@@ -41,15 +41,15 @@ def costs_of_errors(tags: List[str], by_error: Dict[str, Optional[LabelCosts]]) 
             ]
         )
 
-    number_of = {label: number for number, label in enumerate([None, *known])}
+    number_of = {each: number for number, each in enumerate([None, *known])}
     # (K,), 0 for `O`
-    label = torch.tensor([number_of[each] for each in labels])
-    right, is_outside = label.unsqueeze(1), label == 0
+    numbers = torch.tensor([number_of[each] for each in labels])
+    is_outside: torch.Tensor = numbers.eq(0)
     # (K, K)
-    costs = costs_by_tag("confusing").unsqueeze(1).repeat(1, len(label))
-    costs = torch.where(is_outside, costs_by_tag("missing").unsqueeze(1), costs)
-    costs = torch.where(is_outside.unsqueeze(1), costs_by_tag("inventing"), costs)
-    return costs.masked_fill_(right == label, 0.0)
+    table = costs_by_tag("confusing").unsqueeze(1).repeat(1, len(numbers))
+    table = torch.where(is_outside, costs_by_tag("missing").unsqueeze(1), table)
+    table = torch.where(is_outside.unsqueeze(1), costs_by_tag("inventing"), table)
+    return table.masked_fill_(numbers.unsqueeze(1).eq(numbers), 0.0)
 
 
 def checked_cost(cost: List[List[float]], num_tags: int) -> torch.Tensor:
