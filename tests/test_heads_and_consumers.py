@@ -385,7 +385,6 @@ REFUSED = {
     | refused((["numbers"], "must be a tagger with tags that spell")),
     "evaluate --from-text": refused(
         ([*SIGMOIDS, "numbers"], "spell no entities cannot be compared"),
-        (CHAINS, "this tagger finds entities that overlap; leave `--from-text` out"),
         ONLY_TAGGERS,
     ),
     "tune-decoding": TUNED,

@@ -91,11 +91,6 @@ def evaluate_joined_tokens(
     """
     if not tagger.finds_entities:
         raise ConfigurationError("tags that spell no entities cannot be compared by characters")
-    if isinstance(tagger.model.head, LabelChainsHead):
-        raise ConfigurationError(
-            "an evaluation from text needs one tag for each token, and this tagger finds entities that "
-            "overlap; leave `--from-text` out"
-        )
     counts: Counter[str] = Counter()
     metrics = evaluate_texts(tagger, _gold_texts(tagger, instances, counts), documents)
     shares = {
