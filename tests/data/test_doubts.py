@@ -96,6 +96,8 @@ def test_the_last_token_may_be_an_identifier_too_and_numbers_may_count(last):
         ([sentence("version oid size", ("https://git-lfs.github.com/spec/v1", 0, 0))], "Git LFS"),
         ([text_of(f"/data/upload/{n}.txt", ("PER", 0, 5)) for n in range(9)], "9 of 9 texts are paths"),
         ([sentence("Ada Lee left", ("B.PER", 0, 0), ("I.PER", 1, 1))], "'B.PER' and 'I.PER' are tags"),
+        ([sentence("Ada Lee left", ("B-PER", 0, 0), ("I-PER", 1, 1), ("[CLS]", 2, 2))],
+         "are tags, but 1 labels are none: '.CLS.'; write `O` there"),
         (shifted(0, -1), "10 of 10 entities end one character early, .* add 1 to each end"),
         (shifted(0, 1), "10 of 10 entities end one character late, .* subtract 1 from each end"),
         (shifted(1, 0), "10 of 10 entities begin one character late, .* subtract 1 from each start"),

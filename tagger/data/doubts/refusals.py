@@ -22,14 +22,20 @@ _LFS = "https://git-lfs"
 def label_pairs(contents: Contents) -> Optional[str]:
     """Labels are tags whose prefixes were not recognised."""
     found: Dict[str, Dict[str, str]] = {}
-    for label in label_counts(contents):
+    counts = label_counts(contents)
+    for label in counts:
         match = TAG_LABEL.fullmatch(label)
         if match:
             found.setdefault(match[2], {})[match[1].upper()] = label
     pairs = [own for own in found.values() if "B" in own and {*"IME"} & own.keys()]
     if not pairs:
         return None
+    others = [each for each in counts if not TAG_LABEL.fullmatch(each)]
     names = " and ".join(map(quoted, [*pairs[0].values()][:2]))
+    if others and all(label[1] == "-" for label in pairs[0].values()):
+        shown = ", ".join(map(quoted, others[:5]))
+        number = f"{len(others)} labels are none"
+        return f"the labels {names} are tags, but {number}: {shown}; write `O` there"
     return f"the labels {names} are tags of one label; spell them `B-PER` and `I-PER`"
 
 

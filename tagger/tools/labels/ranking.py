@@ -140,11 +140,16 @@ def rank_texts(
 def _new_questions(
     pool: Sequence[PoolText], seen: Sequence[UncertainSentence]
 ) -> Iterator[_Question]:
-    """Yields the questions about words that nobody has been asked about."""
+    """Yields the questions about words that nobody has been asked about, and that can be seen.
+
+    Zero-width characters, for example, cannot be labelled.
+    """
     for number, (text, each) in enumerate(zip(pool, seen)):
         known = parts_of(text.source, ASKED)
         for place, (first, last) in enumerate(each.questions):
-            if not _touches(_characters(text.text, first, last), known):
+            words = text.text.words[first : last + 1]
+            is_visible = any(char.isprintable() for word in words for char in word)
+            if is_visible and not _touches(_characters(text.text, first, last), known):
                 yield _Question(number, place, first, last)
 
 

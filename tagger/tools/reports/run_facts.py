@@ -1,5 +1,6 @@
 """Facts about a training run: its date, duration, versions and config."""
 
+import itertools
 import json
 import platform
 import re
@@ -10,11 +11,15 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 import torch
-from allennlp.data import DatasetReader
+from allennlp.data import DatasetReader, Instance
+from allennlp.data.fields import SequenceLabelField
 from allennlp.models.archival import Archive
 
 import tagger
 from tagger.data import NumericSequencesDatasetReader
+from tagger.data.formats import AnnotatedText, Annotation
+from tagger.data.joined_text import join_tokens
+from tagger.data.shown import MOST_TEXTS
 from tagger.data.splitting.overlap import Overlap, overlap
 from tagger.data.splitting.split import Item
 from tagger.models import TaggingModel
@@ -125,16 +130,40 @@ def overlap_with_training(archive: Archive, data: str) -> Optional[Overlap]:
     )
 
 
+def read_as(archive: Archive, data: str) -> Optional[List[AnnotatedText]]:
+    """Returns the first sentences of a file with their gold entities, as the tagger reads them."""
+    model, reader = archive.model, archive.validation_dataset_reader
+    if not isinstance(model, TaggingModel) or model.tag_encoding is None:
+        return None
+    texts = []
+    for instance in itertools.islice(reader.read(data), MOST_TEXTS):
+        if not isinstance(instance.fields.get("tags"), SequenceLabelField):
+            return None
+        words = [token.text or "" for token in instance["tokens"]]  # type: ignore[attr-defined]
+        text, places = join_tokens(words)
+        entities = [
+            Annotation(label, places[first][0], places[last][1])
+            for label, (first, last) in _spans(instance, model)
+        ]
+        texts.append(AnnotatedText(text, entities, places, [len(words)], data, {}))
+    return texts
+
+
+def _spans(instance: Instance, model: TaggingModel) -> List[Span]:
+    """Returns the gold spans of a sentence, leaving out unknown tags."""
+    labels = instance["tags"].labels  # type: ignore[attr-defined]
+    known = set(model.tags)
+    tags = [tag if tag in known else "O" for tag in labels]
+    return tags_to_spans(tags, model.tag_encoding or "BIO")
+
+
 def _items(reader: DatasetReader, path: str, model: TaggingModel) -> List[Item]:
     """Reads sentences, leaving out unknown tags and labels that spell no spans."""
-    items, encoding, known = [], model.tag_encoding, set(model.tags)
+    items = []
     for instance in reader.read(path):
         words = [token.text or "" for token in instance["tokens"]]  # type: ignore[attr-defined]
-        spans: List[Span] = []
-        if encoding is not None and "tags" in instance.fields:
-            labels = instance["tags"].labels  # type: ignore[attr-defined]
-            tags = [tag if tag in known else "O" for tag in labels]
-            spans = tags_to_spans(tags, encoding)
+        has_spans = model.tag_encoding is not None and "tags" in instance.fields
+        spans = _spans(instance, model) if has_spans else []
         entities = [(label, " ".join(words[first : last + 1])) for label, (first, last) in spans]
         items.append(Item(words, entities))
     return items

@@ -9,6 +9,7 @@ from allennlp.common.util import lazy_groups_of
 from allennlp.models import load_archive
 from allennlp.models.archival import Archive
 
+from tagger.data.shown import bracketed, examples_of
 from tagger.metrics import by_number_table, masking_table, numbers_of_labels_table
 from tagger.metrics.calibration import expected_calibration_error
 from tagger.models import DocumentClassifier, TaggingModel
@@ -26,7 +27,12 @@ from tagger.tools.reports.figures import (
     draw_reliability,
 )
 from tagger.tools.reports.page import write_page
-from tagger.tools.reports.run_facts import metrics_on_text, overlap_with_training, run_facts
+from tagger.tools.reports.run_facts import (
+    metrics_on_text,
+    overlap_with_training,
+    read_as,
+    run_facts,
+)
 from tagger.tools.reports.run_tables import (
     LEAST_GOLD,
     average_rows,
@@ -193,6 +199,16 @@ def _label_tables(evaluation: Evaluation, labels: Sequence[str], level: str) -> 
     }
 
 
+def _of_data(archive: Archive, data: str) -> Dict[str, Any]:
+    """Returns the parts of the page about the data: how they were read, and what was in training."""
+    texts = read_as(archive, data) or []
+    return {
+        "overlap": overlap_with_training(archive, data),
+        "read": bracketed(texts),
+        "label_examples": examples_of(texts),
+    }
+
+
 def _contents(
     evaluation: Evaluation,
     archive: Archive,
@@ -217,7 +233,7 @@ def _contents(
     }
     return {
         "groups": groups,
-        "overlap": overlap_with_training(archive, data),
+        **_of_data(archive, data),
         "headline": {
             name: each for name, each in headings.items() if len(labels) > 1 or "macro" not in name
         },

@@ -211,6 +211,7 @@ def survey(paths: Sequence[Path], **reading: Any) -> Survey:
     found.files = [each._replace(annotated=labels) for each, (_, labels) in zip(found.files, files)]
     first = found.files[0]
     if not found.count_labels(*found.train):
+        found.unused_in(first)  # may be refused for a better reason
         raise ValueError(
             f"{first.path}: expected labels in column {found.tag_column}, got no tag but "
             f"{found.tags(first.sentences[0])[0]!r}; name another by `--tag-column`"

@@ -45,6 +45,12 @@ def test_whole_sentences_are_ranked_and_duplicates_are_asked_once(predictor):
     assert rank(predictor, budget=2).texts == []
 
 
+def test_words_that_nobody_can_see_are_not_asked_about(predictor):
+    ranking = rank(predictor, ["\u200b", "\u200b \ufeff", TEXTS[2]])
+    assert [text.text for text in ranking.texts] == [TEXTS[2]]
+    assert rank(predictor, ["\u200b"]).texts == []
+
+
 def test_the_caller_says_which_texts_are_too_similar(predictor):
     similar = ["Zyx Qwv Bnm sold Asd .", "Zyx Qwv Bnm sold Fgh ."]
 

@@ -89,7 +89,9 @@ def test_intervals_are_over_documents_and_training_data_are_compared(
     assert f"from resampling the {drawn} 1,000 times" in page.text
     assert ("too narrow if several sentences come from one document" in page.text) == (not border)
     assert "Beside the training data: 100.0% of" in page.text
-    assert "100.0% of 12 sentences nearly equal a training one." in page.text
+    assert "100.0% of 12 sentences nearly equal a training one, 12 exactly." in page.text
+    assert "[Maria Lindqvist PER] was named head of [Nordbank ORG] on Monday." in page.text
+    assert "PER: longest '" in page.text
     assert "expect lower figures on new texts." in page.text
 
 

@@ -132,6 +132,30 @@ def test_parts_of_a_compressed_file_can_be_trained_on(module, allennlp, tmp_path
     assert len(words("mine.train.conll")) == 16
 
 
+def test_what_was_read_is_shown_and_doubted_and_what_was_not_used_is_named(begin):
+    rows = "".join(f"id-{n} Q O\nZoë{n} NN B-PER\nleft VB O\n\n" for n in range(20))
+    said = begin(rows)[1].splitlines()
+    assert "  not used   column 1, 60 cells such as 'Q'" in said
+    assert "  read       id-0 [Zoë0 PER] left" in said
+    assert "  examples   PER: longest 'Zoë10', most frequent 'Zoë0' (1 of 20)" in said
+    (doubt,) = (
+        line for line in said if line.startswith("  doubt 1    the first token of 20 of 20")
+    )
+    quiet = begin(rows, options=["--force", "--quiet"])[1].splitlines()
+    assert [*quiet] == [line for line in said if not line.startswith(("  read  ", "  examples"))]
+    assert doubt in quiet
+
+
+def test_entities_under_an_unknown_key_are_named(allennlp, tmp_path):
+    record = {"text": "Ada left", "entities": [], "gold": [{"b": 0, "e": 3, "t": "PER"}]}
+    (tmp_path / "in.jsonl").write_text(f"{json.dumps(record)}\n" * 9)
+    with pytest.raises(
+        SystemExit, match="^start: in.jsonl: no text has an entity, but `gold` looks"
+    ):
+        allennlp("start", "in.jsonl", "-o", "mine.jsonnet")
+    assert not (tmp_path / "mine.jsonnet").exists()
+
+
 def test_an_overlap_of_two_files_is_said(begin):
     assert "of the development part" not in begin(MINE)[1].partition("Chose")[0]
     said = begin(MINE, MINE, options=["--force"])[1]
