@@ -37,7 +37,7 @@ def identifiers(contents: Contents) -> Optional[str]:
             return (
                 f"the {name} token of {len(found):,} of {len(ends):,} sentences looks like an "
                 f"identifier, such as {quoted(found[0])}; if it is none of the words, remove it, or "
-                "put it into a column or key of its own"
+                "put it into a separate column or key"
             )
     return None
 

@@ -20,7 +20,7 @@ _LFS = "https://git-lfs"
 
 
 def label_pairs(contents: Contents) -> Optional[str]:
-    """Labels are tags whose prefixes were not recognised."""
+    """Labels are tags with prefixes that were not recognised."""
     found: Dict[str, Dict[str, str]] = {}
     counts = label_counts(contents)
     for label in counts:
