@@ -4,7 +4,7 @@ import csv
 import itertools
 import re
 from os import PathLike
-from typing import Callable, Iterable, Iterator, List, NamedTuple, Optional, Tuple, Union
+from typing import Callable, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from tagger.data.survey.text_encodings import decoded_lines
 
@@ -39,6 +39,7 @@ class Layout(NamedTuple):
         tag: The column of the tags; None if there is none.
         sentence: The column with sentence numbers, if any. An empty cell continues the previous
             sentence.
+        index: The column with token numbers, if only their restarts tell where sentences begin.
         header: The number of the line with the column names; 0 if there is none.
         canonical: Converts a tag of the file to our usual spelling.
         is_comment: Given a line that starts with `#` at the start of a sentence, and its cells, tells
@@ -54,6 +55,7 @@ class Layout(NamedTuple):
     header: int = 0
     canonical: Optional[Callable[[str], str]] = None
     is_comment: Optional[Callable[[str, List[str]], bool]] = None
+    index: Optional[int] = None
 
 
 PLAIN = Layout()
@@ -103,8 +105,9 @@ def read_documents(
 
 
 def is_docstart(text: str) -> bool:
-    """Whether a line starts a CoNLL-2003 document."""
-    return text.strip(_BLANKS).startswith("-DOCSTART-")
+    """Whether a line starts a CoNLL-2003 document: a column has its mark, often the first one."""
+    before, mark, _ = text.partition("-DOCSTART-")
+    return bool(mark) and before[-1:].strip(_BLANKS + ',;|"') == ""
 
 
 def read_sentences_and_gaps(
@@ -114,8 +117,8 @@ def read_sentences_and_gaps(
     is_empty = True
     gap: List[Row] = []
     rows = _read_rows(decoded_lines(lines, name), name, layout)
-    if layout.sentence is not None:
-        rows = divided(rows, layout.sentence)
+    if layout.sentence is not None or layout.index is not None:
+        rows = divided(rows, layout.sentence, layout.index)
     for has_columns, group in itertools.groupby(rows, key=lambda row: bool(row.columns)):
         if has_columns:
             is_empty = False
@@ -187,9 +190,10 @@ def split_rows(
         except csv.Error as error:
             raise ValueError(f"{name}:{read[-1][0]}: expected CSV ({error})") from None
         text = "\n".join(line for _, line in read)
-        is_empty = is_docstart(text) or not any(map(str.strip, columns))
+        columns = [cell.strip(_BLANKS) for cell in columns]
+        is_empty = is_docstart(text) or _is_gap(columns, delimiter or ",")
         # The number is that of the row's last line.
-        yield Row(read[-1][0], text, [] if is_empty else [cell.strip(_BLANKS) for cell in columns])
+        yield Row(read[-1][0], text, [] if is_empty else columns)
 
 
 def fitted_columns(columns: List[str], num: int) -> Optional[List[str]]:
@@ -202,15 +206,17 @@ def fitted_columns(columns: List[str], num: int) -> Optional[List[str]]:
     return None if len(columns) < num or any(columns[num:]) else columns[:num]
 
 
-def divided(rows: Iterable[Row], column: int) -> Iterator[Row]:
-    """Inserts an empty row wherever the sentence number in a column changes."""
-    number = ""
+def divided(
+    rows: Iterable[Row], sentence: Optional[int], index: Optional[int] = None
+) -> Iterator[Row]:
+    """Inserts an empty row where the number in the column `sentence` changes, or `index` restarts."""
+    number, last = "", -1
     for row in rows:
-        found = row.columns[column] if row.columns else ""
-        if found and found != number:
-            if number:
-                yield Row(row.number, "", [])
-            number = found
+        found = row.columns[sentence] if row.columns and sentence is not None else ""
+        place = int(row.columns[index]) if row.columns and index is not None else last + 1
+        if (found and number and found != number) or place <= last:
+            yield Row(row.number, "", [])
+        number, last = found or number, place
         yield row
 
 
@@ -235,4 +241,12 @@ def _split_columns(text: str, delimiter: Optional[str]) -> List[str]:
         return []
     if delimiter is None:
         return re.split(f"[{_BLANKS}]+", stripped)
-    return [column.strip(_BLANKS) for column in text.split(delimiter)]
+    columns = [column.strip(_BLANKS) for column in text.split(delimiter)]
+    return [] if _is_gap(columns, delimiter) else columns
+
+
+def _is_gap(columns: Sequence[str], delimiter: Optional[str]) -> bool:
+    """Whether cells only separate sentences: they are empty, in CSV perhaps except for a tag `O`."""
+    filled = [*filter(None, columns)]
+    is_csv = delimiter in (",", ";") and len(columns) > 1
+    return not filled or (is_csv and filled in (["O"], ["o"]))

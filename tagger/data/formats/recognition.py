@@ -11,7 +11,7 @@ from tagger.data.formats.huggingface import keys_of_tags
 from tagger.data.formats.json_files import read_records
 from tagger.data.formats.tables import columns_of, delimiter_of
 from tagger.data.formats.webanno import OPENING
-from tagger.data.survey.columns import names_tokens
+from tagger.data.survey.headers import names_tokens
 from tagger.data.survey.other_files import looks_like_json
 from tagger.data.survey.text_encodings import open_text
 

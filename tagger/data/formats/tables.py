@@ -20,7 +20,8 @@ from tagger.data.formats.json_files import parsed_json
 from tagger.data.formats.offsets import checked_entities
 from tagger.data.formats.span_records import lists_of, raw_entities
 from tagger.data.survey.column_survey import Known, survey_columns
-from tagger.data.survey.columns import Column, names_tokens
+from tagger.data.survey.columns import Column
+from tagger.data.survey.headers import names_tokens
 from tagger.data.survey.schemes import Scheme, check_scheme
 from tagger.data.survey.spellings import STANDARD
 from tagger.data.survey.text_encodings import decoded_lines, open_text

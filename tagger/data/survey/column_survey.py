@@ -40,12 +40,12 @@ from tagger.data.survey.columns import (
     Known,
     comment_test,
     find_columns,
-    find_header,
 )
 from tagger.data.survey.delimiters import Table, comments_apart, find_table
+from tagger.data.survey.headers import find_header
 from tagger.data.survey.other_files import holds_sentences, what_else
 from tagger.data.survey.schemes import Scheme, find_scheme
-from tagger.data.survey.spellings import STANDARD, find_spelling, separator_of_spans
+from tagger.data.survey.spellings import STANDARD, find_spelling, outside_tags, separator_of_spans
 from tagger.data.survey.text_encodings import decoded_lines, open_text
 
 #: The number of lines to examine.
@@ -124,6 +124,8 @@ class ColumnSurvey(NamedTuple):
         where += f", tags in column {layout.tag}" if layout.tag is not None else ", no tags"
         if layout.sentence is not None:
             where += f", sentences numbered in column {layout.sentence}"
+        if layout.index is not None:
+            where += f", sentences where the numbers in column {layout.index} start again"
         columns = f"{layout.num_columns}, separated by {self.separator}{marks}"
         lines.append(("columns", f"{columns}: {where} (counted from 0)"))
         if self.spans:
@@ -230,7 +232,8 @@ def _survey(
     path: str, known: Known, text_encoding: str, rows: List[Row], table: Table
 ) -> ColumnSurvey:
     """Detects the header, the columns and the meaning of tags."""
-    header = find_header([row for row in rows if row.columns], known.labelled)
+    given = [each for each in (known.token_column, known.tag_column) if isinstance(each, str)]
+    header = find_header([row for row in rows if row.columns], known.labelled, given)
     if header:
         rows.remove(header)
     sentences = _grouped(rows)
@@ -238,8 +241,8 @@ def _survey(
         raise ValueError(_NO_SENTENCE.format(path=path))
     names = header.columns if header else []
     columns = find_columns(sentences, path, known, names)
-    if columns.sentence is not None:
-        sentences = _grouped(divided(rows, columns.sentence))
+    if columns.sentence is not None or columns.index is not None:
+        sentences = _grouped(divided(rows, columns.sentence, columns.index))
     filled = [row for of_sentence in sentences for row in of_sentence]
     scheme, canonical, tags = Scheme(), None, frozenset[str]()
     if columns.tag is not None:
@@ -261,6 +264,7 @@ def _survey(
         header.number if header else 0,
         canonical,
         comment_test(table.num_columns, columns.tag, tags, spelling),
+        columns.index,
     )
     separator = "tabs alone" if layout.delimiter == "\t" else repr(layout.delimiter)
     if layout.delimiter is None:
@@ -279,4 +283,5 @@ def _scheme(sentences: Sequence[Sequence[Row]], tag: int, encoding: Optional[str
     if encoding == AUTO:
         return find_scheme(tags)
     separator = separator_of_spans(counts, spelling) if spelling and encoding != "IO" else None
-    return Scheme(encoding, separator, spelling=spelling or STANDARD)
+    outside = outside_tags(counts, None if encoding == "IO" else spelling)
+    return Scheme(encoding, separator, spelling=spelling or STANDARD, outside=outside)

@@ -2,12 +2,12 @@
 
 import logging
 from collections import Counter
-from itertools import pairwise
 from os import PathLike
 from typing import (
     Callable,
     Container,
     Dict,
+    Iterable,
     List,
     Mapping,
     NamedTuple,
@@ -18,6 +18,7 @@ from typing import (
 )
 
 from tagger.data.column_file import Row, fitted_columns
+from tagger.data.survey.headers import named
 from tagger.data.survey.schemes import find_scheme, labels_in, marks_outside
 from tagger.data.survey.spellings import (
     OUTSIDE,
@@ -26,6 +27,7 @@ from tagger.data.survey.spellings import (
     find_spelling,
     separator_of_spans,
 )
+from tagger.data.survey.token_columns import sentence_columns, token_column
 
 logger = logging.getLogger(__name__)
 
@@ -34,19 +36,6 @@ K = TypeVar("K", int, str)
 Column = Union[int, str]
 #: The cells of a column, sentence by sentence.
 Sentences = Sequence[Sequence[str]]
-#: Possible names of columns, in lowercase, best first.
-NAMES = {
-    "sentence": (
-        *("sentence", "sentence #", "sentence_id", "sent_id", "sentence_number", "sentence id"),
-        *("sentence_idx", "sent", "sent_idx", "sentid", "sentenceid"),
-    ),
-    "token": ("token", "word", "tokens", "words", "form", "token_text", "text"),
-    "tag": (
-        *("tag", "ner_tag", "ner", "ner_tags", "label", "tags", "labels", "entity", "entities"),
-        *("named_entity", "ne", "ne_tag", "iob", "bio", "iob_tag", "bio_tag", "annotation"),
-    ),
-}
-_OTHER_NAMES = ("pos", "pos_tag", "upos", "xpos", "lemma", "chunk", "id", "idx", "index", "#")
 #: The largest number of distinct plain labels, or their largest share of the tokens.
 _MOST_LABELS, _LARGEST_SHARE = 60, 0.05
 #: Labels of chunks, which CoNLL-2000 and CoNLL-2003 have, and which outnumber entities.
@@ -83,45 +72,8 @@ class Columns(NamedTuple):
     token: int
     tag: Optional[int]
     sentence: Optional[int]
+    index: Optional[int]
     spans: Mapping[int, int]
-
-
-def find_header(rows: Sequence[Row], labelled: bool = True) -> Optional[Row]:
-    """Returns the first row if it names the columns.
-
-    That is so if it names columns of tokens and of tags; or, in a file with tags, if one name is known
-    and no cell is a tag in a column with spans.
-    """
-    if len(rows) < 2:
-        return None
-    first, *others = rows
-    names = [cell.lower() for cell in first.columns]
-    tag = _named(names, "tag")
-    if names_tokens(names) and tag is not None:
-        is_name = all(row.columns[tag] != first.columns[tag] for row in others)
-        return first if is_name else None
-    known = {*_OTHER_NAMES, *(name for names in NAMES.values() for name in names)}
-    if not labelled or known.isdisjoint(names):
-        return None
-    has_spans = False
-    for column, cell in enumerate(first.columns):
-        counts = Counter(row.columns[column] for row in others)
-        spelling = find_spelling(counts)
-        if spelling is not None:
-            has_spans = True
-            if cell in OUTSIDE or cell in counts or SPELLINGS[spelling].fullmatch(cell):
-                return None
-    return first if has_spans else None
-
-
-def names_tokens(header: Sequence[str]) -> bool:
-    """Whether the names include columns of tokens and of tags."""
-    names = [cell.lower() for cell in header]
-    return None not in (_named(names, "token"), _named(names, "tag"))
-
-
-def _named(names: Sequence[str], kind: str) -> Optional[int]:
-    return next((names.index(name) for name in NAMES[kind] if name in names), None)
 
 
 def find_columns(
@@ -135,7 +87,8 @@ def find_columns(
     The tags are in the column with the most spans, ignoring chunks. If none has spans, they are in the
     column where most tokens are `O`, or else in the last one with few distinct cells, such as parts of
     speech. The tokens are in the first other column that neither numbers the tokens nor is constant
-    within sentences. A header decides the column of tokens, and that of tags without spans.
+    within sentences. A header decides the column of tokens, and that of tags without spans. Without
+    blank lines, a column that numbers the sentences or the tokens tells where sentences begin.
     """
     first = sentences[0][0]
     names = [cell.lower() for cell in header]
@@ -144,28 +97,28 @@ def find_columns(
     numbers = range(len(first.columns))
     cells = {i: [[row.columns[i] for row in rows] for rows in sentences] for i in numbers}
     spans: Dict[int, int] = {}
-    token = _named(names, "token") if token is None else token
+    token = named(names, "token") if token is None else token
     if known.labelled:
         candidates = [i for i in numbers if i != token]
-        spans = count_spans({i: cells[i] for i in candidates}, tag)
+        spans = count_spans({i: cells[i] for i in candidates}, tag, may_be_plain=True)
         if tag is None:
             counts = [_count(column) for column in cells.values()]
-            tag = _tag_column(counts, candidates, spans, _named(names, "tag"))
+            tag = _tag_column(counts, candidates, spans, named(names, "tag"))
             if not spans and len(counts[tag]) > _most_labels(counts):
                 raise ValueError(
                     f"{name}:{first.number}: expected a column of tags, got none with spans or few "
                     f"labels in {first.quoted}; name one by `tag_column` (`--tag-column`)"
                 )
-    sentence = _named(names, "sentence")
-    if sentence is None:
-        sentence = _sentence_column(cells, {token, tag})
+    sentence, index = named(names, "sentence"), None
+    if sentence is None and len(sentences) == 1:
+        alone = {i: column[0] for i, column in cells.items() if i not in (token, tag)}
+        sentence, index = sentence_columns(alone)
     if token is None:
-        left = [i for i in numbers if i not in (tag, sentence)]
-        words = [i for i in left if not _is_about_sentences(cells[i])]
-        token = (words or left or [0])[0]
+        taken = (tag, sentence, index)
+        token = token_column({i: cells[i] for i in numbers if i not in taken}, [*taken, *spans])
     if token == tag:
         raise ValueError(f"{name}: `token_column` and `tag_column` are both {tag}")
-    return Columns(token, tag, sentence, spans if len(spans) > 1 else {})
+    return Columns(token, tag, sentence, index, spans if len(spans) > 1 else {})
 
 
 def _number(
@@ -190,21 +143,39 @@ def _number(
     )
 
 
-def count_spans(cells: Mapping[K, Sentences], tag: Optional[K] = None) -> Dict[K, int]:
+def count_spans(
+    cells: Mapping[K, Sentences], tag: Optional[K] = None, may_be_plain: bool = False
+) -> Dict[K, int]:
     """Returns the number of spans in each column with spans; 0 if only one has any.
 
     Chunks, and tags that join several spans of a token, count only if nothing else has spans; but the
-    column `tag` always counts.
+    column `tag` always counts. So do plain labels that mark spans, if that `may_be_plain`.
     """
     counts = {i: _count(column) for i, column in cells.items()}
-    found = [i for i in cells if find_spelling(counts[i]) is not None]
-    labels = {i: {cell[2:] for cell in counts[i] if cell[1:2] == "-"} for i in found}
+    spellings = {i: find_spelling(counts[i]) for i in cells}
+    found = [i for i in cells if spellings[i] is not None]
     joined = [i for i in found if separator_of_spans(counts[i], STANDARD)]
-    entities = [i for i in found if i not in joined and not (labels[i] and labels[i] <= _CHUNKS)]
+    chunks = [i for i in found if _are_chunks(counts[i], spellings[i] or STANDARD)]
+    entities = [i for i in found if i not in (*joined, *chunks)]
+    if may_be_plain and len(chunks) == len(found):
+        entities = [i for i in cells if i not in found and _marks_spans(counts[i])]
+        found = [*found, *entities]
     found = [i for i in found if i == tag or i in entities] or found
     if len(found) == 1:
         return {found[0]: 0}  # there is nothing to compare it with
     return {i: _count_spans(cells[i]) for i in found}
+
+
+def _are_chunks(counts: Iterable[str], spelling: str) -> bool:
+    matches = (SPELLINGS[spelling].fullmatch(tag) for tag in counts)
+    labels = {match["label"] for match in matches if match}
+    return bool(labels) and labels <= _CHUNKS
+
+
+def _marks_spans(counts: Mapping[str, int]) -> bool:
+    """Whether a few plain labels mark spans."""
+    is_small = len(counts) <= _MOST_LABELS and not any(map(str.isdecimal, counts))
+    return is_small and marks_outside(counts)
 
 
 def _count_spans(column: Sentences) -> int:
@@ -253,27 +224,6 @@ def _tag_column(
 
 def _most_labels(counts: Sequence[Counter[str]]) -> float:
     return max(_MOST_LABELS, _LARGEST_SHARE * sum(counts[0].values()))
-
-
-def _is_about_sentences(column: Sentences) -> bool:
-    """Whether the cells number the tokens, or are constant within each sentence."""
-    several = [cells for cells in column if len(cells) > 1]
-    if len(several) > 1 and all(len(set(cells)) == 1 for cells in column):
-        return True
-    return bool(several) and all(
-        all(map(str.isdecimal, cells)) and all(int(b) - int(a) == 1 for a, b in pairwise(cells))
-        for cells in column
-    )
-
-
-def _sentence_column(cells: Mapping[int, Sentences], taken: set[Optional[int]]) -> Optional[int]:
-    """Finds a column of increasing numbers, each on several lines, in a file without blank lines."""
-    for i, (numbers, *more) in cells.items():
-        if not more and i not in taken and all(map(str.isdecimal, numbers)):
-            steps = Counter(int(b) - int(a) for a, b in pairwise(numbers))
-            if set(steps) == {0, 1} and steps[0] >= steps[1]:
-                return i
-    return None
 
 
 def comment_test(

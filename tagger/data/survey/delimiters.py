@@ -39,7 +39,8 @@ def find_table(lines: Sequence[str], delimiter: Optional[str] = None) -> Table:
     has_marks = any('"' in line for line in lines)
     best = Table(None, False, 1, -1.0)
     for each in DELIMITERS if delimiter is None else (delimiter,):
-        if best.share == 1 and each not in (None, "\t", best.delimiter):
+        is_done = best.share == 1 and each not in (None, "\t", best.delimiter)
+        if is_done and (best.delimiter is not None or _spell_spans(lines, None)):
             break
         may_be_quoted = has_marks and each is not None and len(each) == 1 and each != "|"
         for is_quoted in (False, True) if may_be_quoted else (False,):
@@ -75,10 +76,12 @@ def _is_better(table: Table, best: Table, lines: Sequence[str]) -> bool:
     if table.is_quoted and not best.is_quoted and table.delimiter == best.delimiter:
         # A quotation mark by itself is a token.
         return not any('"' in row.columns for row in split_rows(enumerate(lines), table.delimiter))
-    if table.delimiter == "\t" and best.delimiter is None and table.share == 1:
-        is_other = table.num_columns != best.num_columns
-        return is_other and (_spell_spans(lines, "\t") or not _spell_spans(lines, None))
-    return False
+    if table.delimiter is None or best.delimiter is not None or table.share < 1:
+        return False
+    if table.delimiter != "\t":
+        return _spell_spans(lines, table.delimiter) and not _spell_spans(lines, None)
+    is_other = table.num_columns != best.num_columns
+    return is_other and (_spell_spans(lines, "\t") or not _spell_spans(lines, None))
 
 
 def _spell_spans(lines: Sequence[str], delimiter: Optional[str]) -> bool:
@@ -104,5 +107,5 @@ def comments_apart(lines: Sequence[str]) -> Tuple[List[str], List[int]]:
             comments.append(index)
         else:
             others.append(line)
-            is_start = not line.strip()
+            is_start = not line.strip() or len(others) == 1  # the first line may name the columns
     return others, comments

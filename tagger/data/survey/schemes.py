@@ -3,7 +3,7 @@
 from collections import Counter
 from operator import itemgetter
 from os import PathLike
-from typing import Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from tagger.data.column_file import Row
 from tagger.data.survey.spellings import (
@@ -13,6 +13,7 @@ from tagger.data.survey.spellings import (
     UNKNOWN,
     canonical,
     find_spelling,
+    outside_tags,
     separator_of_spans,
 )
 from tagger.spans import ENCODINGS, IllegalTagError, Span, check_tags, tags_to_spans
@@ -34,6 +35,7 @@ class Scheme(NamedTuple):
         unknown_tag: The string that marks an unknown tag, if there is one.
         no_label_tag: The string for no label; used with a `label_separator`.
         spelling: How the file spells `B-PER`; `canonical` converts its tags to the usual spelling.
+        outside: Unusual tags of tokens outside of all spans, such as `NULL`.
     """
 
     source_encoding: Optional[str] = None
@@ -41,9 +43,12 @@ class Scheme(NamedTuple):
     unknown_tag: Optional[str] = None
     no_label_tag: str = "O"
     spelling: str = STANDARD
+    outside: Tuple[str, ...] = ()
 
     def canonical(self, tag: str) -> str:
         """Returns a tag in our usual spelling."""
+        if tag in self.outside:
+            return "O"
         if self.source_encoding == "IO":
             return "O" if tag in OUTSIDE else tag
         if self.source_encoding is not None and self.label_separator is not None:
@@ -65,6 +70,8 @@ class Scheme(NamedTuple):
         if self.source_encoding is None:
             return f"plain labels, which mark no spans{unknown}"
         spelled = f", spelled {self.spelling}" if self.spelling != STANDARD else ""
+        none = " and ".join(map(repr, self.outside))
+        unknown += f"; {none} {'is' if len(self.outside) == 1 else 'are'} none" if none else ""
         return f"spans in {self.source_encoding}{spelled}{unknown}"
 
 
@@ -95,7 +102,8 @@ def find_scheme(sentences: Sequence[Sequence[str]]) -> Scheme:
         if joining is not None and any(f"{joining}{UNKNOWN}" in tag for tag in counts):
             unknown = UNKNOWN
         # The common part of all encodings with prefixes.
-        any_scheme = Scheme("BIO", joining, unknown, spelling=spelling)
+        outside = outside_tags(counts, spelling)
+        any_scheme = Scheme("BIO", joining, unknown, spelling=spelling, outside=outside)
         distinct = {
             tuple(own)
             for tags in sentences
@@ -110,7 +118,8 @@ def find_scheme(sentences: Sequence[Sequence[str]]) -> Scheme:
         return any_scheme._replace(source_encoding=encoding)
     separator = next((each for each in SEPARATORS if _separates(each, counts)), None)
     if separator is None:
-        return Scheme("IO") if marks_outside(counts) else Scheme()
+        is_marking = marks_outside(counts)
+        return Scheme("IO", outside=outside_tags(counts, None)) if is_marking else Scheme()
     labels = [label for tag in counts for label in tag.split(separator)]
     return Scheme(
         label_separator=separator,
@@ -181,16 +190,25 @@ def _sequences(tags: Sequence[str], scheme: Scheme) -> List[Sequence[str]]:
 def marks_outside(counts: Mapping[str, int]) -> bool:
     """Whether plain labels mark spans: then the tag outside of spans is the most frequent one.
 
+    `O` may be rarer among labels of several letters, since it is a part of speech only among letters.
+
     Example:
         >>> marks_outside({"O": 2, "PER": 2, "LOC": 1}), marks_outside({"N": 3, "V": 2, "O": 1})
         (True, False)
+        >>> marks_outside({"PER": 5, "O": 1}), marks_outside({"OTHER": 5, "PER": 1})
+        (True, True)
     """
-    labels = [tag for tag in counts if tag not in (*OUTSIDE, UNKNOWN)]
-    # With 0 and 1 as tags, 0 may be a label.
+    unusual = outside_tags(counts, None)
+    labels = [tag for tag in counts if tag not in (*OUTSIDE, UNKNOWN, *unusual)]
+    # With 0 and 1 as tags, 0 may be a label; key=value and numbers are features of words.
     found = [
         tag for tag in counts if tag in OUTSIDE and (tag != "0" or not "".join(labels).isdigit())
     ]
-    return bool(labels and found) and max(counts.values()) == max(counts[tag] for tag in found)
+    if not labels or not (found or unusual) or any("=" in label for label in labels):
+        return False
+    if max(counts.values()) == max(counts[tag] for tag in (*found, *unusual)):
+        return True
+    return "O" in found and all(len(label) > 1 for label in labels)
 
 
 def _is_legal(tags: Sequence[str], encoding: str, unknown_tag: Optional[str]) -> bool:

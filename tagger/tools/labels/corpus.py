@@ -68,9 +68,8 @@ class Corpus:
         )
         found = survey_columns(path, known)
         scheme, layout = found.scheme, found.layout
-        is_unusual = (
-            scheme.spelling != STANDARD or layout.is_quoted or scheme.source_encoding == "IO"
-        )
+        is_spelled = scheme.spelling == STANDARD and not scheme.outside
+        is_unusual = not is_spelled or layout.is_quoted or scheme.source_encoding == "IO"
         if scheme.source_encoding is None or is_unusual:
             raise ConfigurationError(
                 f"{path}: label errors can only be found in tags such as `B-PER`; got "

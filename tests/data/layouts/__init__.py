@@ -1,0 +1,1 @@
+"""Files of random layouts with known contents, read as `start` and `convert` read them."""

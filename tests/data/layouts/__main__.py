@@ -1,0 +1,43 @@
+"""Counts files of random layouts that are read rightly: `python -m tests.data.layouts --count 10000`."""
+
+import argparse
+import logging
+import tempfile
+from collections import Counter, defaultdict
+from pathlib import Path
+from random import Random
+
+from tests.data.layouts.columns import column_case
+from tests.data.layouts.outcomes import outcome_of
+
+MAKERS = {"columns": column_case}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--show", type=int, default=5)
+    parser.add_argument("--makers", nargs="*", default=list(MAKERS))
+    args = parser.parse_args()
+    logging.disable(logging.CRITICAL)
+    counts, shown = defaultdict(Counter), Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(args.count):
+            rng = Random(f"{args.seed} {number}")
+            case = MAKERS[args.makers[number % len(args.makers)]](rng)
+            found = outcome_of(case, Path(folder))
+            counts[case.kind][found.name] += 1
+            wanted = found.name == "wrong" or (
+                found.name.startswith("refused") and case.refusal is None
+            )
+            if wanted and shown[found.name] < args.show:
+                shown[found.name] += 1
+                print(f"{number}: {found.name}: {found.said[:420]}\n    {case.traits}")
+    for kind, each in sorted(counts.items()):
+        print(f"{kind:40}", dict(each))
+    print("all", dict(sum(counts.values(), Counter())))
+
+
+if __name__ == "__main__":
+    main()
