@@ -32,8 +32,8 @@ _SHARED: Dict[str, Dict[str, Any]] = {
         "help": "the names of integer tags, in order from 0",
     },
     "--offsets": {
-        "choices": ("characters", "bytes", "utf16"),
-        "help": "the unit of entity offsets; characters by default",
+        "choices": ("characters", "bytes", "utf16", "inclusive"),
+        "help": "the unit of entity offsets; characters by default, or characters with inclusive ends",
     },
     "--quiet": {
         "action": "store_true",

@@ -1,12 +1,11 @@
 """Hugging Face data sets: `tokens` and `ner_tags`, as JSON lines or Parquet."""
 
-from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from tagger.common.files import write_atomically
-from tagger.common.inputs import PathOrAddress, is_address, open_input
+from tagger.common.inputs import PathOrAddress, is_address
 from tagger.common.parquet import import_pyarrow
 from tagger.data.formats.annotated_text import (
     PLAIN_TAGS,
@@ -14,6 +13,7 @@ from tagger.data.formats.annotated_text import (
     text_of_tokens,
     tokens_and_tags,
 )
+from tagger.data.formats.arrow_files import dict_in, is_arrow, read_rows
 from tagger.data.formats.json_files import parsed_json, read_records, write_lines
 from tagger.data.survey.columns import key_of_spans
 from tagger.data.survey.schemes import Scheme, find_scheme
@@ -71,9 +71,9 @@ def _records(
 ) -> Tuple[Iterator[Tuple[str, Any]], Mapping[str, Any]]:
     """Returns a file's records with their places, and the descriptions of their keys."""
     features = _features_beside(path)
-    if not is_parquet(path):
+    if not is_arrow(path):
         return read_records(path, text_encoding=text_encoding), features
-    records, found = _read_parquet(path)
+    records, found = read_rows(path)
     return records, found or features
 
 
@@ -91,12 +91,6 @@ def keys_of_tags(record: Any) -> List[str]:
         and (key in TAG_KEYS or len(tags) == len(tokens) > 0)
         and all(type(tag) in (str, int) for tag in tags)
     ]
-
-
-def is_parquet(path: PathOrAddress) -> bool:
-    """Whether a file's first bytes are those of Parquet."""
-    with open_input(path) as file:
-        return file.read(4) == b"PAR1"
 
 
 def _text(
@@ -158,39 +152,7 @@ def _features_beside(path: PathOrAddress) -> Dict[str, Any]:
     info = parsed_json(info_path.read_bytes().decode("utf-8", "replace"), str(info_path))
     if isinstance(info, dict) and "features" not in info:  # one description for each configuration
         info = next((each for each in info.values() if isinstance(each, dict)), {})
-    return _dict_in(info, "features")
-
-
-def _dict_in(value: Any, key: str) -> Dict[str, Any]:
-    """Returns the JSON object under a key; {} if there is none."""
-    found = value.get(key) if isinstance(value, dict) else None
-    return found if isinstance(found, dict) else {}
-
-
-def _read_parquet(path: PathOrAddress) -> Tuple[Iterator[Tuple[str, Any]], Dict[str, Any]]:
-    """Returns the rows of a Parquet file with their places, and the features of its metadata."""
-    pyarrow = import_pyarrow()
-    opened = ExitStack()
-    try:
-        file = pyarrow.parquet.ParquetFile(opened.enter_context(open_input(path)))
-        metadata = (file.schema_arrow.metadata or {}).get(b"huggingface", b"{}").decode()
-    except (pyarrow.ArrowException, OSError, ValueError) as error:
-        raise ValueError(f"{path}: expected a Parquet file ({error})") from None
-    info = _dict_in(parsed_json(metadata, f"{path}: its metadata"), "info")
-
-    def rows() -> Iterator[Tuple[str, Any]]:
-        number = 0
-        with opened:
-            try:
-                for batch in file.iter_batches():
-                    for record in batch.to_pylist():
-                        number += 1
-                        yield f"{path}, row {number}", record
-            except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
-                reason = " ".join(str(error).split())
-                raise ValueError(f"{path}: damaged behind row {number} ({reason})") from None
-
-    return rows(), _dict_in(info, "features")
+    return dict_in(info, "features")
 
 
 def write_huggingface(texts: Iterable[AnnotatedText], path: Path) -> None:

@@ -1,13 +1,15 @@
-"""JSON files: one object per line, or a list of objects, by itself or inside an object."""
+"""Records: JSON objects in a file, one per line, in a list or one after another, or rows of Arrow."""
 
 import itertools
 import json
+from bisect import bisect_right
 from pathlib import Path
-from typing import Any, Iterable, Iterator, List, Optional, Tuple
+from typing import Any, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from tagger.common.files import write_atomically
 from tagger.common.inputs import PathOrAddress
 from tagger.common.outputs import json_line
+from tagger.data.formats.arrow_files import is_arrow, read_rows
 from tagger.data.survey.text_encodings import decoded_lines, open_text
 
 #: Keys of an object that may contain the list of all records.
@@ -19,29 +21,60 @@ def read_records(
 ) -> Iterator[Tuple[str, Any]]:
     """Yields the place and value of each record in JSON lines or a list.
 
-    `noun` is the word for a list's records in messages.
+    `noun` is the word for a list's records in messages. Parquet and Arrow have a record in each row.
     """
+    if is_arrow(path):
+        yield from read_rows(path)[0]
+        return
     with open_text(path, text_encoding) as (file, _):
         lines = ((f"{path}:{n}", line) for n, line in decoded_lines(file, path) if line.strip())
         head = list(itertools.islice(lines, 2))
         if not head:
             return
-        place, line = head[0]
-        try:
-            value = parsed_json(line, place)
-        except ValueError:  # JSON over several lines, or not JSON
-            text = "\n".join(line for _, line in itertools.chain(head, lines))
-            value = parsed_json(text, str(path) if line.startswith("[") else place)
-            head = head[:1]
-        records = _listed(value) if len(head) == 1 else None
-        if records is not None:
-            for number, record in enumerate(records, start=1):
-                if record is not None:
-                    yield f"{path}, {noun} {number}", record
+        if len(head) == 1 or not _is_json(head[0][1]):
+            head += lines
+            values = list(_values(head))
+            if len(values) == 1 or len(head) == 1:
+                yield from _records(values[0][1], path, noun, values[0][0])
+            else:
+                yield from values
             return
-        yield place, value
-        for place, line in itertools.chain(head[1:], lines):
+        for place, line in itertools.chain(head, lines):
             yield place, parsed_json(line, place)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _values(lines: Sequence[Tuple[str, str]]) -> Iterator[Tuple[str, Any]]:
+    """Yields each of the JSON values that follow each other, perhaps over several lines."""
+    starts = [0, *itertools.accumulate(len(line) + 1 for _, line in lines)]
+    text, position = "\n".join(line for _, line in lines), 0
+    decoder = json.JSONDecoder()
+    while position < len(text):
+        place = lines[bisect_right(starts, position) - 1][0]
+        try:
+            _, end = decoder.raw_decode(text, position)
+        except (ValueError, RecursionError):
+            end = len(text)  # the error of `parsed_json` names the place
+        yield place, parsed_json(text[position:end], place)
+        position = end + len(text[end:]) - len(text[end:].lstrip(", \t\r\n"))
+
+
+def _records(value: Any, path: PathOrAddress, noun: str, place: str) -> Iterator[Tuple[str, Any]]:
+    """Yields the records of a list, or of an object with a list, or else the value itself."""
+    records = _listed(value)
+    if records is None:
+        yield place, value
+        return
+    for number, record in enumerate(records, start=1):
+        if record is not None:
+            yield f"{path}, {noun} {number}", record
 
 
 def _listed(value: Any) -> Optional[List[Any]]:

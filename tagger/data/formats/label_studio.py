@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
@@ -17,6 +18,8 @@ logger = logging.getLogger(__name__)
 _NO_ANNOTATION = "tasks without an annotation, which are left out"
 _CANCELLED = "cancelled annotations, which are left out"
 _SEVERAL = "tasks with several annotations, of which the first is read"
+#: A text that is the place of a text.
+_PATH = re.compile(r"([a-z0-9]+://|/|[A-Za-z]:\\|\w+/)[^\s<>]*\.\w{1,5}(\?\S*)?")
 _OTHER = "results that are no spans of text, which are left out"
 
 
@@ -40,6 +43,11 @@ def read_label_studio(
             properties = {name: task[name] for name in ("id", "meta") if name in task}
             properties.update(task.get("data", {}))
             properties.pop(key, None)
+            if entities and _PATH.fullmatch(text):
+                raise ValueError(
+                    f"{place}: expected a text, got the path {text!r:.80}; export the texts themselves: "
+                    'label with `valueType="text"` rather than "url"'
+                )
             found = checked_entities(text, entities or [], place, offsets)
             yield AnnotatedText(text, found, None, None, place, properties)
     if not labelled:

@@ -11,6 +11,7 @@ UNITS = {
     "characters": "characters",
     "bytes": "bytes of UTF-8",
     "utf16": "UTF-16 units, as JavaScript does",
+    "inclusive": "characters up to the last one of an entity",
 }
 
 
@@ -37,8 +38,12 @@ def checked_entities(
     for entity in entities:
         _check_types(entity, place)
     found = _in_characters(text, entities, offsets or "characters")
-    if offsets is None and not text.isascii() and not _is_plausible(text, entities, found):
-        for unit in ("bytes", "utf16"):
+    if offsets is None and not _is_plausible(text, entities, found):
+        are_quoted = any(entity.quote is not None for entity in entities)
+        for unit in (
+            *(["inclusive"] * are_quoted),
+            *([] if text.isascii() else ["bytes", "utf16"]),
+        ):
             if _is_plausible(text, entities, _in_characters(text, entities, unit)):
                 raise ValueError(
                     f"{place}: offsets seem to count {UNITS[unit]}, not characters; set `offsets` "
@@ -63,7 +68,7 @@ def _check_types(entity: RawEntity, place: str) -> None:
 
 def _checked(text: str, entity: RawEntity, found: Optional[Annotation], place: str) -> Annotation:
     name = f"{place}: entity {entity.label} at {entity.start} to {entity.end}"
-    if entity.start >= entity.end:
+    if entity.start >= entity.end and found is None:
         raise ValueError(f"{name} is empty; correct its offsets or remove it")
     if found is None:
         raise ValueError(
@@ -89,14 +94,16 @@ def _in_characters(
     """Converts offsets; None for an entity that is empty, out of range, or splits a character."""
     width = {
         "characters": lambda _: 1,
+        "inclusive": lambda _: 1,
         "bytes": lambda character: len(character.encode("utf-8", "surrogatepass")),
         "utf16": lambda character: 1 + (character > "\uffff"),
     }[unit]
+    behind = int(unit == "inclusive")
     offsets = accumulate(map(width, text), initial=0)
     positions = {offset: position for position, offset in enumerate(offsets)}
     return [
-        Annotation(label, positions[start], positions[end])
-        if start < end and start in positions and end in positions
+        Annotation(label, positions[start], positions[end + behind])
+        if start < end + behind and start in positions and end + behind in positions
         else None
         for label, start, end, _ in entities
     ]

@@ -6,18 +6,24 @@ from pathlib import Path
 from typing import Any, List, Optional
 
 from tagger.common.files import check_is_file
-from tagger.common.inputs import PathOrAddress, bare_suffix, is_address
+from tagger.common.inputs import PathOrAddress, bare_suffix, is_address, open_input
+from tagger.data.formats.arrow_files import is_arrow
+from tagger.data.formats.conll2012 import OPENING as CONLL2012
+from tagger.data.formats.conll2012 import is_conll2012
 from tagger.data.formats.huggingface import keys_of_tags
 from tagger.data.formats.json_files import read_records
+from tagger.data.formats.record_keys import entity_key, text_key
+from tagger.data.formats.record_variants import is_variant
 from tagger.data.formats.tables import columns_of, delimiter_of
-from tagger.data.formats.webanno import OPENING
+from tagger.data.formats.webanno import OPENING, documents_in
 from tagger.data.survey.headers import names_tokens
 from tagger.data.survey.other_files import looks_like_json
 from tagger.data.survey.text_encodings import open_text
+from tagger.data.survey.unread_files import binary_kind
 
 #: The number of records to examine.
 _MOST_RECORDS = 1_000
-_OPENINGS = {"PAR1": "huggingface", OPENING: "webanno"}
+_OPENINGS = {OPENING: "webanno"}
 _TASK_KEYS = ("annotations", "predictions", "completions")
 
 
@@ -27,27 +33,50 @@ def recognise(path: PathOrAddress, labelled: bool = True) -> Optional[str]:
     That applies to most column files, which look like lines of text, and to pipes, because looking would
     consume their lines. Texts without annotations have a format only if not `labelled`.
     """
-    if not is_address(path):
-        path = Path(path)
-        if not path.exists():
+    if not is_address(path) and not Path(path).is_file():
+        if not Path(path).exists():
             raise FileNotFoundError(f"{path}: there is no such file")
-        if not path.is_file():
-            suffix = "ann" if labelled else "txt"
-            return "brat" if path.is_dir() and any(path.rglob(f"*.{suffix}")) else None
-        if path.suffix == ".ann" or (path.suffix == ".txt" and path.with_suffix(".ann").is_file()):
-            return "brat"
-    if bare_suffix(path) == ".spacy":
-        return "spacy"
+        return _recognise_folder(Path(path), labelled) if Path(path).is_dir() else None
+    if bare_suffix(path) == ".spacy" or _is_brat(path):
+        return "spacy" if bare_suffix(path) == ".spacy" else "brat"
+    if is_arrow(path):
+        return _recognise_json(path, labelled) or "huggingface"
     text = _start_of(path)
     told = next((name for opening, name in _OPENINGS.items() if text.startswith(opening)), None)
-    if told is not None:
-        return told
-    if looks_like_json(text):
-        return _recognise_json(path, labelled)
+    if told is not None or looks_like_json(text):
+        return told or _recognise_json(path, labelled)
     return _recognise_table(text.splitlines(), labelled)
 
 
+def _is_brat(path: PathOrAddress) -> bool:
+    """Whether a file is one of brat's pairs."""
+    suffix = Path(path).suffix
+    is_text = suffix == ".txt" and not is_address(path)
+    return suffix == ".ann" or (is_text and Path(path).with_suffix(".ann").is_file())
+
+
+def _recognise_folder(path: Path, labelled: bool) -> Optional[str]:
+    """Recognises a folder of brat or WebAnno, or one that the library `datasets` saved."""
+    if any(path.rglob(f"*.{'ann' if labelled else 'txt'}")):
+        return "brat"
+    if is_arrow(path):
+        return _recognise_json(path, labelled) or "huggingface"
+    if (path / "dataset_dict.json").is_file():
+        parts = sorted(each.name for each in path.iterdir() if is_arrow(each))
+        raise ValueError(
+            f"{path}: expected one data set, got {len(parts)}; name one of its folders: "
+            f"{', '.join(parts)}"
+        )
+    return "webanno" if documents_in(path) else None
+
+
 def _start_of(path: PathOrAddress) -> str:
+    with open_input(path) as stored:
+        kind = binary_kind(stored.read(16))
+    if kind is not None:
+        raise ValueError(
+            f"{path}: expected text, got a binary file, {kind}; export it as text, such as CSV"
+        )
     with open_text(path) as (file, _):
         return file.read(1 << 16).decode("utf-8", "replace").removeprefix("\ufeff").lstrip()
 
@@ -66,6 +95,8 @@ def _recognise_table(lines: List[str], labelled: bool) -> Optional[str]:
     row = next((line for line in lines if line and not line.startswith("#")), "").split("\t")
     if len(row) == 10 and row[0] in ("1", "1-2", "0.1"):
         return "conllu"
+    if lines and lines[0].startswith(CONLL2012) and is_conll2012(lines):
+        return "conll2012"
     header = lines[0] if lines else ""
     delimiter = delimiter_of(header)
     names = next(csv.reader([header], delimiter=delimiter), [])
@@ -80,13 +111,12 @@ def _recognise_table(lines: List[str], labelled: bool) -> Optional[str]:
 
 
 def _format_of_record(record: Any, labelled: bool) -> Optional[str]:
-    if isinstance(record, list) and len(record) == 2 and isinstance(record[1], dict):
-        return "spacy_json"
     if not isinstance(record, dict):
-        return None
-    if keys_of_tags(record):
-        return "huggingface"
-    data, has_text = record.get("data"), isinstance(record.get("text"), str)
+        is_pair = isinstance(record, list) and len(record) == 2 and isinstance(record[1], dict)
+        return "spacy_json" if is_pair else None
+    if keys_of_tags(record) or is_variant(record):
+        return "prodigy" if is_variant(record) else "huggingface"
+    data, has_text = record.get("data"), text_key(record) is not None
     if isinstance(data, dict) and any(key in record for key in _TASK_KEYS):
         return "label_studio"
     found = _format_of_spans(record) if has_text else None
@@ -99,18 +129,17 @@ def _format_of_record(record: Any, labelled: bool) -> Optional[str]:
 def _format_of_spans(record: dict[str, Any]) -> Optional[str]:
     """Recognises the format of a record with a text by its lists."""
     lists = {key: value for key, value in record.items() if isinstance(value, list)}
-    spans, entities = lists.pop("spans", None), lists.pop("entities", None)
+    key = entity_key(record)
     others = [each for values in lists.values() for each in values if isinstance(each, dict)]
-    if any({"labels", "start"} <= each.keys() for each in others):
+    is_task = any({"labels", "start"} <= each.keys() for each in others)
+    is_task = is_task and "text" in record and (key is None or "annotator" in record)
+    if is_task and key not in ("spans", "entities"):
         return "label_studio"
-    if spans is not None:
-        return "prodigy"
-    if entities is not None:
-        has_offsets = any(isinstance(each, dict) and "start_offset" in each for each in entities)
+    if key == "entities":
+        first = next(iter(lists.get(key, [])), None)
+        has_offsets = isinstance(first, dict) and "start_offset" in first
         return "doccano" if has_offsets else "spacy_json"
-    found = next((lists[key] for key in ("label", "labels", "annotations") if key in lists), None)
-    is_doccano = found is not None and all(isinstance(each, (list, dict)) for each in found)
-    return "doccano" if is_doccano else None
+    return None if key is None else "doccano" if key in ("label", "labels") else "prodigy"
 
 
 def format_of(path: PathOrAddress, labelled: bool = True) -> str:

@@ -20,9 +20,11 @@ from typing import (
 from tagger.common.did_you_mean import did_you_mean
 from tagger.common.inputs import COMPRESSIONS, PathOrAddress, is_address
 from tagger.data.formats.annotated_text import AnnotatedText
+from tagger.data.formats.arrow_files import is_arrow
 from tagger.data.formats.brat import read_brat, write_brat
+from tagger.data.formats.conll2012 import read_conll2012
 from tagger.data.formats.conllu import read_conllu, write_conllu
-from tagger.data.formats.huggingface import is_parquet, read_huggingface, write_huggingface
+from tagger.data.formats.huggingface import read_huggingface, write_huggingface
 from tagger.data.formats.label_studio import read_label_studio, write_label_studio
 from tagger.data.formats.recognition import format_of
 from tagger.data.formats.spacy_docs import read_spacy, write_spacy
@@ -78,6 +80,7 @@ FORMATS: Dict[str, Format] = {
 READ_FORMATS: Dict[str, Format] = {
     **FORMATS,
     "webanno": Format((".tsv",), read_webanno, None, ("tokens", "overlaps")),
+    "conll2012": Format((".gold_conll",), read_conll2012, None, ("tokens", "overlaps")),
 }
 
 
@@ -101,7 +104,7 @@ def describe_file(path: PathOrAddress, format: str, options: Mapping[str, Any]) 
         return [f"{what:10}{found}" for what, found in survey_columns(path, known).describe()]
     if format != "spacy" and (is_address(path) or Path(path).is_file()):
         with open_text(path, options.get("text_encoding")) as (_, text_encoding):
-            if text_encoding != "utf-8" and not is_parquet(path):
+            if text_encoding != "utf-8" and not is_arrow(path):
                 return [f"text      {NAMES.get(text_encoding, text_encoding.upper())}"]
     return []
 

@@ -7,14 +7,19 @@ from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from tagger.common.inputs import PathOrAddress
-from tagger.data.formats.annotated_text import AnnotatedText, scores_of
+from tagger.data.formats.annotated_text import AnnotatedText, locate_tokens, scores_of
 from tagger.data.formats.json_files import read_records, write_lines
 from tagger.data.formats.offsets import RawEntity, checked_entities
+from tagger.data.formats.record_keys import (
+    ENTITY_KEYS,
+    entity_key,
+    listed_entities,
+    raw_entities,
+    text_key,
+)
+from tagger.data.formats.record_variants import usual_records
 
 logger = logging.getLogger(__name__)
-
-#: Keys of entities in these formats, in the order in which they are tried.
-ENTITY_KEYS = ("spans", "entities", "labels", "label", "annotations")
 
 
 def read_span_records(
@@ -29,7 +34,12 @@ def read_span_records(
     each record needs a list of entities.
     """
     refused = Counter[str]()
-    for place, record in read_records(path, text_encoding=text_encoding):
+    records = (
+        (place, usual)
+        for place, record in read_records(path, text_encoding=text_encoding)
+        for usual in usual_records(record)
+    )
+    for place, record in records:
         if labelled and not _is_accepted(record):
             refused["records"] += 1
             continue
@@ -55,47 +65,27 @@ def _parts(record: Any, place: str, labelled: bool) -> Tuple[str, List[Any], Dic
     """Splits a record into its text, its entities, and the rest."""
     if isinstance(record, list) and len(record) == 2 and isinstance(record[1], dict):
         record = {"text": record[0], **record[1]}  # the tuples of spaCy 2
-    if not isinstance(record, dict) or not isinstance(record.get("text"), str):
+    if not isinstance(record, dict) or (name := text_key(record)) is None:
         raise ValueError(f"{place}: expected an object with a `text`, got {str(record)[:80]!r}")
     properties = dict(record)
-    text = properties.pop("text")
-    key = next((key for key in ENTITY_KEYS if isinstance(record.get(key), list)), None)
+    text = properties.pop(name)
+    key = entity_key(record)
     if key is None and labelled and "answer" not in record:
+        wrong = next((each for each in ENTITY_KEYS if isinstance(record.get(each), list)), None)
+        if wrong is not None:
+            raw_entities(record[wrong], place)  # its error says what is expected
         raise ValueError(
-            f"{place}: expected a list under one of {', '.join(ENTITY_KEYS)}, got the keys "
+            f"{place}: expected a list under one of {', '.join(ENTITY_KEYS[:5])}, got the keys "
             f"{', '.join(record)}; a text without entities has an empty list"
         )
-    return text, properties.pop(key) if key else [], properties
-
-
-def raw_entities(entities: Iterable[Any], place: str) -> List[RawEntity]:
-    """Reads entities such as `[0, 5, "PER"]`, or objects, which may have several `labels`."""
-    return [raw for entity in entities for raw in _raw_entities(entity, place)]
-
-
-def _raw_entities(entity: Any, place: str) -> List[RawEntity]:
-    if isinstance(entity, list) and len(entity) == 3:
-        return [RawEntity(entity[2], entity[0], entity[1])]
-    if isinstance(entity, dict):
-        start = entity.get("start", entity.get("start_offset"))
-        end = entity.get("end", entity.get("end_offset"))
-        labels = entity.get("labels", [entity.get("label")])
-        if isinstance(labels, list) and labels:
-            if isinstance(labels[0], int):
-                raise ValueError(
-                    f"{place}: label {labels[0]} is a number, and its name is not in the file; export "
-                    "the texts with label names"
-                )
-            return [RawEntity(label, start, end, entity.get("text")) for label in labels]
-    raise ValueError(
-        f'{place}: expected an entity as `[0, 5, "PER"]` or an object with `start`, `end` and `label`, '
-        f"got {entity!r}"
-    )
+    return text, listed_entities(properties.pop(key)) or [] if key else [], properties
 
 
 def _token_spans(
     text: str, tokens: Any, place: str, offsets: Optional[str]
 ) -> List[Tuple[int, int]]:
+    if isinstance(tokens, list) and all(isinstance(token, str) for token in tokens):
+        return locate_tokens(text, tokens, place)
     if not isinstance(tokens, list) or not all(isinstance(token, dict) for token in tokens):
         raise ValueError(
             f"{place}: expected `tokens` to be a list of objects with `start` and `end`"

@@ -18,7 +18,13 @@ from tagger.data.formats.annotated_text import (
 )
 from tagger.data.formats.json_files import parsed_json
 from tagger.data.formats.offsets import checked_entities
-from tagger.data.formats.span_records import lists_of, raw_entities
+from tagger.data.formats.record_keys import (
+    ENTITY_KEYS,
+    TEXT_KEYS,
+    listed_entities,
+    raw_entities,
+)
+from tagger.data.formats.span_records import lists_of
 from tagger.data.survey.column_survey import Known, survey_columns
 from tagger.data.survey.columns import Column
 from tagger.data.survey.headers import names_tokens
@@ -27,10 +33,7 @@ from tagger.data.survey.spellings import STANDARD
 from tagger.data.survey.text_encodings import decoded_lines, open_text
 
 #: Possible column names in a CSV file of texts, in lowercase, best first.
-_COLUMNS = {
-    "text": ("text", "content"),
-    "entities": ("entities", "spans", "label", "labels", "annotations"),
-}
+_COLUMNS = {"text": TEXT_KEYS, "entities": ("entities", *ENTITY_KEYS)}
 
 
 def columns_of(header: Sequence[str], labelled: bool = True) -> Optional[Dict[str, int]]:
@@ -39,6 +42,8 @@ def columns_of(header: Sequence[str], labelled: bool = True) -> Optional[Dict[st
     Returns None if the header lacks one of them; entities are optional unless `labelled`.
     """
     names = [name.strip().lower() for name in header]
+    if names_tokens(names):
+        names = ["" if name == "sentence" else name for name in names]  # it names sentences
     found = {
         column: names.index(known)
         for column, candidates in _COLUMNS.items()
@@ -113,8 +118,9 @@ def _rows(reader: Any, path: PathOrAddress) -> Iterator[Tuple[str, List[str]]]:
 
 
 def _text(row: Dict[str, str], place: str, offsets: Optional[str]) -> AnnotatedText:
-    entities = parsed_json(row.get("entities") or "[]", place)
-    if not isinstance(entities, list):
+    entities = listed_entities(row.get("entities") or "[]")
+    if entities is None:
+        parsed_json(row["entities"], place)  # its error says what is wrong
         raise ValueError(f"{place}: expected a list of entities, got {row['entities']!r:.80}")
     found = checked_entities(row["text"], raw_entities(entities, place), place, offsets)
     properties = {key: row[key] for key in DOCUMENT_KEYS if row.get(key)}

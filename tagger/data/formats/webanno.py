@@ -5,9 +5,10 @@ The user guide of INCEpTION, https://inception-project.github.io/documentation, 
 
 import re
 from itertools import accumulate
+from pathlib import Path
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from tagger.common.inputs import PathOrAddress
+from tagger.common.inputs import PathOrAddress, is_address
 from tagger.data.formats.annotated_text import AnnotatedText, Annotation
 from tagger.data.survey.text_encodings import decoded_lines, open_text
 
@@ -45,12 +46,16 @@ def read_webanno(
     tag_column: Optional[str] = None,
     labelled: bool = True,
 ) -> Iterator[AnnotatedText]:
-    """Reads the document of a file.
+    """Reads the document of a file, or those of a folder.
 
     Entities are the values of `NamedEntity`, or else of the feature of a layer of spans that has the
     most. `tag_column` names another one, such as `Skill.kind` or `Skill`. The annotations of a layer
     without features have its name as their label.
     """
+    if not is_address(path) and Path(path).is_dir():
+        for each in documents_in(path):
+            yield from read_webanno(each, text_encoding, tag_column, labelled)
+        return
     columns, sentences = _read(path, text_encoding)
     if not sentences:
         raise ValueError(f"{path}: expected sentences in WebAnno TSV, got none")
@@ -64,7 +69,18 @@ def read_webanno(
         for label, start, end in _annotations(rows, columns.index(name), name):
             entities.append(Annotation(label, place_of[start], place_of[end]))
     entities.sort(key=lambda each: each[1:])
-    yield AnnotatedText(text, entities, tokens, lengths, rows[0].place, {})
+    name = Path(path).stem
+    yield AnnotatedText(text, entities, tokens, lengths, rows[0].place, {"name": name})
+
+
+def documents_in(folder: PathOrAddress) -> List[Path]:
+    """Returns the files of a folder and its subfolders that begin as WebAnno's do, sorted."""
+    found = []
+    for path in sorted(Path(folder).rglob("*.tsv")):
+        with path.open("rb") as file:
+            if file.read(64).removeprefix(b"\xef\xbb\xbf").startswith(OPENING.encode()):
+                found.append(path)
+    return found
 
 
 def _read(

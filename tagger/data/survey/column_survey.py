@@ -43,7 +43,7 @@ from tagger.data.survey.columns import (
 )
 from tagger.data.survey.delimiters import Table, comments_apart, find_table
 from tagger.data.survey.headers import find_header
-from tagger.data.survey.other_files import holds_sentences, what_else
+from tagger.data.survey.other_files import holds_sentences, holds_words_alone, what_else
 from tagger.data.survey.schemes import Scheme, find_scheme
 from tagger.data.survey.spellings import STANDARD, find_spelling, outside_tags, separator_of_spans
 from tagger.data.survey.text_encodings import decoded_lines, open_text
@@ -248,9 +248,12 @@ def _survey(
     if columns.tag is not None:
         pairs = [(row.columns[columns.token], row.columns[columns.tag]) for row in filled]
         reason = holds_sentences(pairs) if table.delimiter is not None else None
+        scheme = _scheme(sentences, columns.tag, known.source_encoding)
+        if scheme == Scheme() and known.tag_column is None and not names:
+            size = len(sentences), table.num_columns
+            reason = reason or holds_words_alone(*map(list, zip(*pairs)), *size)
         if reason is not None:
             raise ValueError(f"{path}: expected a column file, got {reason}")
-        scheme = _scheme(sentences, columns.tag, known.source_encoding)
         tags = frozenset(tag for _, tag in pairs)
         canonical = cache(scheme.canonical) if scheme.source_encoding else None
     spelling = scheme.spelling if scheme.source_encoding not in (None, "IO") else None

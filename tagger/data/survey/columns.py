@@ -217,7 +217,7 @@ def _tag_column(
     # In a short file, there are few tokens too.
     most = min(_most_labels(counts), max(map(len, counts)) / 2)
     few = [i for i in candidates if 1 < len(counts[i]) <= most]
-    marking = [i for i in few if "O" in counts[i] and marks_outside(counts[i])]
+    marking = [i for i in few if _marks_spans(counts[i])]
     without = [i for i in candidates if set(counts[i]) == {"O"}]
     return (marking or without or few or [*candidates])[-1]
 

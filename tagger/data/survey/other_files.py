@@ -6,19 +6,18 @@ from statistics import mean
 from typing import Iterable, List, Optional, Sequence, Tuple
 
 from tagger.data.survey.spellings import OUTSIDE
+from tagger.data.survey.unread_files import SPANS, named_text
 
 #: The number of lines to examine.
 _MOST_LINES = 1_000
 #: The share of lines, or of words, that must have a form for the file to have it.
 _SHARE, _LEAST_SHARE = 0.9, 0.5
 _ONE_TOKEN = "write one token and its tag on each line, and a blank line after each sentence"
-_SPANS = 'write `{"text": "Ada left", "label": [[0, 3, "PER"]]}` on each line of a .jsonl file'
 _JSON = re.compile(r'\s*(\{\s*("|\}|$)|\[\s*(\{|\[|"|\]|\d+\s*,|$))')
-_INLINE = re.compile(r"<(\w+)(\s[^<>]*)?>[^<>]+</\1>")
-#: The end of a line in a column file with span tags.
-_LAST_TAG = re.compile(r"[\s,;](O|[BIOESLUM]-\S+)\s*$")
-_SENTENCE_END = re.compile(r"[\w'\"”)][.!?…][\"'”’)]*\s*")
-_TAGGED_WORD = re.compile(r"\S+[/_|][A-Z0-9$.,:#'`()?!;-]+")
+_SENTENCE_END = re.compile(r"[\w'\"”)][.!?…][\"'”’)]*$")
+_TAGGED_WORD = re.compile(
+    r"(?:[^\s,;]+|[,;])(?:[/_|][A-Z0-9$.,:#'`()?!;-]+|/[a-z$*.,:'-]+|#{2,}\S+)"
+)
 
 
 def looks_like_json(text: str) -> bool:
@@ -43,24 +42,15 @@ def what_else(lines: Iterable[str], opening: str = "") -> Optional[str]:
     first = list(islice((line for line in lines if line.strip()), _MOST_LINES))
     text = "\n".join(first)
     if looks_like_json(text):
-        return f"JSON of an unknown layout; {_SPANS}"
+        return f"JSON of an unknown layout; {SPANS}"
     if "\0" in text:
         return "no text, but a binary file; export it as text, such as CSV"
     if opening.startswith("#FORMAT=WebAnno"):
         return "an old version of WebAnno's TSV, which is not read; export WebAnno TSV 3"
     if text.lstrip().startswith(("<?xml", "<!DOCTYPE")):
-        return f"XML, which is not read; {_SPANS}"
-    ways = (_inline_tags, _sentences, _one_column, _running_text) if first else ()
+        return f"XML, which is not read; {SPANS}"
+    ways = (named_text, _sentences, _one_column, _running_text) if first else ()
     return next((found for way in ways if (found := way(first)) is not None), None)
-
-
-def _inline_tags(lines: Sequence[str]) -> Optional[str]:
-    if sum(bool(_LAST_TAG.search(line)) for line in lines) >= _SHARE * len(lines):
-        return None
-    inline = next((match for line in lines if (match := _INLINE.search(line))), None)
-    if inline is None:
-        return None
-    return f"texts with inline tags, such as {inline[0][:60]!r}, which are not read; {_SPANS}"
 
 
 def _sentences(lines: Sequence[str]) -> Optional[str]:
@@ -98,6 +88,24 @@ def holds_sentences(rows: Sequence[Tuple[str, str]]) -> Optional[str]:
     if len(parallel) < _SHARE * len(lengths) or mean(parallel) < 2:
         return None
     return f"one sentence a line: its words in one column, and their tags in another; {_ONE_TOKEN}"
+
+
+def holds_words_alone(
+    tokens: Sequence[str], tags: Sequence[str], num_sentences: int, num_columns: int
+) -> Optional[str]:
+    """Recognises columns without tags, given the tokens and the plain labels that they seem to have."""
+    numbers = [*map(str.isdecimal, tokens)]
+    if sum(numbers) >= _SHARE * len(tokens) > 1 and not all(map(str.isdecimal, tags)):
+        return f"numbers, such as {tokens[0]!r}, and no column of words beside tags; {_ONE_TOKEN}"
+    words = [tag for tag in {*tags} if tag.isalpha() and not tag.isupper()]
+    are_words = 2 * len(words) >= len({*tags}) and len(tokens) > 2
+    known = {token.lower() for token in tokens}
+    is_shared = 2 * sum(word.lower() in known for word in words) >= len(words)
+    if are_words and num_sentences == 1 and (num_columns > 2 or is_shared):
+        return (
+            f"running text, with equally many words on each line: there are no tags; {_ONE_TOKEN}"
+        )
+    return None
 
 
 def _one_column(lines: Sequence[str]) -> Optional[str]:

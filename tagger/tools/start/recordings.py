@@ -12,11 +12,12 @@ from typing import Dict, List, NamedTuple, Optional, Sequence
 
 from tagger.common.inputs import bare_suffix
 from tagger.data.dataset_readers.numeric_sequences import read_table
+from tagger.data.formats import recognise
 from tagger.tools.start.config import listed, listed_counts, sizes_for
 from tagger.tools.start.start import Start, commands_for
 
-#: A column with more distinct texts holds words.
-_MOST_TAGS = 100
+#: A column with more distinct texts, or with a larger share of them, holds words.
+_MOST_TAGS, _LARGEST_SHARE = 100, 0.1
 _UNKNOWN = ("", "?", "-1")
 
 
@@ -40,7 +41,7 @@ class Recordings(NamedTuple):
 
 
 def find_recordings(path: Path, tag: Optional[str] = None) -> Optional[Recordings]:
-    """Reads a table of recordings; None if the file holds something else.
+    """Reads a table of recordings; None if the file holds something else, such as texts.
 
     The first column tells recordings apart if its values come in blocks. The labels are `tag`, or the
     last columns if these hold only 0 and 1, or the last column. The other numbers are inputs, except
@@ -48,6 +49,8 @@ def find_recordings(path: Path, tag: Optional[str] = None) -> Optional[Recording
     """
     if bare_suffix(path).lower() not in (".csv", ".tsv", ".parquet"):
         return None
+    if recognise(path) is not None:
+        return None  # it holds texts, tokens or spans
     try:
         header, table = read_table(path)
         rows = [["" if each is None else str(each) for each in cells] for _, cells in table]
@@ -69,10 +72,9 @@ def find_recordings(path: Path, tag: Optional[str] = None) -> Optional[Recording
     inputs = [name for name in numbers if not _grows(columns[name], len(parts))]
     # Words beside whole numbers are tokens beside their places.
     are_whole = not any("." in cell for name in inputs for cell in columns[name])
-    texts = [
-        name for name in others if name not in numbers and any(map(str.isalpha, columns[name]))
-    ]
-    is_text = any(are_whole or len({*columns[name]}) > _MOST_TAGS for name in texts)
+    texts = [{*filter(_is_words, columns[name])} for name in others if name not in numbers]
+    most = min(_MOST_TAGS, _LARGEST_SHARE * len(rows))
+    is_text = any(each and (are_whole or len(each) > most) for each in texts)
     if is_text or not inputs or not labels or labels[0] not in columns:
         return None
     sequence = header[0] if is_parted else None
@@ -149,6 +151,11 @@ def _config(found: Recordings, train: str, dev: str) -> str:
         "}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _is_words(cell: str) -> bool:
+    """Whether a cell holds one word or several."""
+    return "".join(cell.split()).isalpha()
 
 
 def _is_number(cell: str) -> bool:

@@ -9,8 +9,9 @@ from random import Random
 
 from tests.data.layouts.columns import column_case
 from tests.data.layouts.outcomes import outcome_of
+from tests.data.layouts.records import span_case, token_case
 
-MAKERS = {"columns": column_case}
+MAKERS = {"columns": column_case, "spans": span_case, "tokens": token_case}
 
 
 def main() -> None:

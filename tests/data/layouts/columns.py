@@ -75,8 +75,13 @@ def column_case(rng: Random) -> Case:
     spelling = _spelling(rng)
     while spelling.encoding == "IO" and corpus.labels[0] == "B-side":  # nobody could read it
         corpus = random_corpus(rng)
-    if spelling.separator == "" and corpus.labels[0][0].islower():
-        spelling = spelling._replace(is_lower=False)
+    if (
+        spelling.separator == ""
+    ):  # prefixes can be told from labels only if some labels have several
+        is_lower = spelling.is_lower and corpus.labels[0][0].isupper()
+        spelling = spelling._replace(
+            is_lower=is_lower, encoding=spelling.encoding.replace("IOB1", "BIO")
+        )
     delimiter = pick(rng, "\t", " ", ",", ";", "|", "  ", usual=0.35)
     extras = rng.sample(
         [each for each in _HEADERS if each not in ("token", "tag", "begin", "end")],

@@ -92,7 +92,6 @@ def test_comments_are_not_tokens(look, text, comments):
         ("a N O\nb V O\nc N O\nd V O", (3, 0, 2)),  # a file without an entity
         ("s1 a X\ns1 b Y\n\ns2 c X\ns2 d X", (3, 1, 2)),  # the name of the sentence
         ("1 a X\n2 b Y\n\n3 c X\n4 d X", (3, 1, 2)),  # numbers through the file
-        ("1 X\n2 Y\n3 X\n4 X", (2, 0, 1)),  # no other column can hold the tokens
         ("a b", (2, 0, 1)),
     ],
 )
@@ -121,6 +120,8 @@ def test_columns_can_be_named(look):
             "x.txt: expected a column file, got one column: there are no tags; write",
         ),
         ("Ada left.\nWhy?\nSo that we know it.", {}, "x.txt: .* running text: there are no tags"),
+        ("1 Ada\n2 Lee\n3 met", {}, "got numbers, such as '1', and no column of words"),
+        ("Ada met Bob\nBob met Ada\nBob saw Ada", {}, "running text, with equally many words"),
         (
             "Ada O",
             {"tag_column": 2},

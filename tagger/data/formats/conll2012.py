@@ -1,0 +1,68 @@
+"""CoNLL-2012's column files, as OntoNotes 5 is distributed for coreference: brackets around entities."""
+
+import re
+from typing import Iterator, List, Optional, Tuple
+
+from tagger.common.inputs import PathOrAddress
+from tagger.data.formats.annotated_text import AnnotatedText, Annotation
+from tagger.data.joined_text import join_tokens
+from tagger.data.survey.text_encodings import decoded_lines, open_text
+
+#: How a document begins.
+OPENING = "#begin document"
+_DOCUMENT = re.compile(r"#begin document \(?(.*?)\)?;? part 0*(\d+)")
+#: The columns of words and of entities, and what a cell of the latter may be.
+_WORD, _ENTITY = 3, 10
+_CELL = re.compile(r"(\([^()*\s]+)*\*?\)*")
+
+
+def is_conll2012(lines: List[str]) -> bool:
+    """Whether the first line of a token has the columns of this format."""
+    row = next((line.split() for line in lines if line.strip() and line[0] != "#"), [])
+    is_entity = len(row) > _ENTITY + 1 and _CELL.fullmatch(row[_ENTITY]) is not None
+    return is_entity and row[2].isdecimal() and row[_ENTITY][:1] in ("(", "*")
+
+
+def read_conll2012(
+    path: PathOrAddress, text_encoding: Optional[str] = None, labelled: bool = True
+) -> Iterator[AnnotatedText]:
+    """Reads each sentence as a text, with the `doc_id` of its document; entities may be nested."""
+    name = ""
+    rows: List[Tuple[str, List[str]]] = []
+    with open_text(path, text_encoding) as (file, _):
+        for number, line in decoded_lines(file, path):
+            if line.startswith("#"):
+                found = _DOCUMENT.match(line)
+                name = f"{found[1]}, part {found[2]}" if found else name
+            elif line.strip():
+                rows.append((f"{path}:{number}", line.split()))
+            elif rows:
+                yield _text(rows, name, labelled)
+                rows = []
+        if rows:
+            yield _text(rows, name, labelled)
+
+
+def _text(rows: List[Tuple[str, List[str]]], name: str, labelled: bool) -> AnnotatedText:
+    for place, cells in rows:
+        if len(cells) <= _ENTITY or not _CELL.fullmatch(cells[_ENTITY]):
+            raise ValueError(
+                f"{place}: expected CoNLL-2012's columns with entities such as `(PERSON*` in column "
+                f"{_ENTITY}, got {' '.join(cells)!r:.80}; correct the line"
+            )
+    text, places = join_tokens([cells[_WORD] for _, cells in rows])
+    entities, open_ones = [], list[Tuple[str, int]]()
+    for (place, cells), (start, end) in zip(rows, places):
+        cell = cells[_ENTITY]
+        open_ones += [(label, start) for label in re.findall(r"\(([^()*]+)", cell)]
+        for _ in range(cell.count(")")):
+            if not open_ones:
+                raise ValueError(
+                    f"{place}: a bracket closes no entity in {cell!r}; correct the line"
+                )
+            label, begin = open_ones.pop()
+            entities.append(Annotation(label, begin, end))
+    if open_ones:
+        raise ValueError(f"{rows[0][0]}: an entity {open_ones[-1][0]} does not end in its sentence")
+    entities = sorted(entities, key=lambda each: each[1:]) if labelled else []
+    return AnnotatedText(text, entities, places, [len(rows)], rows[0][0], {"doc_id": name})
