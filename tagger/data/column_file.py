@@ -39,7 +39,7 @@ class Layout(NamedTuple):
         tag: The column of the tags; None if there is none.
         sentence: The column with sentence numbers, if any. An empty cell continues the previous
             sentence.
-        index: The column with token numbers, if only their restarts tell where sentences begin.
+        restarts: The column with token numbers, if only their restarts tell where sentences begin.
         header: The number of the line with the column names; 0 if there is none.
         canonical: Converts a tag of the file to our usual spelling.
         is_comment: Given a line that starts with `#` at the start of a sentence, and its cells, tells
@@ -55,7 +55,7 @@ class Layout(NamedTuple):
     header: int = 0
     canonical: Optional[Callable[[str], str]] = None
     is_comment: Optional[Callable[[str, List[str]], bool]] = None
-    index: Optional[int] = None
+    restarts: Optional[int] = None
 
 
 PLAIN = Layout()
@@ -117,8 +117,8 @@ def read_sentences_and_gaps(
     is_empty = True
     gap: List[Row] = []
     rows = _read_rows(decoded_lines(lines, name), name, layout)
-    if layout.sentence is not None or layout.index is not None:
-        rows = divided(rows, layout.sentence, layout.index)
+    if layout.sentence is not None or layout.restarts is not None:
+        rows = divided(rows, layout.sentence, layout.restarts)
     for has_columns, group in itertools.groupby(rows, key=lambda row: bool(row.columns)):
         if has_columns:
             is_empty = False

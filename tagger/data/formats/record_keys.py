@@ -77,7 +77,7 @@ def _raw_entities(entity: Any, place: str) -> List[RawEntity]:
         numbers = [each for each in entity if type(each) is int]
         labels = [each for each in entity if isinstance(each, str)]
         if len(numbers) == 2 and len(labels) == 1:  # in any order, as `["PER", 0, 5]`
-            return [] if labels == ["O"] else [RawEntity(labels[0], *numbers)]
+            return [] if labels == ["O"] else [RawEntity(labels[0], numbers[0], numbers[1])]
         return [RawEntity(entity[2], entity[0], entity[1])]
     if isinstance(entity, dict):
         return _of_object(entity, place)

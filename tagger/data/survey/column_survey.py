@@ -124,8 +124,8 @@ class ColumnSurvey(NamedTuple):
         where += f", tags in column {layout.tag}" if layout.tag is not None else ", no tags"
         if layout.sentence is not None:
             where += f", sentences numbered in column {layout.sentence}"
-        if layout.index is not None:
-            where += f", sentences where the numbers in column {layout.index} start again"
+        if layout.restarts is not None:
+            where += f", sentences where the numbers in column {layout.restarts} start again"
         columns = f"{layout.num_columns}, separated by {self.separator}{marks}"
         lines.append(("columns", f"{columns}: {where} (counted from 0)"))
         if self.spans:
@@ -241,8 +241,8 @@ def _survey(
         raise ValueError(_NO_SENTENCE.format(path=path))
     names = header.columns if header else []
     columns = find_columns(sentences, path, known, names)
-    if columns.sentence is not None or columns.index is not None:
-        sentences = _grouped(divided(rows, columns.sentence, columns.index))
+    if columns.sentence is not None or columns.restarts is not None:
+        sentences = _grouped(divided(rows, columns.sentence, columns.restarts))
     filled = [row for of_sentence in sentences for row in of_sentence]
     scheme, canonical, tags = Scheme(), None, frozenset[str]()
     if columns.tag is not None:
@@ -251,7 +251,7 @@ def _survey(
         scheme = _scheme(sentences, columns.tag, known.source_encoding)
         if scheme == Scheme() and known.tag_column is None and not names:
             size = len(sentences), table.num_columns
-            reason = reason or holds_words_alone(*map(list, zip(*pairs)), *size)
+            reason = reason or holds_words_alone(pairs, *size)
         if reason is not None:
             raise ValueError(f"{path}: expected a column file, got {reason}")
         tags = frozenset(tag for _, tag in pairs)
@@ -267,7 +267,7 @@ def _survey(
         header.number if header else 0,
         canonical,
         comment_test(table.num_columns, columns.tag, tags, spelling),
-        columns.index,
+        columns.restarts,
     )
     separator = "tabs alone" if layout.delimiter == "\t" else repr(layout.delimiter)
     if layout.delimiter is None:

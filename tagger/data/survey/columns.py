@@ -72,7 +72,7 @@ class Columns(NamedTuple):
     token: int
     tag: Optional[int]
     sentence: Optional[int]
-    index: Optional[int]
+    restarts: Optional[int]
     spans: Mapping[int, int]
 
 
@@ -153,13 +153,13 @@ def count_spans(
     """
     counts = {i: _count(column) for i, column in cells.items()}
     spellings = {i: find_spelling(counts[i]) for i in cells}
-    found = [i for i in cells if spellings[i] is not None]
+    found: List[K] = [i for i in cells if spellings[i] is not None]
     joined = [i for i in found if separator_of_spans(counts[i], STANDARD)]
     chunks = [i for i in found if _are_chunks(counts[i], spellings[i] or STANDARD)]
-    entities = [i for i in found if i not in (*joined, *chunks)]
+    entities = [i for i in found if i not in joined and i not in chunks]
     if may_be_plain and len(chunks) == len(found):
         entities = [i for i in cells if i not in found and _marks_spans(counts[i])]
-        found = [*found, *entities]
+        found += entities
     found = [i for i in found if i == tag or i in entities] or found
     if len(found) == 1:
         return {found[0]: 0}  # there is nothing to compare it with

@@ -22,6 +22,8 @@ NAMES = {
 _OTHER_NAMES = ("pos", "pos_tag", "upos", "xpos", "lemma", "chunk", "id", "idx", "index", "#")
 
 
+#: Names that are not known need this many lines below them.
+_FEWEST = 5
 #: What a name of a column looks like.
 _NAME = re.compile(r"[^\W\d_][\w #.()-]*")
 
@@ -52,7 +54,7 @@ def _names_columns(first: Sequence[str], others: Sequence[Row]) -> bool:
     names = [*map(str.lower, first)]
     known = {*_OTHER_NAMES, *(name for names in NAMES.values() for name in names)}
     is_unknown = known.isdisjoint(names)
-    if is_unknown and not all(map(_NAME.fullmatch, first)):
+    if is_unknown and not (len(others) >= _FEWEST and all(map(_NAME.fullmatch, first))):
         return False
     has_spans = has_numbers = recurs = False
     for column, cell in enumerate(first):
@@ -61,7 +63,7 @@ def _names_columns(first: Sequence[str], others: Sequence[Row]) -> bool:
         recurs |= cell.lower() in map(str.lower, counts)
         has_numbers |= all(map(str.isdecimal, counts))
         if spelling is not None:
-            has_spans = True
+            has_spans |= not is_unknown or any(tag in counts for tag in OUTSIDE)
             if _is_tag(cell, counts, spelling):
                 return False
     return (has_spans or has_numbers) and not recurs if is_unknown else has_spans

@@ -91,9 +91,10 @@ def holds_sentences(rows: Sequence[Tuple[str, str]]) -> Optional[str]:
 
 
 def holds_words_alone(
-    tokens: Sequence[str], tags: Sequence[str], num_sentences: int, num_columns: int
+    rows: Sequence[Tuple[str, str]], num_sentences: int, num_columns: int
 ) -> Optional[str]:
     """Recognises columns without tags, given the tokens and the plain labels that they seem to have."""
+    tokens, tags = [token for token, _ in rows], [tag for _, tag in rows]
     numbers = [*map(str.isdecimal, tokens)]
     if sum(numbers) >= _SHARE * len(tokens) > 1 and not all(map(str.isdecimal, tags)):
         return f"numbers, such as {tokens[0]!r}, and no column of words beside tags; {_ONE_TOKEN}"

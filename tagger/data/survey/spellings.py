@@ -3,7 +3,7 @@
 import re
 from functools import lru_cache
 from itertools import product
-from typing import Dict, Iterable, List, Mapping, Match, Optional, Pattern, Set, Tuple
+from typing import Collection, Dict, Iterable, List, Mapping, Match, Optional, Pattern, Set, Tuple
 
 #: Marks an unknown tag.
 UNKNOWN = "?"
@@ -91,7 +91,7 @@ def find_spelling(counts: Mapping[str, int]) -> Optional[str]:
     return max(found, key=found.__getitem__, default=None)
 
 
-def _are_spans(matches: Mapping[str, Match[str]], others: Mapping[str, int], spelling: str) -> bool:
+def _are_spans(matches: Mapping[str, Match[str]], others: Collection[str], spelling: str) -> bool:
     """Whether tags begin spans with a B, or have several prefixes for one label, or are all inside."""
     prefixes: Dict[str, Set[str]] = {}
     for match in matches.values():

@@ -63,9 +63,9 @@ def named_text(lines: Sequence[str]) -> Optional[str]:
         'a pointer of Git LFS, not the file itself; get it with `git lfs pull`'
     """
     first = lines[0] if lines else ""
-    for opening, found in _OPENINGS.items():
-        if opening.match(first):
-            return found
+    named = next((said for opening, said in _OPENINGS.items() if opening.match(first)), None)
+    if named is not None:
+        return named
     if sum(bool(_LAST_TAG.search(line)) for line in lines) >= _SHARE * len(lines):
         return None
     if sum(" " in line.strip() for line in lines) >= _LEAST_SHARE * len(lines):

@@ -1,0 +1,116 @@
+"""Small files of kinds that were once misunderstood, with what they hold."""
+
+import json
+import re
+from collections import Counter
+
+import pytest
+
+from tests.data.layouts.reading import read_by_convert, read_by_start
+
+_TAGS = "Ann B-PER\nLee I-PER\nleft O\n\nRome B-LOC\nfell O\n"
+_ROWS = [
+    ("Ann", "(PERSON*"),
+    ("Lee", "*)"),
+    ("left", "*"),
+    ("", ""),
+    ("Rome", "(GPE)"),
+    ("fell", "*"),
+]
+_CONLL2012 = "#begin document (a); part 000\n" + "".join(
+    f"a 0 {n} {word} NN (NP*) - - - X {cell} -\n" if word else "\n"
+    for n, (word, cell) in enumerate(_ROWS)
+)
+_TEXT = "Ann Lee left Rome"
+
+
+def _record(start, end, label, **rest):
+    keys = (start, end, label)
+    spans = [dict(zip(keys, values)) for values in ((0, 7, "PER"), (13, 17, "LOC"))]
+    return json.dumps({"text": _TEXT, "entities": spans, **rest}) + "\n"
+
+
+def _csv(rows, header):
+    entities = '"[[0, 7, ""PER""], [13, 17, ""LOC""]]"'
+    return header + "\n" + "".join(f"{_TEXT},{entities},{row}\n" for row in rows)
+
+
+GOOD = {
+    "score.csv": _csv(["0.9,train", "0.8,dev"], "text,entities,score,split"),
+    "annotator.csv": _csv(["1,3.2", "2,4.5"], "text,label,annotator,lead_time"),
+    "docstart.conll": "0 -DOCSTART- O\n\n0 Ann B-PER\n1 Lee I-PER\n\n0 -DOCSTART- O\n\n0 Rome B-LOC\n",
+    "dash.conll": _TAGS.replace("-", "\u2013"),
+    "none.conll": _TAGS.replace(" O", " B-O"),
+    "null.conll": _TAGS.replace(" O", " NULL"),
+    "dot.conll": _TAGS.replace("-", "."),
+    "glued.conll": _TAGS.replace("-", ""),
+    "lower.conll": "Ann i-per\nLee i-per\nleft O\n\nRome i-loc\n",
+    "rare.conll": "Ann PER\nLee PER\nleft O\n\nRome LOC\nRome LOC\n",
+    "gaps.csv": "Text,Pos,Ner\nAnn,N,B-PER\nLee,N,I-PER\nleft,V,O\n,,\nRome,N,B-LOC\n",
+    "enamed.csv": "Ann,B-PER\nLee,I-PER\nleft,O\n,O\nRome,B-LOC\n",
+    "numbered.tsv": "0\t1\tAnn\tB-PER\n0\t2\tLee\tI-PER\n0\t3\tis\tO\n1\t1\tRome\tB-LOC\n1\t2\tis\tO\n",
+    "places.tsv": "0\t3\tAnn\tB-PER\n4\t7\tLee\tI-PER\n8\t12\tleft\tO\n\n13\t17\tRome\tB-LOC\n",
+    "chunks.conll": "Ann B-NP PER\nLee I-NP PER\nleft B-VP O\nthen B-NP O\n\nRome B-NP LOC\n",
+    "brackets.gold_conll": _CONLL2012.replace("GPE", "LOC").replace("PERSON", "PER"),
+    "type.jsonl": _record("start", "end", "type"),
+    "group.jsonl": _record("start", "end", "entity_group"),
+    "char.jsonl": _record("start_char", "end_char", "label"),
+    "begin.jsonl": _record("begin", "end", "category"),
+    "lines.json": json.dumps(json.loads(_record("start", "end", "label")), indent=2) * 2,
+    "turks.jsonl": json.dumps({"content": _TEXT, "annotation": [
+        {"label": ["PER"], "points": [{"start": 0, "end": 6, "text": "Ann Lee"}]},
+        {"label": ["LOC"], "points": [{"start": 13, "end": 16, "text": "Rome"}]}]}),
+    "gliner.json": json.dumps([
+        {"tokenized_text": _TEXT.split(), "ner": [[0, 1, "PER"], [3, 3, "LOC"]]}]),
+    "cluener.jsonl": json.dumps({"text": _TEXT, "label": {
+        "PER": {"Ann Lee": [[0, 6]]}, "LOC": {"Rome": [[13, 16]]}}}),
+    "gretel.jsonl": json.dumps({"generated_text": _TEXT, "pii_spans":
+        "[{'start': 0, 'end': 7, 'label': 'PER'}, {'start': 13, 'end': 17, 'label': 'LOC'}]"}),
+}  # fmt: skip
+_OPENNLP = "<START:person> Ann Lee <END> left <START:city> Rome <END> .\n" * 4
+_TASK = {"data": {"text": "/data/upload/1/a.txt"}, "annotations": [{"result": [
+    {"value": {"start": 0, "end": 7, "labels": ["PER"]}}]}]}  # fmt: skip
+REFUSED = {
+    "a.train": (_OPENNLP, "inline tags"),
+    "a.md": ("- fly to [Oslo](city) on day\n" * 4, "inline tags"),
+    "lfs.tsv": ("version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 5\n", "git lfs pull"),
+    "url.json": (json.dumps([_TASK]), "got the path '/data/upload/1/a.txt'"),
+    "a.pubtator": ("9|t|Ann\n9|a|Lee\n9\t0\t3\tAnn\tPER\tD0\n", "PubTator"),
+    "train.py": ("TRAIN = [\n    ('Ann', {'entities': [(0, 3, 'PER')]}),\n]\n", "Python"),
+    "nlu.yml": ('version: "3.1"\nnlu:\n- intent: book\n  examples: |\n    - to Rome\n', "YAML"),
+    "a.xlsx": ("PK\x03\x04abc", "a zip archive or an office document"),
+    "tagged.txt": ("the###DT cats###NNS\na###DT dog###NN\n", "a tag behind each word"),
+    "index.tsv": ("1\tAnn\n2\tLee\n3\tleft\n", "no column of words beside tags"),
+    "keys.jsonl": (_record("von", "bis", "art"), "got the keys von, bis, art"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GOOD)
+@pytest.mark.parametrize("read", [read_by_start, read_by_convert])
+def test_files_of_known_kinds_are_read_rightly(name, read, tmp_path):
+    path = tmp_path / name
+    path.write_text(GOOD[name], encoding="utf-8")
+    entities = Counter(
+        (label, each.text[start:end])
+        for each in read(path)
+        for label, start, end in each.entities
+        if not each.are_plain
+    )
+    assert {label.upper(): words for label, words in entities} == {
+        "PER": "AnnLee",
+        "LOC": entities_of(name),
+    }
+
+
+def entities_of(name):
+    return "RomeRome" if name == "rare.conll" else "Rome"
+
+
+@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("read", [read_by_start, read_by_convert])
+def test_what_is_not_read_is_named(name, read, tmp_path):
+    content, message = REFUSED[name]
+    path = tmp_path / name
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(ValueError, match=re.escape(message)):
+        read(path)

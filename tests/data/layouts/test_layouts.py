@@ -1,0 +1,26 @@
+"""No file of a random layout is misunderstood silently; `python -m tests.data.layouts` tries more."""
+
+import logging
+from collections import Counter
+from random import Random
+
+import pytest
+
+from tests.data.layouts.columns import column_case
+from tests.data.layouts.outcomes import outcome_of
+from tests.data.layouts.records import span_case, token_case
+
+_COUNT = 80
+
+
+@pytest.mark.parametrize("make", [column_case, span_case, token_case])
+def test_files_of_random_layouts_are_read_rightly_or_refused(make, tmp_path):
+    logging.disable(logging.CRITICAL)
+    try:
+        cases = [make(Random(f"0 {number}")) for number in range(_COUNT)]
+        outcomes = [(case, outcome_of(case, tmp_path)) for case in cases]
+    finally:
+        logging.disable(logging.NOTSET)
+    assert [(each.said, case.traits) for case, each in outcomes if each.name == "wrong"] == []
+    promised = Counter(each.name for case, each in outcomes if case.refusal is None)
+    assert promised["right"] >= 0.95 * sum(promised.values())
