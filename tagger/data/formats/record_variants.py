@@ -1,4 +1,4 @@
-"""Records of tools whose entities are not offsets in a text: GLiNER, spaCy 2, DataTurks and CLUENER."""
+"""Records of GLiNER, spaCy 2, DataTurks and CLUENER, with other entities than offsets in a text."""
 
 from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
@@ -41,7 +41,7 @@ def _is_spacy_2(record: Any) -> bool:
 
 
 def _of_spacy_2(record: Dict[str, Any]) -> Iterator[Dict[str, Any]]:
-    """Converts the tokens of each paragraph, whose `ner` is in BIOUL."""
+    """Converts the tokens of each paragraph, with `ner` in BIOUL."""
     for paragraph in record["paragraphs"]:
         sentences = paragraph.get("sentences") or []
         tokens = [token for sentence in sentences for token in sentence.get("tokens") or []]
@@ -75,7 +75,7 @@ def _is_dataturks(record: Any) -> bool:
 
 
 def _of_dataturks(record: Dict[str, Any]) -> Dict[str, Any]:
-    """Converts `points`, whose ends are included."""
+    """Converts `points`, which include their ends."""
     spans = [
         {"start": point.get("start"), "end": _behind(point), "label": label}
         for each in record["annotation"] or []
@@ -106,7 +106,7 @@ def _is_cluener(record: Any) -> bool:
 
 
 def _of_cluener(record: Dict[str, Any]) -> Dict[str, Any]:
-    """Converts entities by label and words, whose ends are included."""
+    """Converts entities by label and words, which include their ends."""
     spans = [
         {"start": start, "end": end + 1, "label": label, "text": words}
         for label, by_words in record["label"].items()

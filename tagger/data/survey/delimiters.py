@@ -95,11 +95,11 @@ def _spell_spans(lines: Sequence[str], delimiter: Optional[str]) -> bool:
 def comments_apart(lines: Sequence[str]) -> Tuple[List[str], List[int]]:
     """Returns the lines without possible comments, and the indices of these.
 
-    Possible comments start with `#` where a sentence may begin.
+    Possible comments start with `#` where a sentence may begin, also below a first line.
 
     Example:
-        >>> comments_apart(["# id = 1", "#NLProc O", "rocks O", "# O"])
-        (['rocks O', '# O'], [0, 1])
+        >>> comments_apart(["# id = 1", "#NLProc O", "rocks O", "it O", "# O"])
+        (['rocks O', 'it O', '# O'], [0, 1])
     """
     others, comments, is_start = [], [], True
     for index, line in enumerate(lines):

@@ -23,14 +23,14 @@ _BINARY = {
 SPANS = 'write `{"text": "Ada left", "label": [[0, 3, "PER"]]}` on each line of a .jsonl file'
 #: The share of lines that must have a form for the file to have it.
 _SHARE, _LEAST_SHARE = 0.9, 0.5
-#: What files hold whose first line begins like this, and what to do.
+#: What files hold if their first line begins like this, and what to do.
 _OPENINGS = {
     re.compile("version https://git-lfs.github.com/"): (
         "a pointer of Git LFS, not the file itself; get it with `git lfs pull`"
     ),
     re.compile(r"\d+\|[ta]\|"): f"PubTator, which is not read; {SPANS}",
     re.compile("File,Line,Begin Offset,End Offset,Type", re.IGNORECASE): (
-        f"annotations of AWS Comprehend, whose texts are in other files; join both: {SPANS}"
+        f"annotations of AWS Comprehend without the texts, which are in other files; join both: {SPANS}"
     ),
 }
 #: The end of a line in a column file with span tags.
