@@ -28,7 +28,7 @@ def content_of(
 def content_of_tokens(
     tokens: List[str], spans: Iterable[Tuple[str, Tuple[int, int]]], are_plain: bool = False
 ) -> Content:
-    """Makes the content of tokens with spans of tokens, whose ends are included."""
+    """Makes the content of tokens with spans of tokens, with their last ones."""
     text = " ".join(tokens)
     starts = [len(" ".join([*tokens[:n], ""])) if n else 0 for n in range(len(tokens))]
     entities = [(label, starts[i], starts[j] + len(tokens[j])) for label, (i, j) in spans]

@@ -203,7 +203,7 @@ def _token_records(corpus: Corpus, traits: Dict[str, Any]) -> List[Dict[str, Any
 
 
 def _spacy_2(number: int, document: Any) -> Dict[str, Any]:
-    """A document whose paragraphs are sentences."""
+    """A document with a paragraph for each sentence."""
     paragraphs = []
     for sentence in document:
         tags = spans_to_tags(sentence.spans, len(sentence.tokens), "BIOUL")
