@@ -11,6 +11,7 @@ import subprocess
 import sys
 import textwrap
 from collections import defaultdict
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,9 @@ DOCS = {Path(name).stem: text for name, text in PAGES.items() if name.startswith
 README = PAGES["README.md"]
 
 BLOCK = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
-COMMAND = re.compile(r"(?:\w+=\w+ )*(?:allennlp [\w-]+|python (?:scripts|examples)/\w+\.py) \S")
+COMMAND = re.compile(
+    r"(?:\w+=\w+ )*(?:allennlp [\w-]+|python (?:(?:scripts|examples)/\w+\.py|-m scripts[\w.]+)) \S"
+)
 SETTINGS = re.compile(r"^(?:\w+=\w+ )*")
 RECORDINGS = "recording,x,y,z,activity\na,0.1,0.8,0.3,walk\na,0.2,,0.3,\nb,0.0,0.1,1.0,sit\n"
 SEVERAL_LABELS = "mayor ORG|PER\nleaves O\nbank ?LOC\n"
@@ -176,10 +179,16 @@ def test_commands_have_options_that_exist(command, monkeypatch, tmp_path):
         raise EOFError
 
     monkeypatch.setattr(argparse.ArgumentParser, "parse_args", parse_and_leave)
-    monkeypatch.setattr(sys, "argv", words if words[0] == "allennlp" else words[1:])
+    is_module = words[1] == "-m"
+    monkeypatch.setattr(sys, "argv", words if words[0] == "allennlp" else words[1 + is_module :])
     monkeypatch.chdir(ROOT)
+    run = partial(runpy.run_path, words[1], None, "__main__")
+    if words[0] == "allennlp":
+        run = allennlp_main
+    elif is_module:
+        run = partial(runpy.run_module, words[2], run_name="__main__")
     with pytest.raises(EOFError):
-        allennlp_main() if words[0] == "allennlp" else runpy.run_path(words[1], None, "__main__")
+        run()
     overrides = getattr(parsed[0], "overrides", "")
     json.loads(overrides or "{}")
     if words[:2] == ["allennlp", "train"] and "training_config/" in words[2]:

@@ -10,7 +10,7 @@ from typing import Any, Iterator, List
 
 import torch
 
-from scripts import benchmark_crf
+from scripts.benchmarks import crf_candidates
 from scripts.gpu_check.measuring import Options, Results, profile_of, seconds_of
 from tagger.linear_chain import kernel_check
 from tagger.modules import ConditionalRandomField
@@ -42,9 +42,9 @@ def kernels(options: Options) -> Results:
 def at_shape(shape: str, options: Options) -> Results:
     """Compares the CRFs of all libraries at one shape."""
     size, device = options.size(shape), options.device
-    batch = benchmark_crf.random_batch(size, device)
-    few = benchmark_crf.random_batch((min(size[0], 16), *size[1:]), device)
-    found = benchmark_crf.candidates(size[2], device)
+    batch = crf_candidates.random_batch(size, device)
+    few = crf_candidates.random_batch((min(size[0], 16), *size[1:]), device)
+    found = crf_candidates.candidates(size[2], device)
     target = torch.empty_like(batch.emissions)
     copying = seconds_of(options, lambda: target.copy_(batch.emissions))
     rows: List[Results] = []
@@ -52,7 +52,9 @@ def at_shape(shape: str, options: Options) -> Results:
         row: Results = {"candidate": name}
         rows.append(row)
         with _reported(row):
-            row["disagreement"] = benchmark_crf.disagreement(candidate, found["our reference"], few)
+            row["disagreement"] = crf_candidates.disagreement(
+                candidate, found["our reference"], few
+            )
             if row["disagreement"]:
                 continue
             row["loss+gradient"] = seconds_of(options, partial(candidate.gradients, batch))
@@ -65,7 +67,7 @@ def at_shape(shape: str, options: Options) -> Results:
 
 
 @torch.no_grad()
-def _viterbi(module: Any, batch: benchmark_crf.Batch) -> None:
+def _viterbi(module: Any, batch: crf_candidates.Batch) -> None:
     module.viterbi_decode(batch.emissions, batch.mask)
 
 
@@ -74,9 +76,9 @@ def weightings(options: Options) -> Results:
     rows = []
     for shape in ("small", "medium"):
         size = options.size(shape)
-        batch = benchmark_crf.random_batch(size, options.device)
-        found = benchmark_crf.weighted_candidates(size[2], options.device)
-        found["partial labels"] = benchmark_crf.with_unknown_tags(found["plain"], batch)
+        batch = crf_candidates.random_batch(size, options.device)
+        found = crf_candidates.weighted_candidates(size[2], options.device)
+        found["partial labels"] = crf_candidates.with_unknown_tags(found["plain"], batch)
         for name, candidate in found.items():
             seconds = seconds_of(options, partial(candidate.gradients, batch))
             rows.append({"size": list(size), "weighting": name, "loss+gradient": seconds})
@@ -86,12 +88,12 @@ def weightings(options: Options) -> Results:
 def memory(options: Options) -> Results:
     """Measures the memory that one loss with gradient adds to the emissions."""
     size = options.size("large")
-    batch = benchmark_crf.random_batch(size, options.device)
+    batch = crf_candidates.random_batch(size, options.device)
     emissions = batch.emissions.numel() * batch.emissions.element_size()
     if options.device == "cpu":
-        added = benchmark_crf.peak_memory("ours", size) * 2**20
+        added = crf_candidates.peak_memory("ours", size) * 2**20
     else:
-        candidate = benchmark_crf.candidates(size[2], options.device)["ours"]
+        candidate = crf_candidates.candidates(size[2], options.device)["ours"]
         candidate.gradients(batch)
         torch.cuda.synchronize()
         torch.cuda.empty_cache()
@@ -143,7 +145,7 @@ def _descend(options: Options, queue: Any, start: Any) -> None:
     """Trains a CRF's parameters for some steps and reports the time per step and the loss."""
     torch.set_num_threads(1)
     size = options.size("medium")
-    batch = benchmark_crf.random_batch(size, options.device)
+    batch = crf_candidates.random_batch(size, options.device)
     torch.manual_seed(0)
     module = ConditionalRandomField(size[2]).to(options.device)
     optimizer = torch.optim.SGD(module.parameters(), lr=1e-5)

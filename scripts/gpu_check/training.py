@@ -20,7 +20,9 @@ import torch
 from allennlp.commands.train import TrainModel
 from allennlp.common import Params
 
-from scripts import benchmark_prediction, benchmark_training
+from scripts.benchmarks import prediction as benchmark_prediction
+from scripts.benchmarks import sides
+from scripts.benchmarks import training as benchmark_training
 from scripts.gpu_check.measuring import Options, Results, SkippedError, needed, synchronize
 from tagger.training import supply_training_counts
 
@@ -95,7 +97,7 @@ def finetuning(options: Options) -> Results:
     needed(Path("data/all-MiniLM-L6-v2"), "run allennlp fetch-encoder all-MiniLM-L6-v2")
     needed(Path("data/conll2003/eng.train"), "run scripts/prepare_conll2003.py")
     if importlib.util.find_spec("allennlp_models") is None:
-        sys.path.append(str(benchmark_training.DOWNSTREAM))
+        sys.path.append(str(sides.DOWNSTREAM))
     if importlib.util.find_spec("allennlp_models") is None:
         raise SkippedError("allennlp_models is missing; run scripts/install.sh --dev")
     import allennlp_models.tagging  # noqa: F401  (registers AllenNLP's tagger)
@@ -155,7 +157,7 @@ def prediction(options: Options) -> Results:
 
 
 def _bilstm_crf(batch_size: int, is_tiny: bool) -> Results:
-    """Returns the config of `scripts/benchmark_training.py` for the whole corpus."""
+    """Returns the config of `scripts/benchmarks/training.py` for the whole corpus."""
     needed(Path("data/conll2003/eng.train"), "run scripts/prepare_conll2003.py")
     run_config = benchmark_training.config(True, "data/conll2003", 0)
     run_config["dataset_reader"]["max_instances"] = 20 if is_tiny else None
@@ -224,7 +226,7 @@ def _hidden_size() -> int:
 
 @contextlib.contextmanager
 def _patched_backward(watch: Any) -> Iterator[None]:
-    """Attributes the start of each backward pass to the CRF, as in `scripts/benchmark_training.py`."""
+    """Attributes the start of each backward pass to the CRF, as in `scripts/benchmarks/training.py`."""
     backward = torch.Tensor.backward
     torch.Tensor.backward = watch.timed("CRF", backward)  # type: ignore[method-assign]
     try:

@@ -1,6 +1,6 @@
 """Measures the speed and memory of `predict-file` on plain, compressed and columnar files, and with Ray.
 
-    python scripts/benchmark_any_size.py model.tar.gz texts.txt
+    python -m scripts.benchmarks.any_size model.tar.gz texts.txt
 
 Each route predicts a file with several copies of the texts, and one twice as large. The difference
 gives a speed without start-up time; memory should be equal. The routes take turns, so that other load

@@ -1,6 +1,6 @@
 """Times training steps of a tagger over a pretrained transformer with different settings.
 
-Run: OMP_WAIT_POLICY=PASSIVE python scripts/benchmark_transformer.py
+Run: python -m scripts.benchmarks.transformer
     [--transformer data/all-MiniLM-L6-v2] [--data data/conll2003/eng.train] [--encoding IOB1]
     [--sentences 400] [--rounds 5]
 

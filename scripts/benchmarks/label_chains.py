@@ -4,7 +4,7 @@
 There are 4 labels, then 30. A training step has 16 sentences of 15 tokens, a prediction 128 of them. The
 heads take turns, and the ratio is that of the medians.
 
-Usage: OMP_WAIT_POLICY=PASSIVE python scripts/benchmark_label_chains.py [--repeats 30]
+Usage: python -m scripts.benchmarks.label_chains [--repeats 30]
 """
 
 import argparse

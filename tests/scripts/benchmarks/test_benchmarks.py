@@ -18,23 +18,30 @@ def corpus(tmp_path):
     return tmp_path
 
 
+TINY = "--rounds 1 --busy --policies PASSIVE"
+
+
 @pytest.mark.parametrize(
     ("script", "options", "shown"),
     [
         (
-            "benchmark_crf",
-            "--sizes 2x4x3 --repeats 1 --tables crf weightings --no-memory",
-            "AllenNLP",
+            "crf",
+            f"--sizes 2x4x3 --repeats 1 --tables crf weightings {TINY}",
+            "2x4x3 decoding | ours",
         ),
         (
-            "benchmark_prediction",
-            "--data {corpus} --sentences 2 --runs 1 "
-            "--config {configs}/conll2003_bilstm_crf.jsonnet {configs}/conll2003_bigru_crf.jsonnet",
-            "conll2003_bigru_crf",
+            "prediction",
+            f"--data {{corpus}} --sentences 2 --runs 1 --sides AllenNLP ours {TINY} "
+            "--config {configs}/conll2003_bilstm_crf.jsonnet",
+            "conll2003_bilstm_crf.jsonnet |",
         ),
-        ("benchmark_training", "--data {corpus} --sentences 2 --epochs 1", "AllenNLP"),
         (
-            "benchmark_transformer",
+            "training",
+            f"--data {{corpus}} --sentences 2 --epochs 1 --sides AllenNLP one-line {TINY}",
+            "| evaluation | one-line |",
+        ),
+        (
+            "transformer",
             "--data {corpus}/eng.train --transformer {corpus}/tiny --sentences 2 --rounds 1",
             "upper 2, bfloat16",
         ),
@@ -45,6 +52,7 @@ def test_a_benchmark_runs(script, options, shown, corpus, warm_python):
         save_bert(corpus / "tiny")
     arguments = options.format(corpus=corpus, configs=CONFIGS).split()
     printed = subprocess.check_output(
-        [sys.executable, ROOT / f"scripts/{script}.py", *arguments], text=True, cwd=corpus
+        [sys.executable, "-m", f"scripts.benchmarks.{script}", *arguments], text=True, cwd=ROOT
     )
     assert shown in printed
+    assert "failed" not in printed

@@ -1,28 +1,9 @@
-"""Times linear-chain CRFs: ours, AllenNLP's, pytorch-crf and torch-struct, and prints tables.
+"""Linear-chain CRFs of several libraries, called in one way."""
 
-Run: python scripts/benchmark_crf.py [--tables crf weightings growth] [--sizes 32x128x9 ...]
-    [--repeats 9] [--no-memory]
-
-The table `crf` compares the libraries, and `growth` shows how our time grows with sequences and tokens.
-The table `weightings` compares our class weightings, and the likelihood with a third of the gold tags
-unknown, with the plain likelihood.
-
-All candidates get the same float32 scores and right-padded masks, with lengths uniform in [T/2, T], and
-take turns. A candidate is only timed if its numbers agree with the reference in float64. `decoding`
-returns lists, like AllenNLP's `viterbi_tags`. Memory is the rise of the peak resident size (VmHWM of
-Linux, reset before) during one loss with gradient in a separate process. pytorch-crf and torch-struct
-are only included if installed (`pip install --no-deps pytorch-crf torch-struct`). Set
-OMP_WAIT_POLICY=PASSIVE if anything else runs on the machine.
-"""
-
-import argparse
 import contextlib
-import itertools
 import multiprocessing
-import statistics
-import time
 from pathlib import Path
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
 import torch
 from allennlp.modules import ConditionalRandomField as AllenNLPField
@@ -35,10 +16,6 @@ from tagger.modules import ConditionalRandomField, TagWeighting
 Size = Tuple[int, int, int]
 TASKS = ("loss", "loss+gradient", "decoding")
 WEIGHTINGS = ("emission", "emission_transition", "lannoy", "chain", "marginal", "softmax_margin")
-WEIGHTED_SIZES = [(32, 128, 9), (128, 512, 33)]
-GROWING_SIZES = [(8, 1_000, 9), (8, 2_000, 9), (8, 5_000, 9), (8, 10_000, 9)]
-GROWING_SIZES += [(32, 128, 9), (128, 128, 9), (512, 128, 9)]
-DEFAULT_SIZES = list(itertools.product((8, 32, 128), (32, 128, 512), (9, 33, 73)))
 
 
 class Batch(NamedTuple):
@@ -87,7 +64,8 @@ def random_batch(size: Size, device: str = "cpu") -> Batch:
     return Batch(emissions, declare_range(tags, 0, num_tags - 1), declare_right_padded(mask))
 
 
-def _of_module(module: Any) -> Candidate:
+def of_module(module: Any) -> Candidate:
+    """Returns the candidate of a CRF with the signatures of AllenNLP's."""
     return Candidate(
         module,
         lambda batch: module(*batch),
@@ -101,9 +79,9 @@ def candidates(num_tags: int, device: str = "cpu") -> Dict[str, Candidate]:
     ours, allennlp = ConditionalRandomField(num_tags), AllenNLPField(num_tags)
     allennlp.load_state_dict(ours.state_dict())
     found = {
-        "ours": _of_module(ours.to(device)),
-        "our reference": _by_reference(_of_module(ours)),
-        "AllenNLP": _of_module(allennlp.to(device)),
+        "ours": of_module(ours.to(device)),
+        "our reference": _by_reference(of_module(ours)),
+        "AllenNLP": of_module(allennlp.to(device)),
     }
     for name, make in (("pytorch-crf", _pytorch_crf), ("torch-struct", _torch_struct)):
         with contextlib.suppress(ImportError):
@@ -217,12 +195,12 @@ def peak_memory(name: str, size: Size) -> float:
 def weighted_candidates(num_tags: int, device: str) -> Dict[str, Candidate]:
     """Our CRF, plain and with each weighting."""
     weights = torch.linspace(0.5, 2.0, num_tags).tolist()
-    found = {"plain": _of_module(ConditionalRandomField(num_tags).to(device))}
+    found = {"plain": of_module(ConditionalRandomField(num_tags).to(device))}
     for name in WEIGHTINGS:
         weighting = TagWeighting.by_name(name)(tag_weights=weights)
         crf = ConditionalRandomField(num_tags, weighting=weighting).to(device)
         crf.load_state_dict(found["plain"].module.state_dict(), strict=False)
-        found[name] = _of_module(crf)
+        found[name] = of_module(crf)
     return found
 
 
@@ -235,101 +213,3 @@ def with_unknown_tags(candidate: Candidate, batch: Batch) -> Candidate:
         return candidate.log_likelihood(partial._replace(emissions=full.emissions))
 
     return candidate._replace(log_likelihood=log_likelihood)
-
-
-def times(found: Dict[str, Candidate], task: str, batch: Batch, repeats: int) -> Dict[str, list]:
-    """The milliseconds of `repeats` runs of each candidate, timed in turns."""
-    milliseconds: Dict[str, list] = {name: [] for name in found}
-    for repeat in range(repeats + 1):
-        for name, candidate in found.items():
-            start = time.perf_counter()
-            candidate.run(task, batch)
-            if repeat > 0:
-                milliseconds[name].append((time.perf_counter() - start) * 1e3)
-    return milliseconds
-
-
-def print_crf_rows(size: Size, repeats: int, with_memory: bool) -> None:
-    """Compares the libraries at one size."""
-    batch, found = random_batch(size), candidates(size[2])
-    exact = found["our reference"]
-    for name in list(found):
-        difference = disagreement(found[name], exact, batch)
-        if difference:
-            print(f"| {size} | {name} | not timed: {difference} |")
-            del found[name]
-    columns = {task: times(found, task, batch, repeats) for task in TASKS}
-    for name in found:
-        cells = [_cell(columns[task][name], columns[task].get("AllenNLP")) for task in TASKS]
-        cells.append(f"{peak_memory(name, size):.0f}" if with_memory else "-")
-        print(f"| {_name(size)} | {name} | {' | '.join(cells)} |", flush=True)
-
-
-def print_weighting_rows(size: Size, repeats: int) -> None:
-    """Compares the weightings with the plain likelihood at one size."""
-    found, batch = weighted_candidates(size[2], "cpu"), random_batch(size)
-    found["partial labels"] = with_unknown_tags(found["plain"], batch)
-    milliseconds = times(found, "loss+gradient", batch, repeats)
-    plain = statistics.median(milliseconds["plain"])
-    for name, own in milliseconds.items():
-        ratio = statistics.median(own) / plain
-        print(f"| {_name(size)} | {name} | {_cell(own)} | {ratio:.2f} |", flush=True)
-
-
-def print_growth_row(size: Size, repeats: int) -> None:
-    """Times our CRF at one size, in total and per token."""
-    found = {"ours": _of_module(ConditionalRandomField(size[2]))}
-    batch = random_batch(size)
-    num_tokens = int(batch.mask.sum())
-    cells = []
-    for task in TASKS:
-        own = times(found, task, batch, repeats)["ours"]
-        cells.append(f"{_cell(own)}, {statistics.median(own) / num_tokens * 1e6:.0f} ns a token")
-    print(f"| {_name(size)} | {' | '.join(cells)} |", flush=True)
-
-
-def _cell(own: List[float], others: Optional[List[float]] = None) -> str:
-    median = statistics.median(own)
-    cell = f"{median:.3g} ({min(own):.3g}..{max(own):.3g})"
-    if others is not None and others is not own:
-        cell += f", {statistics.median(others) / median:.0f}x"
-    return cell
-
-
-def _name(size: Size) -> str:
-    return "x".join(map(str, size))
-
-
-def _size(text: str) -> Size:
-    batch_size, num_tokens, num_tags = map(int, text.split("x"))
-    return batch_size, num_tokens, num_tags
-
-
-def main() -> None:
-    """Parses the command line and prints the tables."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    tables = ("crf", "weightings", "growth")
-    parser.add_argument("--tables", nargs="+", choices=tables, default=tables)
-    parser.add_argument("--sizes", nargs="+", type=_size, help="as BxTxK; of `crf`, `weightings`")
-    parser.add_argument("--repeats", type=int, default=9)
-    parser.add_argument("--no-memory", action="store_true", help="leave the memory out")
-    arguments = parser.parse_args()
-    repeats, threads = arguments.repeats, torch.get_num_threads()
-    print(f"torch {torch.__version__}, {threads} threads; ms: median (range)")
-    if "crf" in arguments.tables:
-        print("\nx: times AllenNLP's speed; MiB: peak of loss+gradient\n")
-        print(f"| BxTxK | | {' | '.join(TASKS)} | MiB |\n|---|---|---|---|---|---|")
-        for size in arguments.sizes or DEFAULT_SIZES:
-            print_crf_rows(size, repeats, not arguments.no_memory)
-    if "weightings" in arguments.tables:
-        print("\n| BxTxK | weighting | loss+gradient | times plain |\n|---|---|---|---|")
-        for size in arguments.sizes or WEIGHTED_SIZES:
-            print_weighting_rows(size, repeats)
-    if "growth" in arguments.tables:
-        print(f"\n| BxTxK | {' | '.join(TASKS)} |\n|---|---|---|---|")
-        for size in GROWING_SIZES:
-            print_growth_row(size, repeats)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,27 +1,27 @@
-#!/usr/bin/env python
 """Times training and evaluation of our tagger and of AllenNLP's `crf_tagger`, with the parts of a step.
 
-Both taggers have the same architecture: words 100, a convolution over characters 128, BiLSTM 2 x 200, a
-CRF. They train on CoNLL-2003 with AllenNLP's trainer, Adam, and batches of 32. They take turns, epoch
-by epoch, in one process. Ours uses the data loader `bucketed`, 128 sentences at a time in evaluation,
-`fused_adam`, and encodes each distinct word's characters once. `ours, auto` computes the LSTM in
-bfloat16 if the processor has instructions for it.
+All taggers have the same architecture: words 100, a convolution over characters 128, BiLSTM 2 x 200, a
+CRF. They train on CoNLL-2003 with AllenNLP's trainer, Adam, and batches of 32, each at its own best
+setting of threads (see `scripts/benchmarks/sides.py`). `AllenNLP` is an unchanged config of a
+`crf_tagger`, run in this environment. `one-line` is the same config with the type
+`weighted_crf_tagger` (examples/weighted_crf_tagger.py), which only replaces the CRF. Ours uses the
+data loader `bucketed`, 128 sentences at a time in evaluation, `fused_adam`, and encodes each distinct
+word's characters once. `ours-auto` computes the LSTM in bfloat16 if the processor has instructions
+for it.
 
-Usage: OMP_WAIT_POLICY=PASSIVE python scripts/benchmark_training.py [--sentences 3200] [--epochs 3]
+Usage: python -m scripts.benchmarks.training [--sentences 1600] [--epochs 2] [--rounds 2]
     [--data data/conll2003]
 """
 
 import argparse
 import collections
 import copy
+import importlib
 import logging
-import statistics
-import sys
 import tempfile
 import time
 from functools import partialmethod
-from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, cast
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, cast
 
 import torch
 from allennlp.commands.train import TrainModel
@@ -31,11 +31,11 @@ from allennlp.training import GradientDescentTrainer
 from allennlp.training.metrics import CategoricalAccuracy, SpanBasedF1Measure
 from tqdm import tqdm
 
+from scripts.benchmarks import sides
 from tagger.models import SequenceTagger
 
 PARTS = ("data", "encoder", "CRF", "optimizer", "metrics", "other")
-# Where scripts/install.sh --dev installs AllenNLP's tagger.
-DOWNSTREAM = Path(__file__).parent.parent / ".venv/downstream"
+SIDES = ("AllenNLP", "one-line", "ours", "ours-auto")
 
 CNN = {
     "embedding_dim": 16,
@@ -53,17 +53,6 @@ ENCODER = {
 }
 
 
-def import_allennlp_models() -> None:
-    """Registers AllenNLP's tagger, or exits with the reason if it cannot."""
-    sys.path.append(str(DOWNSTREAM))
-    try:
-        import allennlp_models.tagging  # noqa: F401
-    except ImportError as error:
-        sys.exit(
-            f"{error}; run scripts/install.sh --dev, or pip install --no-deps allennlp-models==2.10.1"
-        )
-
-
 def add_corpus_options(parser: argparse.ArgumentParser, num_sentences: int) -> None:
     """Adds the options `--data` and `--sentences`."""
     parser.add_argument(
@@ -73,6 +62,16 @@ def add_corpus_options(parser: argparse.ArgumentParser, num_sentences: int) -> N
         "scripts/prepare_conll2003.py puts them)",
     )
     parser.add_argument("--sentences", type=int, default=num_sentences, help="of each file")
+
+
+def config_of(side: str, data: str, num_sentences: int) -> Dict[str, Any]:
+    """Returns the config of a side, with shortened data sets."""
+    found = config(side.startswith("ours"), data, num_sentences)
+    if side == "one-line":
+        found["model"]["type"] = "weighted_crf_tagger"
+    if side == "ours-auto":
+        found["model"]["encoder"]["precision"] = "auto"
+    return found
 
 
 def config(is_ours: bool, data: str, num_sentences: int) -> Dict[str, Any]:
@@ -210,24 +209,16 @@ def timed_trainer(
     return trainer
 
 
-def format_table(title: str, runs: Dict[str, List[Dict[str, float]]], num_sentences: int) -> str:
-    """Returns a line for each tagger: medians over its runs, and its speed relative to the first."""
-    parts = next(iter(runs.values()))[0].keys()
-    lines = [f"{title:12} sentences/s  times  " + "  ".join(f"{part:>9}" for part in parts)]
-    totals = {
-        name: statistics.median(sum(run.values()) for run in of_tagger)
-        for name, of_tagger in runs.items()
-    }
-    for name, of_tagger in runs.items():
-        shares = [
-            statistics.median(run[part] / sum(run.values()) for run in of_tagger) for part in parts
-        ]
-        lines.append(
-            f"{name:12} {num_sentences / totals[name]:11.0f}  "
-            f"{next(iter(totals.values())) / totals[name]:5.1f}  "
-            + "  ".join(f"{share:9.1%}" for share in shares)
-        )
-    return "\n".join(lines) + "\n"
+def format_parts(comparison: sides.Comparison, names: Sequence[str]) -> str:
+    """Returns the share of each part of the work, by row and side, at the side's best setting."""
+    lines = [f"| | | {' | '.join(PARTS)} |", "|---" * (2 + len(PARTS)) + "|"]
+    for row in comparison.rows():
+        for name in names:
+            best = comparison.best(name, row)
+            if best is not None:
+                shares = " | ".join(f"{best.facts[part]:.1%}" for part in PARTS)
+                lines.append(f"| {row} | {name} | {shares} |")
+    return "\n".join(lines)
 
 
 def _switch(watch: Stopwatch, part: str) -> Callable[..., None]:
@@ -237,15 +228,10 @@ def _switch(watch: Stopwatch, part: str) -> Callable[..., None]:
     return hook
 
 
-def main(arguments: Optional[Sequence[str]] = None) -> None:
-    """Times both taggers in turns and prints medians."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    add_corpus_options(parser, num_sentences=3200)
-    parser.add_argument("--epochs", type=int, default=3)
-    options = parser.parse_args(arguments)
-    import_allennlp_models()
+def measure(side: str, options: argparse.Namespace) -> None:
+    """Reports the seconds of each epoch of one side, and the shares of the parts."""
+    sides.import_downstream("allennlp_models.tagging")
+    importlib.import_module("examples.weighted_crf_tagger")
     logging.disable(logging.INFO)
     tqdm.__init__ = partialmethod(tqdm.__init__, disable=True)
     watch = Stopwatch()
@@ -256,32 +242,53 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
         (SpanBasedF1Measure, "__call__", "metrics"),
     ):
         setattr(owner, name, watch.timed(part, getattr(owner, name)))
-    # (tagger, phase) -> the seconds of each part, epoch by epoch
-    epochs: Dict[Tuple[str, str], List[Dict[str, float]]] = collections.defaultdict(list)
-    configs = {
-        name: config(name != "AllenNLP", options.data, options.sentences)
-        for name in ("AllenNLP", "ours", "ours, auto")
-    }
-    configs["ours, auto"]["model"]["encoder"]["precision"] = "auto"
+    # phase -> the seconds of each part, epoch by epoch
+    epochs: Dict[str, List[Dict[str, float]]] = collections.defaultdict(list)
     with tempfile.TemporaryDirectory() as folder:
-        trainers = {
-            name: timed_trainer(each, f"{folder}/{name}", watch) for name, each in configs.items()
-        }
+        run_config = config_of(side, options.data, options.sentences)
+        trainer = timed_trainer(run_config, f"{folder}/run", watch)
         # The first epoch is for compiling and warm-up.
         for epoch in range(options.epochs + 1):
-            for name, trainer in trainers.items():
-                for phase, run in (
-                    ("training", trainer._train_epoch),
-                    ("evaluation", trainer._validation_loss),
-                ):
-                    watch.take()
-                    run(epoch)
-                    if epoch > 0:
-                        epochs[name, phase].append(watch.take())
-    for phase in ("training", "evaluation"):
-        print(
-            format_table(phase, {name: epochs[name, phase] for name in trainers}, options.sentences)
-        )
+            for phase, run in (
+                ("training", trainer._train_epoch),
+                ("evaluation", trainer._validation_loss),
+            ):
+                watch.take()
+                run(epoch)
+                if epoch > 0:
+                    epochs[phase].append(watch.take())
+    rows = {phase: [sum(each.values()) for each in own] for phase, own in epochs.items()}
+    facts = {
+        phase: {part: sum(each[part] for each in own) / sum(rows[phase]) for part in PARTS}
+        for phase, own in epochs.items()
+    }
+    sides.report(rows, facts)
+
+
+def main(arguments: Optional[Sequence[str]] = None) -> None:
+    """Compares all sides and prints the tables."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add_corpus_options(parser, num_sentences=1600)
+    parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument("--sides", nargs="+", choices=SIDES, default=SIDES)
+    sides.add_options(parser)
+    options = parser.parse_args(arguments)
+    if options.worker:
+        measure(options.worker, options)
+        return
+    sides.start(options)
+    given = ["--data", options.data, "--sentences", str(options.sentences)]
+    given += ["--epochs", str(options.epochs)]
+    compared = [sides.worker("scripts.benchmarks.training", name, *given) for name in options.sides]
+    comparison = sides.compare(compared, options.rounds, sides.settings(options.policies))
+    numbers = dict.fromkeys(comparison.rows(), options.sentences)
+    print("Sentences a second:\n")
+    print(f"{sides.table(comparison, options.sides, 'AllenNLP', numbers)}\n")
+    print(
+        f"Where the time goes, at each side's best setting:\n\n{format_parts(comparison, options.sides)}"
+    )
 
 
 if __name__ == "__main__":
