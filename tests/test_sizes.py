@@ -35,7 +35,7 @@ TOTALS = {
     "core": (39_000, ["tagger", "tagger_compat", "tagger_onnx"]),
     "tools": (12_600, ["tagger/tools"]),
     "integrations": (5_400, ["tagger/integrations"]),
-    "tests and scripts": (47_500, ["tests", "scripts"]),
+    "tests and scripts": (48_600, ["tests", "scripts"]),
 }
 WINGS = ["tagger/tools", "tagger/integrations"]
 
