@@ -2,7 +2,7 @@
 
 A *side* is one of the compared programs: a library, or the same library in another precision. PyTorch
 reads OMP_WAIT_POLICY once, and what suits one side can slow another down to a third. So each side runs
-in processes of its own, with one thread and with all, and with threads that spin (ACTIVE) or sleep
+in separate processes, with one thread and with all, and with threads that spin (ACTIVE) or sleep
 (PASSIVE) while they wait. The sides take turns, so that a drift of the machine affects all of them. Of
 each setting the median counts, and of each side the best setting, by row of the table. Settings that
 are clearly worse run only in the first round.
