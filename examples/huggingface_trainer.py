@@ -21,6 +21,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, NamedTuple, Sequence
 
+# First, because PyTorch reads a variable that it sets (docs/background/speed.md).
+import tagger  # noqa: F401
+
+# isort: split
 import torch
 from transformers import (
     AutoTokenizer,

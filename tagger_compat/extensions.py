@@ -77,12 +77,19 @@ def _commands_of_wings() -> List[str]:
     return sorted(".".join(path.parent.relative_to(root).parts) for path in found)
 
 
+#: What to install for modules with a name that differs from that of their package.
+PROVIDERS = {"pkg_resources": "'setuptools<81'"}
+
+
 def _with_missing_requirements(record: logging.LogRecord) -> bool:
     """Rewrites AllenNLP's message about a plugin with missing requirements."""
     found = re.match(r"Plugin (\w+) could not be loaded: No module named '(\w+)", str(record.msg))
     if found:
         plugin, module = found.groups()
-        missing = " ".join(_missing_requirements(plugin)) or module
+        named = _missing_requirements(plugin)
+        if module in PROVIDERS or not named:
+            named.append(PROVIDERS.get(module, module))
+        missing = " ".join(named)
         record.msg = (
             f"the plugin {plugin} is not loaded, because it needs `{module}`; run: "
             f"pip install {missing}"

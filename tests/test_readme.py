@@ -221,6 +221,17 @@ def test_configs_build(block, tmp_path, monkeypatch):
     TrainModel.from_params(params, serialization_dir=str(tmp_path / "run"), local_rank=0)
 
 
+def test_every_page_of_docs_is_linked_from_another():
+    linked = {
+        ((ROOT / page).parent / target).resolve()
+        for page, text in PAGES.items()
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)[^)]*\)", text)
+        if ((ROOT / page).parent / target).resolve() != ROOT / page
+    }
+    pages = {ROOT / page for page in PAGES if page.startswith("docs/")} - {ROOT / "docs/index.md"}
+    assert sorted(page.name for page in pages - linked) == []
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_links_have_a_target(page):
     for target in re.findall(r"\]\((?!https?:)([^)]+)\)", BLOCK.sub("", PAGES[page])):

@@ -29,7 +29,9 @@ class Describe(Command):
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("name", nargs="?", metavar="NAME")
+        parser.add_argument(
+            "name", nargs="?", metavar="NAME", help="a component or template; by default, all"
+        )
 
     def run(self, args: argparse.Namespace) -> None:
         say(describe(args.name))

@@ -9,6 +9,7 @@ import torch
 
 from examples.crf_adapters import allennlp, ours, ours_as_torchcrf, ours_lannoy
 from tagger.linear_chain.conformance import check_crf, table_of
+from tagger.linear_chain.conformance.__main__ import main as conformance_main
 from tests.conftest import ROOT
 
 
@@ -136,3 +137,15 @@ def test_the_table_is_printed():
     assert lines[0] == "tagger, weighting `chain`"
     assert lines[2].split()[-3:] == ["2", "0", "0"]
     assert len(lines) == 25
+
+
+def test_a_missing_package_is_named(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "torchcrf", None)
+    monkeypatch.setattr(sys, "argv", ["conformance", "examples.crf_adapters:pytorch_crf"])
+    with pytest.raises(SystemExit) as ended:
+        conformance_main()
+    assert ended.value.code == 1
+    assert capsys.readouterr().err == (
+        "examples.crf_adapters:pytorch_crf needs the module `torchcrf`, which is not installed; run: "
+        "pip install pytorch-crf\n"
+    )

@@ -1,6 +1,7 @@
 """The patches are tested in fresh processes: AllenNLP can't be imported twice in one."""
 
 import importlib
+import logging
 import os
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 import torch
 
 from tagger_compat import patches
+from tagger_compat.extensions import _with_missing_requirements
 
 ROOT = Path(__file__).parents[2]
 
@@ -442,6 +444,13 @@ def test_a_plugin_without_its_requirements_says_what_to_install(monkeypatch, tmp
             "nothing-one nothing.two",
         )
     ]
+
+
+def test_a_plugin_without_pkg_resources_is_told_of_an_older_setuptools():
+    message = "Plugin half_plugin could not be loaded: No module named 'pkg_resources'"
+    record = logging.LogRecord("x", logging.ERROR, "x", 1, message, None, None)
+    assert _with_missing_requirements(record)
+    assert record.msg.endswith("run: pip install 'setuptools<81'")
 
 
 @pytest.mark.parametrize("name", USES)

@@ -5,6 +5,13 @@ import importlib
 
 from tagger.linear_chain.conformance import check_crf, table_of
 
+#: Packages that are not named like their module.
+PACKAGES = {
+    "torchcrf": "pytorch-crf",
+    "torch_struct": "torch-struct",
+    "transformers_crf": "transformers-crf",
+}
+
 
 def main() -> None:
     """Prints the table of one or several adapters."""
@@ -22,7 +29,15 @@ def main() -> None:
     args = parser.parse_args()
     for name in args.adapters:
         module, _, function = name.partition(":")
-        adapter = getattr(importlib.import_module(module), function)()
+        try:
+            adapter = getattr(importlib.import_module(module), function)()
+        except ModuleNotFoundError as error:
+            missing = str(error.name)
+            parser.exit(
+                1,
+                f"{name} needs the module `{missing}`, which is not installed; run: "
+                f"pip install {PACKAGES.get(missing, missing)}\n",
+            )
         print(f"{adapter.name}\n{table_of(check_crf(adapter, args.problems, args.seed))}\n")
 
 

@@ -34,7 +34,7 @@ class Split(Command):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument
-        add("file", type=Path)
+        add("file", type=Path, help="the labelled file")
         add(
             "folder",
             type=Path,

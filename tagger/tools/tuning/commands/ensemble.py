@@ -21,7 +21,7 @@ class Ensemble(Command):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument
-        add("archives", type=Path, nargs="+", metavar="archive")
+        add("archives", type=Path, nargs="+", metavar="archive", help="the archives to join")
         add("-o", "--output", type=Path, required=True, help="the archive to write")
         choices = ("emissions", "marginals")
         text = "whether to average the taggers' scores or their probabilities"
