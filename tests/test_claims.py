@@ -1,0 +1,44 @@
+"""Every figure of the main pages has a row in docs/claims.tsv: which command made it, and when."""
+
+import re
+
+import pytest
+
+from scripts.check_claims import TABLE, moved, rows_of
+from tests.test_readme import PAGES
+
+ROWS = rows_of(TABLE)
+#: A number with a unit or a spread, a ratio, a probability, or a row of a printed table.
+FIGURE = re.compile(
+    r"\d (times|GB|ms|points|sentences/s|processor seconds)\b|\b0\.\d\d|\d ± \d|F1 of \d"
+    r"|^(AllenNLP|ours|conll)\S*.* \d|^\| .*\| ours"
+)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md", "docs/background/speed.md"])
+def test_every_figure_has_a_row(page):
+    texts = [row["text"] for row in ROWS if row["page"] == page]
+    # Options and settings are no claims.
+    lines = [
+        line
+        for line in PAGES[page].splitlines()
+        if FIGURE.search(line) and not re.search(r"--confidence|lr: |^\$", line)
+    ]
+    assert len(lines) >= 5
+    assert [line for line in lines if not any(text in line for text in texts)] == []
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['page']}: {row['text']}")
+def test_every_row_is_complete_and_its_text_is_on_its_page(row):
+    assert row["text"] in PAGES[row["page"]]
+    assert all(row[key] for key in ("claim", "command", "value", "machine"))
+    assert re.fullmatch(r"20\d\d-\d\d-\d\d", row["date"])
+    if row["pattern"]:
+        assert moved(row, "") == "the command did not print it"
+        float(row["value"]), float(row["spread"])
+
+
+def test_a_figure_that_moves_by_more_than_its_spread_is_printed():
+    row = {"pattern": r"^F1 (\S+)", "value": "0.92", "spread": "0.01"}
+    assert moved(row, "so\nF1 0.93\n") == ""
+    assert moved(row, "F1 0.90\n") == "0.92 is now 0.9"
