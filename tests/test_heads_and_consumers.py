@@ -143,7 +143,7 @@ class Cell(NamedTuple):
             assert right[label] == of_right[label] * TIMES
 
 
-#: The best tags of the numbers, whose emissions are x, y and 0 for the labels in their order.
+#: The best tags of the numbers, with the emissions x, y and 0 for the labels in their order.
 STEPS = best_steps()
 
 
