@@ -118,7 +118,7 @@ def read_sentences_and_gaps(
     gap: List[Row] = []
     rows = _read_rows(decoded_lines(lines, name), name, layout)
     if layout.sentence is not None or layout.restarts is not None:
-        rows = divided(rows, layout.sentence, layout.restarts)
+        rows = divided(rows, layout.sentence, layout.restarts, name)
     for has_columns, group in itertools.groupby(rows, key=lambda row: bool(row.columns)):
         if has_columns:
             is_empty = False
@@ -207,17 +207,32 @@ def fitted_columns(columns: List[str], num: int) -> Optional[List[str]]:
 
 
 def divided(
-    rows: Iterable[Row], sentence: Optional[int], index: Optional[int] = None
+    rows: Iterable[Row],
+    sentence: Optional[int],
+    index: Optional[int] = None,
+    name: Union[str, PathLike] = "",
 ) -> Iterator[Row]:
     """Inserts an empty row where the number in the column `sentence` changes, or `index` restarts."""
     number, last = "", -1
     for row in rows:
         found = row.columns[sentence] if row.columns and sentence is not None else ""
-        place = int(row.columns[index]) if row.columns and index is not None else last + 1
+        place = last + 1
+        if row.columns and index is not None:
+            place = _place(row, index, name)
         if (found and number and found != number) or place <= last:
             yield Row(row.number, "", [])
         number, last = found or number, place
         yield row
+
+
+def _place(row: Row, index: int, name: Union[str, PathLike]) -> int:
+    cell = row.columns[index]
+    if cell.isdecimal():
+        return int(cell)
+    raise ValueError(
+        f"{name}:{row.number}: expected the number of a token in column {index}, got {cell!r} in "
+        f"{row.quoted}; correct the line, or put a blank line after each sentence"
+    )
 
 
 def _message(

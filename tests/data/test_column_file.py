@@ -93,3 +93,11 @@ def test_documents_begin_after_two_blank_lines(gap):
 
 def test_blank_lines_do_not_separate_documents_in_files_with_docstart_lines():
     assert documents("Ada O\n\n\nWhy O\n", "docstart") == [[["Ada"], ["Why"]]]
+
+
+def test_a_token_number_that_is_none_is_refused_with_its_line():
+    lines = [b"1 Ada PER", b"2 left O", b"x Lima LOC"]
+    with pytest.raises(
+        ValueError, match=r"^demo.txt:3: expected the number of a token in column 0"
+    ):
+        list(read_sentences(lines, "demo.txt", Layout(token=1, tag=2, restarts=0)))

@@ -42,7 +42,7 @@ from tagger.data.survey.columns import (
     find_columns,
 )
 from tagger.data.survey.delimiters import Table, comments_apart, find_table
-from tagger.data.survey.headers import find_header
+from tagger.data.survey.headers import find_header, names_tokens
 from tagger.data.survey.other_files import holds_sentences, holds_words_alone, what_else
 from tagger.data.survey.schemes import Scheme, find_scheme
 from tagger.data.survey.spellings import STANDARD, find_spelling, outside_tags, separator_of_spans
@@ -188,6 +188,9 @@ def _surveyed(path: str, known: Known, most_lines: int, _stamp: object) -> Colum
         if not is_single:
             raise ValueError(_no_columns(path, numbered, set(comments)))
         table = Table(None, False, 1, 1.0)
+    opening = next((i for i, index in enumerate(comments) if i != index), len(comments))
+    heads = [i for i in comments[:opening] if _names_columns(lines[i], table, known)]
+    comments = [i for i in comments if i not in heads[:1]]
     for index in comments:
         numbered[index] = (numbered[index][0], "")
     rows = _fitting_rows(numbered, table, path)
@@ -202,6 +205,16 @@ def _surveyed(path: str, known: Known, most_lines: int, _stamp: object) -> Colum
             if is_comment and is_comment(row.text, row.columns)
         },
     )
+
+
+def _names_columns(line: str, table: Table, known: Known) -> bool:
+    """Whether a line that starts with `#`, as the name of a column, is a header and no comment."""
+    for row in split_rows([(1, line)], table.delimiter, table.is_quoted):
+        if fitted_columns(row.columns, table.num_columns) is not None:
+            names = [cell.lower() for cell in row.columns]
+            given = known.token_column, known.tag_column
+            return names_tokens(names) or any(cell in given for cell in row.columns)
+    return False
 
 
 def _no_columns(path: str, lines: Sequence[Tuple[int, str]], comments: set[int]) -> str:
@@ -242,7 +255,7 @@ def _survey(
     names = header.columns if header else []
     columns = find_columns(sentences, path, known, names)
     if columns.sentence is not None or columns.restarts is not None:
-        sentences = _grouped(divided(rows, columns.sentence, columns.restarts))
+        sentences = _grouped(divided(rows, columns.sentence, columns.restarts, path))
     filled = [row for of_sentence in sentences for row in of_sentence]
     scheme, canonical, tags = Scheme(), None, frozenset[str]()
     if columns.tag is not None:

@@ -174,8 +174,10 @@ def _are_chunks(counts: Iterable[str], spelling: str) -> bool:
 
 def _marks_spans(counts: Mapping[str, int]) -> bool:
     """Whether a few plain labels mark spans."""
-    is_small = len(counts) <= _MOST_LABELS and not any(map(str.isdecimal, counts))
-    return is_small and marks_outside(counts)
+    is_small = len(counts) <= _MOST_LABELS and not any(
+        tag.isdecimal() for tag in counts if tag not in OUTSIDE
+    )
+    return is_small and len(counts) > 1 and marks_outside(counts)
 
 
 def _count_spans(column: Sentences) -> int:

@@ -46,8 +46,8 @@ _INLINE = {
 _PYTHON = re.compile(
     r"(import \w+|from [\w.]+ import |[A-Za-z_]\w*\s*=\s*[\[({]).*|.*\{\s*['\"]entities['\"]\s*:.*"
 )
-_YAML = re.compile(r"\s*(- )?[\w. #-]+:(\s.*)?|\s*- .*|---|\s*#.*")
-_YAML_KEY = re.compile(r"(---|[\w-]+:\s*([\"'|>\d].*)?)$")
+_YAML = re.compile(r"\s*(- )?[\w. #-]+:(\s[^\t]*)?|\s*- .*|---|\s*#.*")
+_YAML_KEY = re.compile(r"---|[\w-]+:\s*(\".*\"|'.*'|[|>][+-]?|[\d.]+)?\s*$")
 
 
 def binary_kind(head: bytes) -> Optional[str]:

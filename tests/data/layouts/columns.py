@@ -73,7 +73,8 @@ def column_case(rng: Random) -> Case:
     """Makes a file with a token per line."""
     corpus = random_corpus(rng)
     spelling = _spelling(rng)
-    while spelling.encoding == "IO" and corpus.labels[0] == "B-side":  # nobody could read it
+    is_ambiguous = spelling.encoding == "IO" or spelling.separator == ""
+    while is_ambiguous and corpus.labels[0] == "B-side":  # nobody could read it
         corpus = random_corpus(rng)
     if (
         spelling.separator == ""

@@ -50,6 +50,10 @@ GOOD = {
     "enamed.csv": "Ann,B-PER\nLee,I-PER\nleft,O\n,O\nRome,B-LOC\n",
     "numbered.tsv": "0\t1\tAnn\tB-PER\n0\t2\tLee\tI-PER\n0\t3\tis\tO\n1\t1\tRome\tB-LOC\n1\t2\tis\tO\n",
     "places.tsv": "0\t3\tAnn\tB-PER\n4\t7\tLee\tI-PER\n8\t12\tleft\tO\n\n13\t17\tRome\tB-LOC\n",
+    "hash.tsv": "#\tword\ttag\n1\tAnn\tPER\n2\tLee\tPER\n3\tis\tO\n1\tRome\tLOC\n2\tis\tO\n",
+    "colons.txt": "Sentence: 0|Ann|B-PER\nSentence: 0|Lee|I-PER\nSentence: 0|is|-\n"
+    "Sentence: 1|Rome|B-LOC\nSentence: 1|is|-\n",
+    "zero.conll": "Ann B-NP PER\nLee I-NP PER\nleft B-VP 0\nthen B-NP 0\n\nRome B-NP LOC\n",
     "chunks.conll": "Ann B-NP PER\nLee I-NP PER\nleft B-VP O\nthen B-NP O\n\nRome B-NP LOC\n",
     "brackets.gold_conll": _CONLL2012.replace("GPE", "LOC").replace("PERSON", "PER"),
     "type.jsonl": _record("start", "end", "type"),
