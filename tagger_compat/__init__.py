@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any, Optional
 
+#: What waiting threads of PyTorch do, unless the user has set OMP_WAIT_POLICY: PASSIVE threads sleep,
+#: and ACTIVE ones spin. `python -m scripts.benchmarks.policy` compares them.
+WAIT_POLICY = "PASSIVE"
 #: Actions to run after the import of a module, by its name.
 _actions: "dict[str, list[Callable[[], object]]]" = {}
 
@@ -73,13 +76,13 @@ def _wrap_execution(loader: "Any", name: str) -> None:
 def set_variables_of_pytorch() -> None:
     """Sets variables that PyTorch's libraries read at import, unless the user has set them.
 
-    Waiting threads sleep. By default they spin, and a step may take a hundred times as long if another
-    process is running.
+    Waiting threads sleep (`WAIT_POLICY`). By default they spin, and a step may take a hundred times as
+    long if another process is running.
 
     MKL multiplies matrices so that a row of a product depends neither on the number of rows nor on the
     number of threads. Otherwise, a sentence's scores differ between batches in the last digits.
     """
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    os.environ.setdefault("OMP_WAIT_POLICY", WAIT_POLICY)
     os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
 
 

@@ -195,7 +195,7 @@ def table(
     comparison: Comparison,
     sides: Sequence[str],
     peer: str,
-    numbers: Optional[Mapping[str, int]] = None,
+    numbers: Optional[Mapping[str, float]] = None,
 ) -> str:
     """Returns a Markdown table of each row and side: the best setting, and the speed relative to a peer.
 
@@ -214,6 +214,8 @@ def table(
     for row in comparison.rows():
         for side in sides:
             timings = comparison.timings(side, row)
+            if not timings and side not in comparison.failures:
+                continue
             if not timings:
                 lines.append(f"| {row} | {side} | - | | | |")
                 continue

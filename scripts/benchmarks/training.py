@@ -7,7 +7,7 @@ setting of threads (see `scripts/benchmarks/sides.py`). `AllenNLP` is an unchang
 `weighted_crf_tagger` (examples/weighted_crf_tagger.py), which only replaces the CRF. Ours uses the
 data loader `bucketed`, 128 sentences at a time in evaluation, `fused_adam`, and encodes each distinct
 word's characters once. `ours-auto` computes the LSTM in bfloat16 if the processor has instructions
-for it.
+for it. Finally, `scripts/benchmarks/limits.py` shows how fast this machine can multiply.
 
 Usage: python -m scripts.benchmarks.training [--sentences 1600] [--epochs 2] [--rounds 2]
     [--data data/conll2003]
@@ -31,7 +31,7 @@ from allennlp.training import GradientDescentTrainer
 from allennlp.training.metrics import CategoricalAccuracy, SpanBasedF1Measure
 from tqdm import tqdm
 
-from scripts.benchmarks import sides
+from scripts.benchmarks import limits, sides
 from tagger.models import SequenceTagger
 
 PARTS = ("data", "encoder", "CRF", "optimizer", "metrics", "other")
@@ -272,6 +272,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     )
     add_corpus_options(parser, num_sentences=1600)
     parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument("--without-limits", action="store_true", help="do not run limits.py")
     parser.add_argument("--sides", nargs="+", choices=SIDES, default=SIDES)
     sides.add_options(parser)
     options = parser.parse_args(arguments)
@@ -286,9 +287,10 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     numbers = dict.fromkeys(comparison.rows(), options.sentences)
     print("Sentences a second:\n")
     print(f"{sides.table(comparison, options.sides, 'AllenNLP', numbers)}\n")
-    print(
-        f"Where the time goes, at each side's best setting:\n\n{format_parts(comparison, options.sides)}"
-    )
+    print("Where the time goes, at each side's best setting:\n")
+    print(f"{format_parts(comparison, options.sides)}\n")
+    if not options.without_limits:
+        limits.print_limits(1, options.policies)
 
 
 if __name__ == "__main__":

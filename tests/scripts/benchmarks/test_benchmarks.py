@@ -37,8 +37,16 @@ TINY = "--rounds 1 --busy --policies PASSIVE"
         ),
         (
             "training",
-            f"--data {{corpus}} --sentences 2 --epochs 1 --sides AllenNLP one-line {TINY}",
+            f"--data {{corpus}} --sentences 2 --epochs 1 --sides AllenNLP one-line {TINY} "
+            "--without-limits",
             "| evaluation | one-line |",
+        ),
+        ("limits", f"--sides ours {TINY}", "cores in effect"),
+        ("start_up", "--rounds 1 --busy", "| predict | ours |"),
+        (
+            "policy",
+            "--data {corpus} --sentences 2 --seconds 0.01 --busy --policies PASSIVE --conditions 7",
+            "| training step, AllenNLP | 2 threads on one core |",
         ),
         (
             "transformer",

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from scripts.benchmarks import sides
+from scripts.benchmarks import limits, sides
 from scripts.benchmarks.sides import Setting, Side
 
 ONE, ACTIVE, PASSIVE = Setting(1, "PASSIVE"), Setting(2, "ACTIVE"), Setting(2, "PASSIVE")
@@ -16,7 +16,7 @@ def fake(name, seconds_of_one, seconds_of_active, seconds_of_passive, log=None):
     """A side that takes the given seconds, by the setting that it finds in its environment."""
     code = f"""
 import os
-from scripts.benchmarks import sides
+from scripts.benchmarks import limits, sides
 setting = os.environ["OMP_NUM_THREADS"], os.environ["OMP_WAIT_POLICY"]
 {f"open({str(log)!r}, 'a').write({name!r} + ' ' + ' '.join(setting) + chr(10))" if log else ""}
 seconds = {{
@@ -72,6 +72,14 @@ def test_a_side_that_fails_is_named_and_the_others_go_on():
     assert "peer failed at 1 thread: ValueError: no such library" in printed
     stopped = sides.compare([slow], 1, [ONE], limit=0.2)
     assert stopped.failures == {"slow": "at 1 thread: stopped after 0.2 seconds"}
+
+
+def test_the_shapes_of_the_limit_are_those_of_the_lstm():
+    num_words = limits.BATCH_SIZE * limits.NUM_TOKENS
+    # Two layers with two directions, four gates, inputs and states; a product is two operations.
+    forward = 2 * 2 * 4 * 200 * ((228 + 200) + (400 + 200)) * num_words
+    assert limits.billions(False) == pytest.approx(forward / 1e9)
+    assert limits.billions(True) == pytest.approx(3 * forward / 1e9)
 
 
 def test_policies_reach_openmp():
