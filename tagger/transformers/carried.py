@@ -14,12 +14,12 @@ import json
 import re
 import shutil
 from pathlib import Path
-from typing import Any, Dict, FrozenSet
+from typing import Any, Dict, FrozenSet, NoReturn
 
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from tagger.transformers.tokenizer_rules import check_tokenizer, without_panic
+from tagger.transformers.tokenizer_rules import REMEDY, check_tokenizer, without_panic
 from tagger.transformers.transformer import Transformer
 from tagger_compat.archive_contents import MAX_NUMBER, leaves, read_json
 from tagger_compat.archive_guard import refuse
@@ -28,13 +28,22 @@ CONFIG, TOKENIZER, WEIGHTS = "config.json", "tokenizer.json", "model.safetensors
 #: The kinds of transformers that an archive can carry: they read text, and the memory they use depends
 #: on its length.
 MODEL_TYPES = (
-    "albert", "bert", "camembert", "convbert", "deberta", "deberta-v2", "distilbert", "electra",
-    "ernie", "eurobert", "gemma", "gpt2", "jina_embeddings_v3", "llama", "mistral", "mobilebert",
-    "modernbert", "mpnet", "nomic_bert", "qwen2", "qwen3", "roberta", "roberta-prelayernorm",
-    "roformer", "t5", "mt5", "umt5", "bart", "mbart", "xlm-roberta", "xlm-roberta-xl",
+    "albert", "apertus", "arcee", "axk1", "axk2", "bart", "bert", "big_bird", "biogpt", "bloom",
+    "camembert", "convbert", "data2vec-text", "deberta", "deberta-v2", "deepseek_v3", "diffllama",
+    "distilbert", "electra", "ernie", "esm", "esmc", "eurobert", "exaone4", "falcon", "flaubert",
+    "gemma", "gemma2", "glm", "glm4", "gpt-sw3", "gpt2", "gpt_bigcode", "gpt_neo", "gpt_neox",
+    "gpt_oss", "gte", "helium", "ibert", "jina_embeddings_v3", "llama", "longformer", "luke", "mbart",
+    "megatron-bert", "minimax", "ministral", "ministral3", "mistral", "mixtral",
+    "mobilebert", "modernbert", "mpnet", "mpt", "mra", "mt5", "nemotron", "nomic_bert",
+    "openai_privacy_filter", "persimmon", "phi", "phi3", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe",
+    "qwen3_next", "rembert", "roberta", "roberta-prelayernorm", "roc_bert", "roformer", "seed_oss",
+    "smollm3", "squeezebert", "stablelm", "starcoder2", "t5", "ultrabert", "umt5", "xlm", "xlm-roberta",
+    "xlm-roberta-xl", "xlnet", "xmod",
 )  # fmt: skip
 #: The largest vocabulary, and the most layers.
 MAX_PIECES, MAX_LAYERS = 500_000, 1000
+#: The largest base of rotations, and the most heads or tokens of a window.
+MAX_BASE, MAX_HEADS = 10**12, 100_000
 
 # The keys that we add to those of the config class.
 _OWN_KEYS = {"model_type", "special_tokens", "source"}
@@ -89,9 +98,10 @@ class CarriedTransformer(Transformer):
             if file.name not in (CONFIG, TOKENIZER, WEIGHTS):
                 refuse(
                     f"the carried transformer `{self.folder.name}` has the file `{file.name[:80]}`, "
-                    f"which is none of {CONFIG}, {TOKENIZER} and {WEIGHTS}"
+                    f"which is none of {CONFIG}, {TOKENIZER} and {WEIGHTS}",
+                    REMEDY,
                 )
-        values = read_json(self.folder / CONFIG, self._name(CONFIG))
+        values = read_json(self.folder / CONFIG, self._name(CONFIG), remedy=REMEDY)
         _check_config(values, self._name(CONFIG))
         return dict(values)
 
@@ -118,9 +128,10 @@ def write_carried(transformer: Transformer, folder: Path, with_weights: bool) ->
         carried.config()
     except ConfigurationError as error:
         shutil.rmtree(unfinished)
+        reason = str(error).removesuffix(f"; {REMEDY}")
         raise ConfigurationError(
             f"the transformer {transformer.folder} (`{config.model_type}`) cannot be put into an "
-            f"archive ({error}); choose another one"
+            f"archive ({reason}); choose another one"
         ) from None
     unfinished.rename(folder)
     return CarriedTransformer(folder, "")
@@ -149,38 +160,57 @@ def known_keys(model_type: str) -> FrozenSet[str]:
 
     kind = CONFIG_MAPPING[model_type]
     shared = {each.name for each in dataclasses.fields(PreTrainedConfig)}
-    code = inspect.getsource(importlib.import_module(MODEL_MAPPING[kind].__module__))
+    models = MODEL_MAPPING[kind]
+    first = models[0] if isinstance(models, tuple) else models
+    code = inspect.getsource(importlib.import_module(first.__module__))
     named = re.findall(r'config(?:\.|, ")([a-z]\w*)', code)
-    return frozenset({*named, *(each.name for each in dataclasses.fields(kind))} - shared - _UNUSED)
+    # A setting may be stored under another name than the code has.
+    stored = kind.attribute_map.values()
+    fields = (each.name for each in dataclasses.fields(kind))
+    return frozenset({*named, *stored, *fields} - shared - _UNUSED)
+
+
+def check_numbers(key: str, place: str, value: float, name: str, remedy: str = REMEDY) -> None:
+    """Rejects a number in the setting `key` that is too large; `place` and `name` are for messages."""
+    most = MAX_NUMBER
+    if place.endswith(("rope_theta", "rotary_emb_base")):  # costs nothing
+        most = MAX_BASE
+    if key.endswith(("heads", "attention_window")):  # tables and padding of this size
+        most = MAX_HEADS
+    is_layers = key.endswith(("_layers", "_layer")) and isinstance(value, int)
+    if not abs(value) <= most or (is_layers and value > MAX_LAYERS):
+        refuse(f"{name} sets `{place[:80]}` to {str(value)[:80]!r}", remedy)
 
 
 def _check_config(values: Any, name: str) -> None:
     model_type = values.get("model_type") if isinstance(values, dict) else None
     if model_type not in MODEL_TYPES:
-        refuse(
-            f"{name} must name one of {', '.join(MODEL_TYPES)} as `model_type`; got {model_type!r}"
+        _refuse(
+            f"{name} must name a kind of model that archives can carry as `model_type`; got "
+            f"{model_type!r:.80}"
         )
     known = known_keys(model_type) | _OWN_KEYS
     for key, value in values.items():
         if key not in known:
-            refuse(f"{name} has `{key[:80]}`, which is not a setting of such a model")
+            _refuse(f"{name} has `{key[:80]}`, which is not a setting of such a model")
         for place, each in leaves(value, key):
-            is_plain = True
             if isinstance(each, (int, float)):
-                is_layers = key.endswith(("_layers", "_layer")) and isinstance(each, int)
-                is_plain = abs(each) <= MAX_NUMBER and not (is_layers and each > MAX_LAYERS)
-            elif isinstance(each, str) and key not in ("source", "special_tokens"):
-                is_plain = _TEXT.fullmatch(each) is not None and ".." not in each
-            if not is_plain:
-                refuse(f"{name} sets `{place[:80]}` to {str(each)[:80]!r}")
+                check_numbers(key, place, each, name)
+            is_text = isinstance(each, str) and key not in ("source", "special_tokens")
+            if is_text and (not _TEXT.fullmatch(each) or ".." in each):
+                _refuse(f"{name} sets `{place[:80]}` to {each[:80]!r}")
     num_pieces = values.get("vocab_size")
     if type(num_pieces) is not int or not 0 < num_pieces <= MAX_PIECES:
-        refuse(f"{name} sets `vocab_size` to more than {MAX_PIECES}, or to none")
+        _refuse(f"{name} sets `vocab_size` to more than {MAX_PIECES}, or to none")
     special = values.get("special_tokens") or {}
     if not isinstance(special, dict) or not set(special) <= set(_SPECIAL_TOKENS):
-        refuse(f"{name}: `special_tokens` may name {' and '.join(_SPECIAL_TOKENS)}")
+        _refuse(f"{name}: `special_tokens` may name {' and '.join(_SPECIAL_TOKENS)}")
     if not all(isinstance(each, str) and len(each) <= 100 for each in special.values()):
-        refuse(f"{name}: `special_tokens` must be short texts")
+        _refuse(f"{name}: `special_tokens` must be short texts")
+
+
+def _refuse(what: str) -> NoReturn:
+    refuse(what, REMEDY)
 
 
 def _rules(tokenizer: Any) -> str:

@@ -11,6 +11,8 @@ from typing import Any, Dict, Iterator, List
 from tagger_compat.archive_contents import MAX_VALUES, leaves, read_json
 from tagger_compat.archive_guard import refuse
 
+#: What helps against a carried transformer that is refused; TAGGER_TRUST_ARCHIVES does not.
+REMEDY = "make or copy the archive again"
 #: How many bytes a tokenizer may have besides 200 bytes, and eight JSON values, for each piece.
 FREE_BYTES = 2**21
 #: The most added tokens, letters of a piece, parts of a kind, settings, and letters of a setting.
@@ -47,17 +49,26 @@ _PATTERNS = {
     ),
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|"
     + _WORDS,
+    # o200k, whose letters are split where small ones are followed by capital ones
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+    r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+    r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|" + _WORDS,
 }  # fmt: skip
 
 
 def check_tokenizer(path: Any, num_pieces: int, name: str) -> None:
     """Checks the file of a tokenizer with so many pieces before it is loaded."""
     most_bytes, most_values = FREE_BYTES + 200 * num_pieces, MAX_VALUES + 8 * num_pieces
-    rules = read_json(path, name, most_bytes, most_values, check_depth=False)
+    rules = read_json(path, name, most_bytes, most_values, check_depth=False, remedy=REMEDY)
+    check_rules(rules, num_pieces, name)
+
+
+def check_rules(rules: Any, num_pieces: int, name: str, remedy: str = REMEDY) -> None:
+    """Checks the contents of such a file, from which it takes what it has checked."""
     try:
         _check(rules, num_pieces)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        refuse(f"{name} is not a tokenizer that an archive may carry ({error})")
+        refuse(f"{name} is not a tokenizer that an archive may carry ({error})", remedy)
 
 
 @contextmanager
@@ -68,7 +79,7 @@ def without_panic(name: str) -> Iterator[None]:
     except BaseException as error:
         if type(error).__name__ != "PanicException" and type(error) is not Exception:
             raise
-        refuse(f"{name} is a damaged tokenizer ({error})", "make or copy the archive again")
+        refuse(f"{name} is a damaged tokenizer ({error})", REMEDY)
 
 
 def _check(rules: Dict[str, Any], num_pieces: int) -> None:

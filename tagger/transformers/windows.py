@@ -82,6 +82,8 @@ def longest_window(config: Any) -> Optional[int]:
         (512, 512)
     """
     positions = getattr(config, "max_position_embeddings", None)
+    if config.model_type == "mpt":  # has this name for the length of its biases
+        positions = config.max_seq_len
     # Some models use only distances.
     if not positions or positions < 0 or not getattr(config, "position_biased_input", True):
         return None

@@ -1,15 +1,20 @@
 """Takes a Hugging Face token classifier apart."""
 
+import json
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Iterator, NamedTuple, Optional, Sequence
+from typing import Any, Iterator, NamedTuple, Optional
 
 import torch
 from allennlp.common.checks import ConfigurationError
 
 from tagger.integrations.huggingface.crf_for_token_classification import CrfForTokenClassification
+from tagger.integrations.huggingface.folder_guard import (
+    check_folder,
+    check_tokenizer_rules,
+    guarded,
+)
 from tagger.modules.conditional_random_field import ConditionalRandomField
-from tagger.spans import ENCODINGS, infer_encoding
 from tagger_compat import outside_transformers
 
 
@@ -45,28 +50,34 @@ def loaded_classifier(name_or_path: str) -> Any:
     """Loads the model, in float32 and evaluation mode, and its tokenizer; downloads nothing."""
     from transformers import AutoModelForTokenClassification, AutoTokenizer
 
-    if (
-        not outside_transformers.in_hub_cache(name_or_path)
-        and not Path(name_or_path, "config.json").is_file()
-    ):
+    is_folder = Path(name_or_path, "config.json").is_file()
+    cached = None if is_folder else outside_transformers.in_hub_cache(name_or_path)
+    if not is_folder and (cached is None or not Path(cached, "config.json").is_file()):
         raise ConfigurationError(
             f"{name_or_path}: expected a folder with a `config.json`, as `save_pretrained` writes it, "
             "or a name in the local cache of the Hugging Face hub; got neither"
         )
+    folder = name_or_path if cached is None else cached
     options = {"local_files_only": True, "trust_remote_code": outside_transformers.may_run_code()}
-    with outside_transformers.transformer_loaded(name_or_path):
+    check_folder(folder, name_or_path)
+    with outside_transformers.transformer_loaded(name_or_path), guarded(folder, name_or_path):
         try:
             model, loading = AutoModelForTokenClassification.from_pretrained(
-                name_or_path, dtype=torch.float32, output_loading_info=True, **options
+                folder, dtype=torch.float32, output_loading_info=True, **options
             )
-            tokenizer = AutoTokenizer.from_pretrained(
-                name_or_path, add_prefix_space=True, **options
-            )
+            tokenizer = AutoTokenizer.from_pretrained(folder, add_prefix_space=True, **options)
         except (OSError, ValueError) as error:
             reason = " ".join(str(error).split())
             raise ConfigurationError(
                 f"{name_or_path}: expected a model for token classification; {reason:.300}"
             ) from error
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        raise ConfigurationError(
+            f"{name_or_path}: expected a tokenizer of the library `tokenizers`, which knows the word of "
+            f"each piece; got {type(tokenizer).__name__}, which has none"
+        )
+    check_tokenizer_rules(json.loads(backend.to_str()), f"{name_or_path}: the tokenizer")
     missing = sorted(loading["missing_keys"])
     if missing:
         raise ConfigurationError(
@@ -101,16 +112,3 @@ def parts_of(classifier: Any) -> Parts:
             "single one can be imported"
         )
     return Parts(backbone, head, linear, crf)
-
-
-def encoding_of(tags: Sequence[str]) -> Optional[str]:
-    """Returns the encoding of a classifier's tags; IOB1 if they are BIO but an `I-` has no `B-`."""
-    encoding = infer_encoding(tags)
-    if encoding == "BMES" and not any(tag.startswith("M-") for tag in tags):
-        return "IOBES"
-    if encoding == "BIO":
-        opened, inside = ({tag[2:] for tag in tags if tag[:2] == each} for each in ("B-", "I-"))
-        return "IOB1" if inside - opened else "BIO"
-    if encoding is None and "O" in tags and "IO" in ENCODINGS:
-        return "IO"
-    return encoding

@@ -151,7 +151,8 @@ class TransformerEmbedder(TokenEmbedder):
                 lower = self._lower_states(self._upper_layers, pieces, mask)
                 states = self._upper_layers.states(pieces, mask, lower)
             else:
-                output = self.transformer_model(input_ids=pieces, attention_mask=mask)
+                # XLNet subtracts masks.
+                output = self.transformer_model(input_ids=pieces, attention_mask=mask.long())
                 states = output.last_hidden_state
         return states.float()
 

@@ -101,7 +101,6 @@ def test_it_can_be_imported_from_python_and_does_not_need_the_folder_afterwards(
         (["O", "I-A", "B-B", "I-B"], "IOB1", ["B-A"]),
         (["O", "B-A", "I-A", "E-A", "S-A"], "IOBES", []),
         (["B-A", "I-A", "L-A", "U-A", "O"], "BIOUL", []),
-        (["O", "PER", "LOC"], "IO", []),
         (["NOUN", "VERB", "X"], None, []),
     ],
 )
@@ -115,6 +114,51 @@ def test_tags_missing_from_the_encoding_are_added_last_and_never_predicted(
     [tagged] = loaded.tag([WORDS], probabilities=True)
     assert list(tagged.probabilities[0]) == [*tags, *added]
     assert all(row[tag] < 1e-20 for row in tagged.probabilities for tag in added)
+
+
+def test_an_entity_of_labels_without_prefixes_has_the_probability_of_independent_tokens(tmp_path):
+    tags = ["PER", "O", "LOC", "[PAD]"]
+    torch.manual_seed(1)
+    source = save_classifier("bert", tmp_path / "classifier", tags)
+    found = import_tagger(source, tmp_path / "model.tar.gz")
+    assert (found.encoding, found.is_io, found.left_out) == ("BIO", True, ["[PAD]"])
+    logits = logits_of(source, WORDS)[:, :3].double()
+    marginals = logits.softmax(1).numpy()
+    loaded = tagger.load(tmp_path / "model.tar.gz")
+    [tagged] = loaded.tag([WORDS], candidates=1e-3)
+    assert [tag.rpartition("-")[2] for tag in tagged.tags] == [tags[k] for k in logits.argmax(1)]
+    # All entities: a label's probability inside, and that of all others on both sides.
+    expected = {}
+    for index, label in ((0, "PER"), (2, "LOC")):
+        inside = np.concatenate([[0], marginals[:, index], [0]])
+        for first in range(1, len(inside) - 1):
+            for last in range(first, len(inside) - 1):
+                around = (1 - inside[first - 1]) * (1 - inside[last + 1])
+                probability = inside[first : last + 1].prod() * around
+                expected[label, first - 1, last - 1] = probability
+    candidates = {(e.label, e.first, e.last): e.probability for e in tagged.candidates}
+    assert candidates.keys() == {key for key, each in expected.items() if each >= 1e-3}
+    assert len(candidates) > 10
+    entities = {(e.label, e.first, e.last): e.probability for e in tagged.entities}
+    assert entities
+    for key, probability in [*candidates.items(), *entities.items()]:
+        assert probability == pytest.approx(expected[key], rel=1e-4)
+
+
+def test_a_tagger_of_labels_without_prefixes_can_be_tuned_and_exported(allennlp, tmp_path, capsys):
+    source = save_classifier("bert", tmp_path / "classifier", ["O", "PER", "LOC", "X"])
+    archive = tmp_path / "model.tar.gz"
+    allennlp("import-hf", source, "-o", archive)
+    assert (
+        "neighbouring words of one label are an entity), of PER, LOC, X" in capsys.readouterr().out
+    )
+    (tmp_path / "io.txt").write_text(
+        "Ada PER\nByron PER\nmet O\nher O\nin O\nParis LOC\n. O\n\n" * 6
+    )
+    tuned = tmp_path / "tuned.tar.gz"
+    allennlp("tune-decoding", archive, tmp_path / "io.txt", "--macro-f1", "-o", tuned)
+    allennlp("export", tuned, "-o", tmp_path / "model.onnx")
+    assert (tmp_path / "model.onnx").exists()
 
 
 def test_a_model_of_our_trainer_head_keeps_its_crf(tmp_path):
@@ -179,6 +223,10 @@ def test_wrong_transition_biases_are_refused(content, tags, message, tmp_path):
         transition_biases(tmp_path / "biases.json", tags)
 
 
+def with_mixed_tags(bert, folder, monkeypatch):
+    return save_classifier("bert", folder, ["O", "B-A", "I-A", "MISC"])
+
+
 def without_classifier(bert, folder, monkeypatch):
     config = BertConfig.from_pretrained(bert)
     BertModel(config).save_pretrained(folder)
@@ -215,6 +263,7 @@ def with_other_logits(bert, folder, monkeypatch):
     ("source_of", "message"),
     [
         (lambda *_: "nowhere", "expected a folder with a `config.json`"),
+        (with_mixed_tags, r"with a prefix \(O, B-A, I-A\) and others without \(MISC\)"),
         (without_classifier, "lack classifier.bias, classifier.weight"),
         (with_another_layer, r"has the part `extra` \(LSTM\)"),
         (with_other_logits, "computes more than its layers show"),

@@ -32,6 +32,7 @@ class ImportHf(Command):
     def run(self, args: argparse.Namespace) -> None:
         from tagger.common.locations import check_output
         from tagger.integrations.huggingface.import_tagger import import_tagger
+        from tagger.spans import AMBIGUOUS, labels_of_tags
 
         inputs = [each for each in (args.model, args.transition_bias) if each is not None]
         check_output(args.output, inputs, args.force)
@@ -39,7 +40,16 @@ class ImportHf(Command):
             args.model, args.output, args.language, args.transition_bias, args.force
         )
         spell = imported.encoding or "plain labels, which mark no entities"
-        say(
-            f"{len(imported.tags)} tags ({spell}); logits of a trial text differ by at most "
-            f"{imported.difference:.1g}\nWrote {args.output}"
-        )
+        if imported.is_io:
+            spell = (
+                "BIO, from labels without prefixes: neighbouring words of one label are an entity"
+            )
+        elif imported.encoding in AMBIGUOUS:
+            spell += ", in which entities have no probability"
+        labels = list(dict.fromkeys(filter(None, labels_of_tags(imported.tags))))
+        more = f" and {len(labels) - 12} more" if len(labels) > 12 else ""
+        say(f"{len(imported.tags)} tags ({spell}), of {', '.join(labels[:12])}{more}")
+        if imported.left_out:
+            say(f"Left out, since no word has them: {', '.join(imported.left_out)}")
+        say(f"Logits of trial texts differ by at most {imported.difference:.1g}")
+        say(f"Wrote {args.output}")
