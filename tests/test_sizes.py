@@ -34,8 +34,8 @@ def test_modules_have_at_most_350_lines():
 TOTALS = {
     "core": (39_000, ["tagger", "tagger_compat", "tagger_onnx"]),
     "tools": (12_600, ["tagger/tools"]),
-    "integrations": (5_400, ["tagger/integrations"]),
-    "tests and scripts": (48_600, ["tests", "scripts"]),
+    "integrations": (5_450, ["tagger/integrations"]),
+    "tests and scripts": (50_000, ["tests", "scripts"]),
 }
 WINGS = ["tagger/tools", "tagger/integrations"]
 

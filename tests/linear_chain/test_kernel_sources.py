@@ -27,20 +27,31 @@ def lost_assignments(function):
     for loop in ast.walk(function):
         if not isinstance(loop, (ast.For, ast.While)):
             continue
-        before = {
-            name.id
-            for name in ast.walk(function)
-            if isinstance(name, ast.Name)
-            and isinstance(name.ctx, ast.Store)
-            and name.lineno < loop.lineno
-        } | {argument.arg for argument in function.args.args}
+        before = values_before(loop, function)
         aliases = dict(bare_assignments(loop))
         for name, source in aliases.items():
             while source in aliases and source not in before:
                 source = aliases[source]
-            if name in before and source in before and name != source:
+            if name != source and name in before and before[name] == before.get(source):
                 lost.append(f"{name} = {source} in line {loop.lineno}")
     return lost
+
+
+def values_before(loop, function):
+    """Returns what tells the values of the variables before a loop apart."""
+    values = {argument.arg: argument.arg for argument in function.args.args}
+    stored = [
+        node
+        for node in ast.walk(function)
+        if isinstance(node, (ast.Assign, ast.AugAssign, ast.For)) and node.lineno < loop.lineno
+    ]
+    for node in sorted(stored, key=lambda each: each.lineno):
+        source = getattr(node, "value", None)
+        for name in ast.walk(node):
+            if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store):
+                is_copy = isinstance(node, ast.Assign) and isinstance(source, ast.Name)
+                values[name.id] = values.get(source.id) if is_copy else f"{name.id} {node.lineno}"
+    return values
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
