@@ -30,8 +30,8 @@ def lost_assignments(function):
         before = values_before(loop, function)
         aliases = dict(bare_assignments(loop))
         for name, source in aliases.items():
-            while source in aliases and source not in before:
-                source = aliases[source]
+            for _ in aliases:
+                source = source if source in before else aliases.get(source, source)
             if name != source and name in before and before[name] == before.get(source):
                 lost.append(f"{name} = {source} in line {loop.lineno}")
     return lost
