@@ -102,6 +102,8 @@ def holds_words_alone(
     are_words = 2 * len(words) >= len({*tags}) and len(tokens) > 2
     known = {token.lower() for token in tokens}
     is_shared = 2 * sum(word.lower() in known for word in words) >= len(words)
+    if are_words and num_sentences == 1 and mean(len(each.split()) for each in tokens) > 2:
+        return f"a text and a label on each line, without entities; {SPANS}"
     if are_words and num_sentences == 1 and (num_columns > 2 or is_shared):
         return (
             f"running text, with equally many words on each line: there are no tags; {_ONE_TOKEN}"

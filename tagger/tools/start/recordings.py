@@ -5,6 +5,7 @@ import io
 import itertools
 import json
 import random
+import unicodedata
 from collections import Counter
 from pathlib import Path
 from statistics import median
@@ -155,7 +156,10 @@ def _config(found: Recordings, train: str, dev: str) -> str:
 
 def _is_words(cell: str) -> bool:
     """Whether a cell holds one word or several."""
-    return "".join(cell.split()).isalpha()
+    letters = [
+        each for each in cell if not (each.isspace() or unicodedata.category(each)[0] == "M")
+    ]
+    return "".join(letters).isalpha()
 
 
 def _is_number(cell: str) -> bool:

@@ -133,9 +133,10 @@ def _add_parts(
 def _divided(found: Survey, file: SurveyedFile, seed: int, documents: Optional[str]) -> Division:
     """Returns the sentences of a file for training and those for development."""
     if len(file.sentences) < 2:
+        remedy = "put a blank line after each sentence" if file.texts is None else "add more texts"
         raise ValueError(
             f"{file.path}: expected sentences to train on and to develop on, got "
-            f"{len(file.sentences)}; put a blank line after each sentence, or name a development file"
+            f"{len(file.sentences)}; {remedy}, or name a development file"
         )
     if file.texts is None:
         source = source_of_columns(found, file, documents)

@@ -84,6 +84,10 @@ REFUSED = {
     "nlu.yml": ('version: "3.1"\nnlu:\n- intent: book\n  examples: |\n    - to Rome\n', "YAML"),
     "a.xlsx": ("PK\x03\x04abc", "a zip archive or an office document"),
     "tagged.txt": ("the###DT cats###NNS\na###DT dog###NN\n", "a tag behind each word"),
+    "labels.csv": (
+        "id,comment,label\n" + "1,a good thing,yes\n2,this is a bad one,no\n" * 9,
+        "a text and a label on each line",
+    ),
     "index.tsv": ("1\tAnn\n2\tLee\n3\tleft\n", "no column of words beside tags"),
     "keys.jsonl": (_record("von", "bis", "art"), "got the keys von, bis, art"),
 }  # fmt: skip

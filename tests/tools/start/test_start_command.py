@@ -407,3 +407,9 @@ def test_a_choice_among_entities_of_one_label_keeps_those_of_other_labels(
     config = (tmp_path / "mine.jsonnet").read_text()
     assert "label_chains:: true" in config
     assert "overlapping: 'longest'" in config
+
+
+def test_one_text_is_not_told_to_put_blank_lines(allennlp, tmp_path):
+    (tmp_path / "one.jsonl").write_text('{"text": "Ada left", "label": [[0, 3, "PER"]]}\n')
+    with pytest.raises(SystemExit, match="got 1; add more texts, or name a development file"):
+        allennlp("start", tmp_path / "one.jsonl", "-o", tmp_path / "mine.jsonnet")
