@@ -1,5 +1,6 @@
 """Refusals: doubts about what cannot be right. Each returns what it saw and what to do, or None."""
 
+import re
 from typing import Callable, Dict, List, Optional, Tuple
 
 from tagger.data.doubts.contents import (
@@ -17,6 +18,7 @@ from tagger.data.formats.annotated_text import Annotation
 #: The share of entities with one error in their offsets.
 _NEARLY_ALL = 0.8
 _LFS = "https://git-lfs"
+_HANGUL = re.compile("[\uac00-\ud7a3]")
 
 
 def label_pairs(contents: Contents) -> Optional[str]:
@@ -63,7 +65,12 @@ def git_lfs(contents: Contents) -> Optional[str]:
 
 def shifted_offsets(contents: Contents) -> Optional[str]:
     """All entities begin or end one character early or late."""
-    every = contents.spaced
+    # Korean particles of one letter follow names without a blank.
+    every = [
+        (text, each)
+        for text, each in contents.spaced
+        if not _HANGUL.search(text[each.start : each.end])
+    ]
     # White space alone does no harm, since entities are trimmed, and abbreviations end with full stops.
     lasts = {text[each.end - 1] for text, each in every}
     is_late = not lasts.isdisjoint(" \n") and not lasts.isdisjoint(",;:.)")

@@ -320,9 +320,14 @@ def test_a_column_names_the_unit(promise, tmp_path, allennlp, capsys):
     assert "in 30 groups by `1` of columns.txt" in str(place)
     allennlp("evaluate", output, data)
     assert "in 30 groups by `1`; not contradicted" in capsys.readouterr().out
-    for unit, message in {"document": "does not mark documents", "4": "has 3 columns"}.items():
+    plain = tmp_path / "plain.txt"
+    plain.write_text("\n\n".join(sentences * 30))
+    for unit, message, file in [
+        ("document", "does not mark documents", plain),
+        ("4", "has 3 columns", data),
+    ]:
         with pytest.raises(SystemExit, match=message):
-            promise("--precision", "LOC=0.7", "--unit", unit, data=data)
+            promise("--precision", "LOC=0.7", "--unit", unit, data=file)
 
 
 @pytest.mark.slow
