@@ -1,6 +1,6 @@
 """Compares what waiting threads of PyTorch do: spin (ACTIVE), sleep (PASSIVE), or the default.
 
-A process reads OMP_WAIT_POLICY once, so each policy gets processes of its own. `1000` stands for PASSIVE
+A process reads OMP_WAIT_POLICY once, so each policy gets separate processes. `1000` stands for PASSIVE
 with GOMP_SPINCOUNT=1000: threads spin a thousand times before they sleep, if OpenMP is GNU's. Each
 process measures one training step of an unchanged config of a `crf_tagger`, one of ours, with 32
 sentences each, and our prediction. They run alone, beside a busy process, with more threads than cores,

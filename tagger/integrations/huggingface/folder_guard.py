@@ -25,9 +25,9 @@ from tagger_compat.archive_contents import MAX_JSON, MAX_VALUES, leaves, read_js
 from tagger_compat.archive_pickles import check_weights
 from tagger_compat.archive_tensors import TensorLimit
 
-#: The `model_type` of `CrfForTokenClassification`, whose transformer is in `backbone`.
+#: The `model_type` of `CrfForTokenClassification` with its transformer in `backbone`.
 OWN_TYPE = "crf_token_classification"
-#: How to mend a folder.
+#: How to fix a folder.
 REMEDY = "save it again with `save_pretrained`, or copy it again"
 #: The most bytes in the header of a safetensors file, and the most tensors.
 MAX_HEADER, MAX_TENSORS = 2**24, 20_000
