@@ -90,6 +90,12 @@ def test_the_last_token_may_be_an_identifier_too_and_numbers_may_count(last):
     assert check_contents(entities, "all") == {}
 
 
+def test_a_mark_at_the_start_of_all_tokens_is_doubted():
+    texts = [sentence(f"en:{name} en:left", ("PER", 0, 0)) for name in NAMES]
+    assert "20 of 22 tokens begin with 'en:'" in check_contents(texts, "all")[4]
+    assert check_contents([*texts, *CLEAN[0]], "all") == {}
+
+
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
@@ -98,6 +104,9 @@ def test_the_last_token_may_be_an_identifier_too_and_numbers_may_count(last):
         ([sentence("Ada Lee left", ("B.PER", 0, 0), ("I.PER", 1, 1))], "'B.PER' and 'I.PER' are tags"),
         ([sentence("Ada Lee left", ("B-PER", 0, 0), ("I-PER", 1, 1), ("[CLS]", 2, 2))],
          "are tags, but 1 labels are none: '.CLS.'; write `O` there"),
+        ([sentence('"Ada" "left"', ('"B-PER"', 0, 0), ('"O"', 1, 1))],
+         "2 of 2 labels are in quotation marks"),
+        ([text_of("s 1", ("['B-PER', 'O']", 0, 3))], "1 of 1 labels are in quotation marks"),
         (shifted(0, -1), "10 of 10 entities end one character early, .* add 1 to each end"),
         (shifted(0, 1), "10 of 10 entities end one character late, .* subtract 1 from each end"),
         (shifted(1, 0), "10 of 10 entities begin one character late, .* subtract 1 from each start"),
@@ -114,6 +123,11 @@ def test_entities_that_a_tokenizer_cannot_give_are_measured():
     found = lost_in_text(texts, BlanksTokenizer(), "blanks")
     assert found.startswith("5 of 10 entities, such as 'Ada', begin or end inside tokens")
     assert "on text 50.0% at most" in found
+
+
+def test_blanks_around_entities_are_not_measured():
+    texts = [text_of("Ada met Bob .", ("PER", 0, 4), ("PER", 7, 12))] * 5
+    assert lost_in_text(texts, BlanksTokenizer(), "blanks") is None
 
 
 def test_copies_on_both_sides_are_doubted_if_they_are_many():

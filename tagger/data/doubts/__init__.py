@@ -39,6 +39,7 @@ REFUSALS: Tuple[Doubt, ...] = (
     refusals.git_lfs,
     refusals.texts_are_paths,
     refusals.label_pairs,
+    refusals.quoted_labels,
     refusals.shifted_offsets,
 )
 #: The numbers of the measured doubts.

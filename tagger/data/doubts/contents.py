@@ -56,6 +56,13 @@ def joins(text: str, at: int) -> bool:
     return 0 < at < len(text) and text[at - 1].isalnum() and text[at].isalnum()
 
 
+def without_blanks(text: str, entity: Annotation) -> Tuple[int, int]:
+    """Returns the start and end of an entity without white space around it, as readers take it."""
+    words = text[entity.start : entity.end]
+    start = entity.start + len(words) - len(words.lstrip())
+    return start, max(start, entity.start + len(words.rstrip()))
+
+
 def label_counts(contents: Contents) -> Counter[str]:
     """Returns the number of entities, or tokens, with each label."""
     return Counter(each.label for text in contents.texts for each in text.entities)

@@ -21,6 +21,7 @@ from tagger.data.formats.annotated_text import AnnotatedText
 _RULE, _OFTEN, _SOME = 0.9, 0.2, 0.02
 _IDENTIFIER = re.compile(r"(?=.*\d)(?=.*[^\d.,:%$€£])[\w.:/#@-]{4,}|[0-9a-f]{8,}|\d{5,}")
 _MARK_UP = re.compile(r"<(START|END)\b|<END>|</?\w+(:\w+)?>|\]\(|\]\{|__|\{\"|\{\{|\}\}|\{\w+\}")
+_PREFIX = re.compile(r"[^\W\d_][\w-]*:(?=\S)")
 _PATH_LABEL = re.compile(r"ur[li]|path|file|link|web|site|dir|address|user|ip|mail|domain", re.I)
 _NO_LABEL = ("X", "[CLS]", "[SEP]", "[PAD]", "-DOCSTART-", "-X-", "NULL", "NONE", "O", "_")
 
@@ -80,7 +81,12 @@ def same_words(contents: Contents) -> Optional[str]:
 
 
 def mark_up(contents: Contents) -> Optional[str]:
-    """Sentences or entities hold mark-up."""
+    """Sentences or entities hold mark-up, or all tokens begin alike, as in `en:Rome`."""
+    words = [word for each in contents.words for word in each]
+    starts = Counter(found[0] for word in words if (found := _PREFIX.match(word)))
+    for start, number in starts.most_common(1):
+        if number >= max(FEWEST, _RULE * len(words)):
+            return f"{number:,} of {len(words):,} tokens begin with {quoted(start)}; remove it"
     texts = [text.text for text in contents.texts if _MARK_UP.search(text.text)]
     num_marks = sum(len(_MARK_UP.findall(text)) for text in texts)
     if num_marks >= FEWEST and len(texts) >= _OFTEN * len(contents.texts):

@@ -4,7 +4,7 @@ from typing import Optional, Sequence
 
 from allennlp.data import Tokenizer
 
-from tagger.data.doubts.contents import FEWEST, quoted
+from tagger.data.doubts.contents import FEWEST, quoted, without_blanks
 from tagger.data.formats.annotated_text import PLAIN_TAGS, AnnotatedText
 from tagger.data.splitting.overlap import Overlap
 from tagger.data.tokenizers import words_of
@@ -25,7 +25,8 @@ def lost_in_text(texts: Sequence[AnnotatedText], tokenizer: Tokenizer, name: str
         words, starts = words_of(tokenizer, text.text)
         ends = {start + len(word) for word, start in zip(words, starts)}
         begins = {*starts}
-        for _, start, end in text.entities:
+        for each in text.entities:
+            start, end = without_blanks(text.text, each)
             fits = start in begins and end in ends
             num, kept = num + 1, kept + fits
             example = example if fits or example else text.text[start:end]

@@ -17,6 +17,7 @@ from tagger.data.formats.annotated_text import Annotation
 
 #: The share of entities with one error in their offsets.
 _NEARLY_ALL = 0.8
+_QUOTED = re.compile(r"(['\"])\w.*\1|\[\s*['\"]\w.*", re.DOTALL)
 _LFS = "https://git-lfs"
 _HANGUL = re.compile("[\uac00-\ud7a3]")
 
@@ -39,6 +40,18 @@ def label_pairs(contents: Contents) -> Optional[str]:
         number = f"{len(others)} labels are none"
         return f"the labels {names} are tags, but {number}: {shown}; write `O` there"
     return f"the labels {names} are tags of one label; spell them `B-PER` and `I-PER`"
+
+
+def quoted_labels(contents: Contents) -> Optional[str]:
+    """Labels are in quotation marks, or are written lists."""
+    counts = label_counts(contents)
+    found = [label for label in counts if _QUOTED.fullmatch(label)]
+    if not found or len(found) <= MOST * len(counts):
+        return None
+    return (
+        f"{len(found):,} of {len(counts):,} labels are in quotation marks, such as {quoted(found[0])}; "
+        "write one token and its tag on each line, without quotation marks"
+    )
 
 
 def texts_are_paths(contents: Contents) -> Optional[str]:

@@ -158,5 +158,19 @@ def format_of(path: PathOrAddress, labelled: bool = True) -> str:
     keys = f"the keys {', '.join(record)}" if isinstance(record, dict) else f"{str(record)[:60]!r}"
     raise ValueError(
         f"{path}: JSON of an unknown layout; the first record has {keys}; expected `text` and "
-        '`entities` such as [[0, 3, "PER"]], or `tokens` and `ner_tags`; rename the keys'
+        f'`entities` such as [[0, 3, "PER"]], or `tokens` and `ner_tags`; {_remedy(record)}'
     )
+
+
+def _remedy(record: Any) -> str:
+    """Says what to do about records of an unknown layout."""
+    values = [*record.values()] if isinstance(record, dict) else []
+    if isinstance(record, list) or (len(values) > 1 and all(isinstance(v, dict) for v in values)):
+        return (
+            "write one record a line, in pandas with `to_json(path, orient='records', lines=True)`"
+        )
+    if names_tokens([*record] if values else []) and not any(
+        isinstance(value, (list, dict)) for value in values
+    ):
+        return "each record seems to be a token, so write CSV, one token a line"
+    return "rename the keys"

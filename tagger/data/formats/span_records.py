@@ -47,8 +47,9 @@ def read_span_records(
         accepted = [entity for entity in entities if _is_accepted(entity)]
         refused["spans"] += len(entities) - len(accepted)
         tokens = None
-        if "tokens" in properties:
-            tokens = _token_spans(text, properties.pop("tokens"), place, offsets)
+        given = properties.pop("tokens", None)
+        if given is not None and (given != [] or not text.strip()):  # an empty list means none
+            tokens = _token_spans(text, given, place, offsets)
         found = checked_entities(text, raw_entities(accepted, place), place, offsets)
         yield AnnotatedText(text, found, tokens, None, place, properties)
     for what, number in refused.items():

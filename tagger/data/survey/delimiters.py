@@ -73,6 +73,8 @@ def _trimmed(row: Sequence[str]) -> int:
 def _is_better(table: Table, best: Table, lines: Sequence[str]) -> bool:
     if table.share != best.share:
         return table.share > best.share
+    if table.is_quoted and best.delimiter is None and table.share == 1 and _all_quoted(lines):
+        return True
     if table.is_quoted and not best.is_quoted and table.delimiter == best.delimiter:
         # A quotation mark by itself is a token.
         return not any('"' in row.columns for row in split_rows(enumerate(lines), table.delimiter))
@@ -82,6 +84,10 @@ def _is_better(table: Table, best: Table, lines: Sequence[str]) -> bool:
         return _spell_spans(lines, table.delimiter) and not _spell_spans(lines, None)
     is_other = table.num_columns != best.num_columns
     return is_other and (_spell_spans(lines, "\t") or not _spell_spans(lines, None))
+
+
+def _all_quoted(lines: Sequence[str]) -> bool:
+    return all(line[:1] == '"' == line[-1:] for line in map(str.strip, lines) if line)
 
 
 def _spell_spans(lines: Sequence[str], delimiter: Optional[str]) -> bool:

@@ -29,6 +29,9 @@ _OPENINGS = {
         "a pointer of Git LFS, not the file itself; get it with `git lfs pull`"
     ),
     re.compile(r"\d+\|[ta]\|"): f"PubTator, which is not read; {SPANS}",
+    re.compile(r'c=".*" \d+:\d+ \d+:\d+\|\|'): (
+        f"annotations of i2b2 without the texts, which are in other files; join both: {SPANS}"
+    ),
     re.compile("File,Line,Begin Offset,End Offset,Type", re.IGNORECASE): (
         f"annotations of AWS Comprehend without the texts, which are in other files; join both: {SPANS}"
     ),

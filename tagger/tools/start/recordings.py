@@ -14,6 +14,7 @@ from typing import Dict, List, NamedTuple, Optional, Sequence
 from tagger.common.inputs import bare_suffix
 from tagger.data.dataset_readers.numeric_sequences import read_table
 from tagger.data.formats import recognise
+from tagger.data.survey.unread_files import named_text
 from tagger.tools.start.config import listed, listed_counts, sizes_for
 from tagger.tools.start.start import Start, commands_for
 
@@ -57,7 +58,8 @@ def find_recordings(path: Path, tag: Optional[str] = None) -> Optional[Recording
         rows = [["" if each is None else str(each) for each in cells] for _, cells in table]
     except ValueError:
         return None
-    if len(rows) < 2 or any(map(_is_number, header)):
+    is_known = named_text([",".join(header)]) is not None  # and is refused later
+    if is_known or len(rows) < 2 or any(map(_is_number, header)):
         return None
     columns = dict(zip(header, map(list, zip(*rows))))
     groups = itertools.groupby(range(len(rows)), lambda at: rows[at][0])

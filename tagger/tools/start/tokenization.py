@@ -7,6 +7,7 @@ from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequenc
 from allennlp.data import Tokenizer
 
 from tagger.common.word_splitter import splitter_at_hand
+from tagger.data.doubts.contents import without_blanks
 from tagger.data.formats import AnnotatedText
 from tagger.data.joined_text import join_tokens
 from tagger.data.tokenizers import (
@@ -158,7 +159,8 @@ def _share_of_borders(texts: Iterable[AnnotatedText], tokenizer: Tokenizer) -> f
     for text in texts:
         words, starts = words_of(tokenizer, text.text)
         ends = {start + len(word) for word, start in zip(words, starts)}
-        for _, start, end in text.entities:
+        for each in text.entities:
+            start, end = without_blanks(text.text, each)
             num_alike += (start in starts) + (end in ends)
             num_borders += 2
     return num_alike / num_borders if num_borders else 1.0

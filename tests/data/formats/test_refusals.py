@@ -99,6 +99,25 @@ def test_unannotated_ranges_must_be_pairs_of_numbers(part, read_one):
         tokens_and_tags(text)
 
 
+@pytest.mark.parametrize(
+    ("records", "remedy"),
+    [
+        ({"tokens": {"0": ["Ada"]}, "ner_tags": {"0": ["O"]}}, "in pandas with `to_json"),
+        ({"0": {"tokens": ["Ada"]}, "1": {"tokens": ["Bo"]}}, "in pandas with `to_json"),
+        ([{"sentence": 1, "word": "Ada", "label": "O"}], "write CSV, one token a line"),
+        ([{"content": [], "marks": []}], "rename the keys"),
+    ],
+)
+def test_json_of_an_unknown_layout_is_refused_with_its_remedy(records, remedy, write):
+    with pytest.raises(ValueError, match=f"JSON of an unknown layout.*{remedy}"):
+        format_of(write("a.json", json.dumps(records)))
+
+
+def test_an_empty_list_of_tokens_means_that_there_are_none(read_one):
+    record = {"text": "Ada", "tokens": [], "spans": [{"start": 0, "end": 3, "label": "PER"}]}
+    assert read_one("a.jsonl", record).tokens is None
+
+
 def test_unknown_formats_and_options_are_refused(write, tmp_path):
     path = write("a.jsonl", {"text": "a", "label": []})
     with pytest.raises(ValueError, match="no format 'docano'.*did you mean `doccano`"):

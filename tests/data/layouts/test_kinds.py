@@ -80,6 +80,7 @@ REFUSED = {
     "lfs.tsv": ("version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 5\n", "git lfs pull"),
     "url.json": (json.dumps([_TASK]), "got the path '/data/upload/1/a.txt'"),
     "a.pubtator": ("9|t|Ann\n9|a|Lee\n9\t0\t3\tAnn\tPER\tD0\n", "PubTator"),
+    "a.con": ('c="ann lee" 1:0 1:1||t="per"\nc="rome" 2:3 2:3||t="loc"\n', "i2b2"),
     "train.py": ("TRAIN = [\n    ('Ann', {'entities': [(0, 3, 'PER')]}),\n]\n", "Python"),
     "nlu.yml": ('version: "3.1"\nnlu:\n- intent: book\n  examples: |\n    - to Rome\n', "YAML"),
     "a.xlsx": ("PK\x03\x04abc", "a zip archive or an office document"),

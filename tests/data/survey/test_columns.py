@@ -47,6 +47,8 @@ def test_the_delimiter_is_the_one_that_gives_equal_columns(text, delimiter):
         (['"\tO', "b c\tO"], False),  # a lone quotation mark is a token
         (['"\tO', "b\tO", '"\tO'], False),
         (["a,O", "b,O"], False),
+        (['"a"\t"O"', '""\t""', '"b"\t"O"'], True),
+        (["a,b,O", "c,d,O", '",",d,O'], True),
     ],
 )
 def test_quotation_marks_follow_csv_unless_they_are_tokens(lines, is_quoted):

@@ -41,6 +41,10 @@ def test_the_config_fits_the_file(several_labels, allennlp, tmp_path, monkeypatc
         ),
         ("x,n,kind\n0.5,1,4\n0.1,2,-1\n0.3,3,5\n", ("", ["x"], ["kind"], True)),
         ("id,token,tag\n1,Ada,B-PER\n1,left,O\n2,Bob,B-PER\n2,is,O\n", None),
+        (
+            "File,Line,Begin Offset,End Offset,Type\n" + "a.txt,0,0,3,PER\na.txt,1,5,8,PER\n" * 9,
+            None,
+        ),
         ("word;tag\nAda;B-PER\nleft;O\n", None),
         ("Wort,s,t\n" + "राम,0.2,B-PER\nशर्मा,0.4,I-PER\nगया,0.3,O\n" * 9, None),
         ("0.5,walk\n0.1,sit\n", None),
