@@ -4,7 +4,7 @@ A config may name layers of any size, and PyTorch creates them before AllenNLP n
 do not fit.
 """
 
-from typing import Any, Callable
+from typing import Any, Callable, Set
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -12,7 +12,7 @@ from torch.overrides import TorchFunctionMode
 from tagger_compat.archive_guard import REMEDY, refuse
 
 #: The bytes that a model may always request, how many more per byte of its files, and the most tensors.
-FREE_BYTES, BYTES_PER_BYTE, MAX_TENSORS = 2**28, 4, 12_000
+FREE_BYTES, BYTES_PER_BYTE, MAX_TENSORS = 2**27, 4, 8_000
 
 #: PyTorch's functions that create a tensor of any size.
 _FACTORIES = {
@@ -21,6 +21,13 @@ _FACTORIES = {
     torch.rand_like, torch.randint, torch.randn, torch.randn_like, torch.randperm, torch.zeros,
     torch.zeros_like, torch.Tensor.new_empty, torch.Tensor.new_full, torch.Tensor.new_ones,
     torch.Tensor.new_zeros,
+}  # fmt: skip
+
+#: Functions that fill a tensor. A constructor such as `torch.FloatTensor` cannot be observed, but takes
+#: no memory before its tensor is filled.
+_FILLERS = {
+    torch.Tensor.copy_, torch.Tensor.exponential_, torch.Tensor.fill_, torch.Tensor.normal_,
+    torch.Tensor.random_, torch.Tensor.uniform_, torch.Tensor.zero_, torch.Tensor.bernoulli_,
 }  # fmt: skip
 
 
@@ -33,6 +40,8 @@ class TensorLimit(TorchFunctionMode):
         self._name = name
         self._num_bytes = self._num_tensors = 0
         self._max_bytes = FREE_BYTES
+        # Addresses of tensors that have been counted.
+        self._counted: Set[int] = set()
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -42,10 +51,16 @@ class TensorLimit(TorchFunctionMode):
                 refuse(f"{self._name}: the config asks for more than {MAX_TENSORS} tensors")
             # Transformers creates tensors without memory and fills them later.
             if str(kwargs.get("device")) != "meta":
-                self._add(func, args, kwargs)
+                self._request(func, args, kwargs)
+            result = func(*args, **kwargs)
+            self._counted.add(_address(result))
+            return result
+        if func in _FILLERS and _address(args[0]) not in self._counted:
+            self._add(args[0].numel() * args[0].element_size())
+            self._counted.add(_address(args[0]))
         return func(*args, **kwargs)
 
-    def _add(self, func: Any, args: Any, kwargs: Any) -> None:
+    def _request(self, func: Any, args: Any, kwargs: Any) -> None:
         options = {k: v for k, v in kwargs.items() if k not in ("out", "generator", "pin_memory")}
         if func is torch.normal and any(
             isinstance(each, torch.Tensor) for each in (*args, *options.values())
@@ -56,7 +71,10 @@ class TensorLimit(TorchFunctionMode):
         else:
             options["device"] = "meta"
         shape = func(*args, **options)
-        self._num_bytes += shape.numel() * shape.element_size()
+        self._add(shape.numel() * shape.element_size())
+
+    def _add(self, num_bytes_more: int) -> None:
+        self._num_bytes += num_bytes_more
         if self._num_bytes <= self._max_bytes:
             return
         # More files may become readable while an archive is loaded.
@@ -68,6 +86,10 @@ class TensorLimit(TorchFunctionMode):
                 f"have {num_bytes}",
                 f"make or copy the archive again, or {REMEDY}",
             )
+
+
+def _address(tensor: torch.Tensor) -> int:
+    return tensor.untyped_storage().data_ptr()
 
 
 def _without_memory(value: Any) -> Any:

@@ -73,14 +73,15 @@ def _strings(value: Any, is_own: bool = False) -> Iterator[str]:
             yield from _strings(each, is_own)
 
 
-def _without_cache_settings(config: Any) -> Any:
-    """Removes the author's settings for the feature cache, which are up to the user."""
+def _without_unused(config: Any) -> Any:
+    """Removes the settings of the feature cache, which are up to the user, and initializers.
+
+    AllenNLP removes the initializers of a saved model as well, but not those inside lists.
+    """
     if isinstance(config, dict):
-        dropped = _CACHE_KEYS if "model_name" in config else set()
-        return {k: _without_cache_settings(v) for k, v in config.items() if k not in dropped}
-    return (
-        [_without_cache_settings(each) for each in config] if isinstance(config, list) else config
-    )
+        dropped = {"initializer"} | (_CACHE_KEYS if "model_name" in config else set())
+        return {k: _without_unused(v) for k, v in config.items() if k not in dropped}
+    return [_without_unused(each) for each in config] if isinstance(config, list) else config
 
 
 def check_type(base: type, name: Any) -> None:
@@ -212,7 +213,7 @@ def _archived_params(params_class: Any) -> type:
                     f"{folder} is not the folder of a run: it has no `{name}`",
                     "name a `model.tar.gz`, or the folder that training has made",
                 )
-            config = _without_cache_settings(json_config(params_file))
+            config = _without_unused(json_config(params_file))
             if isinstance(params_overrides, dict):
                 params_overrides = json.dumps(params_overrides)
             # The overrides come from the user, so they may be Jsonnet.

@@ -17,8 +17,9 @@ logger = logging.getLogger(__name__)
 
 #: A regular expression may take this many seconds per text.
 _TIMEOUT = 5.0
-#: The longest pattern. Compiling takes time that is quadratic in the number of groups.
-_MAX_PATTERN = 20_000
+#: The longest pattern. Compiling takes time that is quadratic in the number of groups, and a config may
+#: have hundreds.
+_MAX_PATTERN = 2_000
 # A minimum number of repetitions, which a pattern stands for when it is compiled, and what is before it.
 _REPETITION = re.compile(r"(.)\{([0-9]{1,9})", re.DOTALL)
 
