@@ -26,6 +26,7 @@ _SIZES = {
 }
 # What some architectures need besides.
 _SETTINGS = {
+    "esm": {"vocab_size": 400},
     "gpt_neo": {"attention_types": [[["global", "local"], 1]]},
     "ministral": {"head_dim": 8},
     "mobilebert": {"true_hidden_size": 16, "intra_bottleneck_size": 16, "embedding_size": 16},
