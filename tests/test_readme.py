@@ -186,6 +186,8 @@ def test_commands_have_options_that_exist(command, monkeypatch, tmp_path):
     if words[0] == "allennlp":
         run = allennlp_main
     elif is_module:
+        # Other tests may have imported it.
+        monkeypatch.delitem(sys.modules, words[2], raising=False)
         run = partial(runpy.run_module, words[2], run_name="__main__")
     with pytest.raises(EOFError):
         run()

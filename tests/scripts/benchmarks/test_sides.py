@@ -16,7 +16,7 @@ def fake(name, seconds_of_one, seconds_of_active, seconds_of_passive, log=None):
     """A side that takes the given seconds, by the setting that it finds in its environment."""
     code = f"""
 import os
-from scripts.benchmarks import limits, sides
+from scripts.benchmarks import sides
 setting = os.environ["OMP_NUM_THREADS"], os.environ["OMP_WAIT_POLICY"]
 {f"open({str(log)!r}, 'a').write({name!r} + ' ' + ' '.join(setting) + chr(10))" if log else ""}
 seconds = {{
