@@ -89,8 +89,8 @@ def chains(member, batch):
 @pytest.mark.parametrize("settings", [{}, SETTINGS])
 @pytest.mark.parametrize("seed", range(3))
 def test_an_ensemble_of_copies_predicts_like_one_tagger(seed, settings, average, head, instances):
-    if settings and head == "sigmoid":
-        pytest.skip("has none of these settings")
+    if head == "sigmoid":
+        settings = {}  # It has none of them.
     if average == "marginals" and head != "sigmoid":
         # Averaged marginals are decoded so.
         settings = {**settings, "decoding": "minimum_risk"}
