@@ -23,7 +23,7 @@ TEXT = "the Bank of York Trust closed today"
 WORDS = TEXT.split()
 TAGS = ["O", "B-LOC", "B-ORG", "I-LOC", "I-ORG"]
 LABELS = ["LOC", "ORG"]
-#: By word, the emissions of the tags.
+#: The emissions of each word, for the tags in their order.
 EMISSIONS = {
     "the": [3.0, 0, 0.5, 0, 0],
     "Bank": [0.5, 0, 2.5, 0.25, 0.5],
@@ -33,11 +33,11 @@ EMISSIONS = {
     "closed": [3.5, 0, 0, 0.1, 0],
     "today": [4.0, 0, 0.1, 0, 0.3],
 }
-#: Of the second member of an ensemble, the differences.
+#: How the emissions of an ensemble's second member differ.
 OTHER = {"York": [0, -1.5, 0.3, 0, 0.5], "Bank": [0.4, 0, -0.6, 0, 0]}
 TRANSITIONS = [[0.3 * ((3 * i + 2 * j) % 5) - 0.5 for j in range(5)] for i in range(5)]
 START, END = [0.2, -0.1, 0.1, 0, 0], [0.1, 0, -0.2, 0.3, 0]
-#: Of plain labels, for the head `sigmoid` and for documents.
+#: Scores of plain labels, for the head `sigmoid` and for documents.
 SCORES = {word: [row[1] - 1.5, row[2] + row[4] - 1.5] for word, row in EMISSIONS.items()}
 #: The steps of a recording, and the label of each.
 NUMBERS = [[2.0, 0.0], [1.0, 0.5], [-2.0, 1.0]]

@@ -137,7 +137,7 @@ def _with_prefixes(names: Sequence[str], spelling: str) -> List[str]:
         others = [name for name in names if name not in without]
         raise ConfigurationError(
             f"`id2label` has tags with a prefix ({', '.join(others[:3])}) and others without "
-            f"({', '.join(without[:3])}); {_REMEDY}: spell all alike"
+            f"({', '.join(without[:3])}); {_REMEDY}: spell all of them in one way"
         )
     return tags
 
@@ -152,7 +152,7 @@ def _labels(names: Sequence[str]) -> List[str]:
     if opened:
         raise ConfigurationError(
             f"`id2label` has tags with a prefix ({', '.join(opened[:3])}), but most have none; "
-            f"{_REMEDY}: spell all alike"
+            f"{_REMEDY}: spell all of them in one way"
         )
     digits = "".join(name for name in names if name not in OUTSIDE).isdigit()
     spelt = {"o"} if digits else {"o", "0"}

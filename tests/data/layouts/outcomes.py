@@ -1,4 +1,4 @@
-"""What becomes of a file: it is read rightly, refused, or read wrongly."""
+"""How a file is understood: it is read rightly, refused, or read wrongly."""
 
 import re
 from pathlib import Path
