@@ -210,7 +210,9 @@ def test_a_run_without_a_record_keeps_its_vocabulary(here, caplog):
     recover(here)
     assert "no record of its data" in caplog.text
     for path in (here / "unbroken/vocabulary").glob("*.txt"):
-        assert (here / "run/vocabulary" / path.name).read_text() == path.read_text()
+        read = sorted if path.name == "non_padded_namespaces.txt" else list  # AllenNLP writes a set
+        lines = (here / "run/vocabulary" / path.name).read_text().splitlines()
+        assert read(lines) == read(path.read_text().splitlines())
     assert not list((here / "run").glob(".*unfinished"))
 
 
