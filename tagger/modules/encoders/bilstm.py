@@ -6,6 +6,7 @@ import torch
 from allennlp.modules import InputVariationalDropout, Seq2SeqEncoder
 
 from tagger.common.ranges import check_dropouts, check_is_one_of, check_sizes
+from tagger.modules.dropout import Dropout
 from tagger.modules.lstm import bidirectional_lstm, reversal_of
 from tagger.transformers.precision import PRECISIONS, has_bfloat16_products
 
@@ -64,7 +65,7 @@ class BiLstmEncoder(Seq2SeqEncoder):
             )
             for _ in range(2)
         )
-        dropout_class = InputVariationalDropout if variational else torch.nn.Dropout
+        dropout_class = InputVariationalDropout if variational else Dropout
         rates = [input_dropout] + [dropout] * (num_layers - 1)
         self.layer_dropouts = torch.nn.ModuleList(dropout_class(rate) for rate in rates)
         self.output_dropout = dropout_class(output_dropout)

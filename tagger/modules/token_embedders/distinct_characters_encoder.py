@@ -6,6 +6,7 @@ from allennlp.modules import Seq2VecEncoder, TokenEmbedder
 from allennlp.modules.token_embedders import Embedding, TokenCharactersEncoder
 
 from tagger.common.ranges import check_dropouts, check_sizes
+from tagger.modules.dropout import Dropout
 
 
 @TokenEmbedder.register("distinct_character_encoding")
@@ -36,8 +37,8 @@ class DistinctCharactersEncoder(TokenCharactersEncoder):
         check_sizes(embedding_dim=embedding.get_output_dim())
         super().__init__(embedding, encoder, dropout)
         # Without dropout, AllenNLP uses a lambda, which cannot be pickled.
-        self._dropout = torch.nn.Dropout(dropout)
-        self._character_dropout = torch.nn.Dropout(character_dropout)
+        self._dropout = Dropout(dropout)
+        self._character_dropout = Dropout(character_dropout)
 
     def forward(self, token_characters: torch.Tensor) -> torch.Tensor:
         """Encodes indices of characters, (B, T, C) int64, 0 in the padding, as (B, T, features)."""

@@ -14,6 +14,7 @@ from tagger.common.files import spell_bytes
 from tagger.common.ranges import check_dropouts, check_is_one_of, check_number, check_sizes
 from tagger.common.threads import BATCHES_AT_ONCE
 from tagger.data.data_loaders.batch_order import in_chunks
+from tagger.modules.dropout import Dropout
 from tagger.modules.linear import Linear
 from tagger.transformers.feature_store import FeatureStore, default_root
 from tagger.transformers.memory import Memory
@@ -121,7 +122,7 @@ class FrozenTransformerEmbedder(TokenEmbedder):
         if self._is_mix:
             self.layer_scores = torch.nn.Parameter(torch.zeros(num_layers))
             self.scale = torch.nn.Parameter(torch.ones(()))
-        self.dropout = torch.nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         size = self._size = self._features.size * (1 if self._is_mix else num_layers)
         self.projection = Linear(size, projection_dim) if projection_dim else None
         self.register_buffer(

@@ -9,6 +9,7 @@ from allennlp.modules import TokenEmbedder
 from torch.nn.utils.rnn import pad_sequence
 
 from tagger.common.ranges import check_dropouts, check_is_one_of, check_number
+from tagger.modules.dropout import Dropout
 from tagger.modules.sentence_rows import SentenceRows
 from tagger.transformers.archived import fine_tuned_model
 from tagger.transformers.memory import Memory
@@ -70,7 +71,7 @@ class TransformerEmbedder(TokenEmbedder):
         self.transformer_model = _reader(fine_tuned_model(model_name, serialization_dir))
         if gradient_checkpointing:
             _checkpoint_gradients(self.transformer_model)
-        self.dropout = torch.nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self._upper_layers: Optional[UpperLayers] = None
         if num_frozen_layers:
             self._upper_layers = UpperLayers(self.transformer_model, num_frozen_layers)
