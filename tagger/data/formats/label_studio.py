@@ -1,5 +1,6 @@
 """Label Studio's tasks: a JSON list, read as exported and written as pre-annotated tasks."""
 
+import itertools
 import json
 import logging
 import re
@@ -20,6 +21,8 @@ _CANCELLED = "cancelled annotations, which are left out"
 _SEVERAL = "tasks with several annotations, of which the first is read"
 #: A text that is the place of a text.
 _PATH = re.compile(r"([a-z0-9]+://|/|[A-Za-z]:\\|\w+/)[^\s<>]*\.\w{1,5}(\?\S*)?")
+#: The number of tasks to examine.
+_MOST_TASKS = 1_000
 _OTHER = "results that are no spans of text, which are left out"
 
 
@@ -35,10 +38,13 @@ def read_label_studio(
     `labelled`.
     """
     counts: Counter[str] = Counter()
-    for place, task in read_records(path, "task", text_encoding):
+    tasks = read_records(path, "task", text_encoding)
+    first = [*itertools.islice(tasks, _MOST_TASKS)]
+    control = _control_of([task for _, task in first])
+    for place, task in itertools.chain(first, tasks):
         _check_type(task, dict, "a task", place)
         text, key = _text_of(task, place)
-        entities = _entities_of(task, key, place, counts)
+        entities = _entities_of(task, key, control, place, counts)
         if entities is not None or not labelled:
             properties = {name: task[name] for name in ("id", "meta") if name in task}
             properties.update(task.get("data", {}))
@@ -65,6 +71,13 @@ def _check_type(value: Any, kind: type, name: str, place: str) -> Any:
     return value
 
 
+def _control_of(tasks: Iterable[Any]) -> Optional[str]:
+    """Returns the key of the spans in JSON-MIN, which is the name of their control."""
+    items = (item for task in tasks if isinstance(task, dict) for item in task.items())
+    lists = ((name, each) for name, each in items if isinstance(each, list))
+    return next((name for name, each in lists if any(map(_has_labels, each))), None)
+
+
 def _text_of(task: Dict[str, Any], place: str) -> Tuple[str, str]:
     """Returns a task's text and its key: `text`, or else the only string."""
     data = _check_type(task.get("data", task), dict, "`data`", place)
@@ -78,13 +91,14 @@ def _text_of(task: Dict[str, Any], place: str) -> Tuple[str, str]:
 
 
 def _entities_of(
-    task: Dict[str, Any], key: str, place: str, counts: Counter[str]
+    task: Dict[str, Any], key: str, control: Optional[str], place: str, counts: Counter[str]
 ) -> Optional[List[RawEntity]]:
     """Returns the entities of a task; None if nobody has annotated it."""
-    if "data" not in task:  # JSON-MIN has the values themselves, under the name of the control
+    if "data" not in task:
         lists = [each for name, each in task.items() if name != key and isinstance(each, list)]
         with_labels = [each for each in lists if any(map(_has_labels, each))]
-        values = next(iter(with_labels or (lists if len(lists) == 1 else [])), None)
+        known = task.get(control or "") if control else lists[0] if len(lists) == 1 else None
+        values = with_labels[0] if with_labels else known if isinstance(known, list) else None
     else:
         values = _values_of(task, place, counts)
     if values is None:

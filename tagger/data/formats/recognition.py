@@ -103,9 +103,10 @@ def _recognise_table(lines: List[str], labelled: bool) -> Optional[str]:
     columns = columns_of(names, labelled) if delimiter in header else None
     if columns is not None:
         # Without a list of entities, `label` is that of a token.
-        row = next(islice(csv.reader(lines, delimiter=delimiter), 1, None), [])
-        cell = row[columns["entities"]] if labelled and len(row) > columns["entities"] else ""
-        if cell[:1] in ("", "["):
+        rows = islice(csv.reader(lines, delimiter=delimiter), 1, None)
+        number = columns["entities"] if labelled else 0
+        cells = (row[number] for row in rows if len(row) == len(names) and row[number])
+        if not labelled or next(cells, "[").startswith("["):
             return "csv"
     return "columns" if names_tokens(names) else None
 

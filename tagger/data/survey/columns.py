@@ -158,7 +158,7 @@ def count_spans(
     chunks = [i for i in found if _are_chunks(counts[i], spellings[i] or STANDARD)]
     entities = [i for i in found if i not in joined and i not in chunks]
     if may_be_plain and len(chunks) == len(found):
-        entities = [i for i in cells if i not in found and _marks_spans(counts[i])]
+        entities = [i for i in cells if i not in found and marks_spans(counts[i])]
         found += entities
     found = [i for i in found if i == tag or i in entities] or found
     if len(found) == 1:
@@ -172,7 +172,7 @@ def _are_chunks(counts: Iterable[str], spelling: str) -> bool:
     return bool(labels) and labels <= _CHUNKS
 
 
-def _marks_spans(counts: Mapping[str, int]) -> bool:
+def marks_spans(counts: Mapping[str, int]) -> bool:
     """Whether a few plain labels mark spans."""
     is_small = len(counts) <= _MOST_LABELS and not any(
         tag.isdecimal() for tag in counts if tag not in OUTSIDE
@@ -219,7 +219,7 @@ def _tag_column(
     # In a short file, there are few tokens too.
     most = min(_most_labels(counts), max(map(len, counts)) / 2)
     few = [i for i in candidates if 1 < len(counts[i]) <= most]
-    marking = [i for i in few if _marks_spans(counts[i])]
+    marking = [i for i in few if marks_spans(counts[i])]
     without = [i for i in candidates if set(counts[i]) == {"O"}]
     return (marking or without or few or [*candidates])[-1]
 

@@ -4,6 +4,7 @@ from collections import Counter
 from typing import List, NamedTuple, Optional, Sequence, Tuple
 
 from tagger.data.column_file import split_rows
+from tagger.data.survey.columns import marks_spans
 from tagger.data.survey.spellings import find_spelling
 
 #: Possible delimiters, in the order in which they are tried; None means blanks and tabs.
@@ -40,7 +41,7 @@ def find_table(lines: Sequence[str], delimiter: Optional[str] = None) -> Table:
     best = Table(None, False, 1, -1.0)
     for each in DELIMITERS if delimiter is None else (delimiter,):
         is_done = best.share == 1 and each not in (None, "\t", best.delimiter)
-        if is_done and (best.delimiter is not None or _spell_spans(lines, None)):
+        if is_done and (best.delimiter is not None or _hold_tags(lines, None)):
             break
         may_be_quoted = has_marks and each is not None and len(each) == 1 and each != "|"
         for is_quoted in (False, True) if may_be_quoted else (False,):
@@ -81,20 +82,25 @@ def _is_better(table: Table, best: Table, lines: Sequence[str]) -> bool:
     if table.delimiter is None or best.delimiter is not None or table.share < 1:
         return False
     if table.delimiter != "\t":
-        return _spell_spans(lines, table.delimiter) and not _spell_spans(lines, None)
+        is_tagged = _hold_tags(lines, table.delimiter, table.is_quoted)
+        return is_tagged and not _hold_tags(lines, None)
     is_other = table.num_columns != best.num_columns
-    return is_other and (_spell_spans(lines, "\t") or not _spell_spans(lines, None))
+    return is_other and (_hold_tags(lines, "\t") or not _hold_tags(lines, None))
 
 
 def _all_quoted(lines: Sequence[str]) -> bool:
     return all(line[:1] == '"' == line[-1:] for line in map(str.strip, lines) if line)
 
 
-def _spell_spans(lines: Sequence[str], delimiter: Optional[str]) -> bool:
-    rows = (row.columns for row in split_rows(enumerate(lines), delimiter) if row.columns)
+def _hold_tags(lines: Sequence[str], delimiter: Optional[str], is_quoted: bool = False) -> bool:
+    """Whether a column spells spans, or has few labels that mark them."""
+    rows = split_rows(enumerate(lines), delimiter, is_quoted)
+    columns = [*zip(*(row.columns for row in rows if row.columns))]
     return any(
-        find_spelling(Counter(cells)) is not None and not all(" " in cell for cell in cells)
-        for cells in zip(*rows)
+        (find_spelling(counts) is not None and not all(" " in cell for cell in cells))
+        or marks_spans(counts)
+        for cells in columns
+        for counts in [Counter(cells)]
     )
 
 

@@ -2,7 +2,7 @@
 
 import re
 from itertools import islice, pairwise
-from statistics import mean
+from statistics import mean, median
 from typing import Iterable, List, Optional, Sequence, Tuple
 
 from tagger.data.survey.spellings import OUTSIDE
@@ -57,7 +57,7 @@ def _sentences(lines: Sequence[str]) -> Optional[str]:
     """Recognises one sentence a line: tagged words, or words and then their tags."""
     words = [line.split() for line in lines]
     tagged = sum(bool(_TAGGED_WORD.fullmatch(word)) for line in words for word in line)
-    if tagged >= _SHARE * sum(map(len, words)) and mean(map(len, words)) > 1:
+    if tagged >= _SHARE * sum(map(len, words)) and median(map(len, words)) > 1:
         return f"one sentence a line, with a tag behind each word (`{words[0][0]}`); {_ONE_TOKEN}"
     for mark, name in (("\t", "a tab"), ("|||", "`|||`")):
         found = [_parallel([cell.split() for cell in line.split(mark)]) for line in lines]

@@ -14,6 +14,7 @@ from typing import Dict, List, NamedTuple, Optional, Sequence
 from tagger.common.inputs import bare_suffix
 from tagger.data.dataset_readers.numeric_sequences import read_table
 from tagger.data.formats import recognise
+from tagger.data.survey.spellings import find_spelling
 from tagger.data.survey.unread_files import named_text
 from tagger.tools.start.config import listed, listed_counts, sizes_for
 from tagger.tools.start.start import Start, commands_for
@@ -77,7 +78,8 @@ def find_recordings(path: Path, tag: Optional[str] = None) -> Optional[Recording
     are_whole = not any("." in cell for name in inputs for cell in columns[name])
     texts = [{*filter(_is_words, columns[name])} for name in others if name not in numbers]
     most = min(_MOST_TAGS, _LARGEST_SHARE * len(rows))
-    is_text = any(each and (are_whole or len(each) > most) for each in texts)
+    is_tagged = any(find_spelling(Counter(columns[name])) for name in header)
+    is_text = any(each and (are_whole or is_tagged or len(each) > most) for each in texts)
     if is_text or not inputs or not labels or labels[0] not in columns:
         return None
     sequence = header[0] if is_parted else None

@@ -35,6 +35,7 @@ def _csv(rows, header):
     return header + "\n" + "".join(f"{_TEXT},{entities},{row}\n" for row in rows)
 
 
+_COMMAS = 'fell "," then "," it "," stood "," and "," we "," left'.split()
 GOOD = {
     "score.csv": _csv(["0.9,train", "0.8,dev"], "text,entities,score,split"),
     "annotator.csv": _csv(["1,3.2", "2,4.5"], "text,label,annotator,lead_time"),
@@ -53,6 +54,16 @@ GOOD = {
     "hash.tsv": "#\tword\ttag\n1\tAnn\tPER\n2\tLee\tPER\n3\tis\tO\n1\tRome\tLOC\n2\tis\tO\n",
     "colons.txt": "Sentence: 0|Ann|B-PER\nSentence: 0|Lee|I-PER\nSentence: 0|is|-\n"
     "Sentence: 1|Rome|B-LOC\nSentence: 1|is|-\n",
+    "bars.txt": "Sentence: 1|PER|d0|Ann\nSentence: 1|PER|d0|Lee\nSentence: 1|0|d0|left\n"
+    "Sentence: 1|0|d0|then\nSentence: 2|LOC|d0|Rome\nSentence: 2|0|d0|fell\n",
+    "last.csv": "0,Ann,I-PER,Sentence: 1\n1,Lee,I-PER,Sentence: 1\n0,Rome,I-LOC,Sentence: 2\n"
+    + "".join(f"{n},{word},OTHER,Sentence: 2\n" for n, word in enumerate(_COMMAS, start=1)),
+    "scored.txt": "Sentence #|Tag|token|score\n1|B-PER|Ann|0.3\n1|E-PER|Lee|0.3\n1|O|is|0.2\n"
+    "2|S-LOC|Rome|0.4\n2|O|is|0.2\n" + "2|O|is|0.2\n" * 19,
+    "form.tsv": "FORM\tdocument\tlabels\n# newdoc id = d0\nAnn\td0\tB-PER\nLee\td0\tI-PER\n\n"
+    "Rome\td0\tB-LOC\n",
+    "marks.csv": "Wort,Note,Etikett\n"
+    + "Ann,0.5,B-PER\nLee,0.5,I-PER\nis,0.2,O\nRome,0.1,B-LOC\n" * 20,
     "zero.conll": "Ann B-NP PER\nLee I-NP PER\nleft B-VP 0\nthen B-NP 0\n\nRome B-NP LOC\n",
     "chunks.conll": "Ann B-NP PER\nLee I-NP PER\nleft B-VP O\nthen B-NP O\n\nRome B-NP LOC\n",
     "brackets.gold_conll": _CONLL2012.replace("GPE", "LOC").replace("PERSON", "PER"),
@@ -109,6 +120,14 @@ def test_files_of_known_kinds_are_read_rightly(name, read, tmp_path):
         "PER": "AnnLee",
         "LOC": entities_of(name),
     }
+
+
+def test_a_task_of_label_studio_without_spans_is_read(tmp_path):
+    tasks = [{"text": "Hi", "names": [], "notes": [], "annotator": 1}]
+    spans = [{"start": 0, "end": 3, "labels": ["PER"]}]
+    tasks += [{"text": "Ann", "names": spans, "notes": [], "annotator": 1}]
+    (tmp_path / "minimal.json").write_text(json.dumps(tasks))
+    assert [each.text for each in read_by_convert(tmp_path / "minimal.json")] == ["Hi", "Ann"]
 
 
 def entities_of(name):
