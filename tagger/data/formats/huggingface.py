@@ -15,11 +15,12 @@ from tagger.data.formats.annotated_text import (
 )
 from tagger.data.formats.arrow_files import dict_in, is_arrow, read_rows
 from tagger.data.formats.json_files import parsed_json, read_records, write_lines
+from tagger.data.formats.token_records import tagged_records
 from tagger.data.survey.columns import key_of_spans
 from tagger.data.survey.schemes import Scheme, find_scheme
 
 #: Keys of tokens and tags in data sets, in the order in which they are tried.
-TOKEN_KEYS = ("tokens", "words")
+TOKEN_KEYS = ("tokens", "words", "token", "word", "sentence", "text")
 TAG_KEYS = ("ner_tags", "tags", "labels", "ner", "pos_tags")
 #: The number of records to examine for the key and the scheme of the tags.
 _MOST_RECORDS = 50_000
@@ -58,7 +59,7 @@ def read_huggingface(
     ]
     key = (
         tag_column
-        or key_of_spans({key: tags[key] for key in ordered}, f"{path}: several keys")
+        or key_of_spans({key: tags[key] for key in ordered}, f"{path}: several keys", True)
         or next(iter(ordered), TAG_KEYS[0])
     )
     scheme = find_scheme(tags.get(key, []))
@@ -72,7 +73,8 @@ def _records(
     """Returns a file's records with their places, and the descriptions of their keys."""
     features = _features_beside(path)
     if not is_arrow(path):
-        return read_records(path, text_encoding=text_encoding), features
+        records = read_records(path, text_encoding=text_encoding)
+        return ((place, each) for place, own in records for each in tagged_records(own)), features
     records, found = read_rows(path)
     return records, found or features
 

@@ -13,7 +13,7 @@ from tagger.data.formats.arrow_files import is_arrow, read_rows
 from tagger.data.survey.text_encodings import decoded_lines, open_text
 
 #: Keys of an object that may contain the list of all records.
-_LISTS = ("annotations", "data", "examples", "records")
+_LISTS = ("annotations", "data", "examples", "records", "documents", "sentences")
 
 
 def read_records(
@@ -83,7 +83,15 @@ def _listed(value: Any) -> Optional[List[Any]]:
         return value
     if not isinstance(value, dict) or "text" in value or isinstance(value.get("data"), dict):
         return None
-    return next((each for key in _LISTS if isinstance(each := value.get(key), list)), None)
+    found = (each for key in _LISTS if isinstance(each := value.get(key), list))
+    # Sentences may also be lists of tokens.
+    return next((each for each in found if not each or not _are_strings(each[0])), None)
+
+
+def _are_strings(value: Any) -> bool:
+    return isinstance(value, str) or (
+        isinstance(value, list) and all(isinstance(each, str) for each in value)
+    )
 
 
 def parsed_json(text: str, place: str) -> Any:

@@ -12,9 +12,11 @@ from tagger.data.formats.conll2012 import OPENING as CONLL2012
 from tagger.data.formats.conll2012 import is_conll2012
 from tagger.data.formats.huggingface import keys_of_tags
 from tagger.data.formats.json_files import read_records
+from tagger.data.formats.nested_records import flatten_remedy, is_nested
 from tagger.data.formats.record_keys import entity_key, text_key
 from tagger.data.formats.record_variants import is_variant
 from tagger.data.formats.tables import columns_of, delimiter_of
+from tagger.data.formats.token_records import has_tokens, is_indexed
 from tagger.data.formats.webanno import OPENING, documents_in
 from tagger.data.survey.headers import names_tokens
 from tagger.data.survey.other_files import looks_like_json
@@ -24,6 +26,8 @@ from tagger.data.survey.unread_files import binary_kind
 #: The number of records to examine.
 _MOST_RECORDS = 1_000
 _OPENINGS = {OPENING: "webanno"}
+#: The keys of what a server answers in place of a file.
+_OF_ERRORS = ("error", "errors", "message", "detail", "status", "code", "statuscode", "path")
 _TASK_KEYS = ("annotations", "predictions", "completions")
 
 
@@ -112,15 +116,25 @@ def _recognise_table(lines: List[str], labelled: bool) -> Optional[str]:
 
 
 def _format_of_record(record: Any, labelled: bool) -> Optional[str]:
-    if not isinstance(record, dict):
-        is_pair = isinstance(record, list) and len(record) == 2 and isinstance(record[1], dict)
-        return "spacy_json" if is_pair else None
-    if keys_of_tags(record) or is_variant(record):
-        return "prodigy" if is_variant(record) else "huggingface"
+    if is_variant(record) or is_indexed(record):
+        return "prodigy"
+    if keys_of_tags(record) or (not isinstance(record, dict) and has_tokens(record)):
+        return "huggingface"
+    return _format_of_object(record, labelled) if isinstance(record, dict) else _of_pair(record)
+
+
+def _of_pair(record: Any) -> Optional[str]:
+    is_pair = isinstance(record, list) and len(record) == 2 and isinstance(record[1], dict)
+    return "spacy_json" if is_pair else None
+
+
+def _format_of_object(record: dict[str, Any], labelled: bool) -> Optional[str]:
     data, has_text = record.get("data"), text_key(record) is not None
     if isinstance(data, dict) and any(key in record for key in _TASK_KEYS):
         return "label_studio"
-    found = _format_of_spans(record) if has_text else None
+    found = "prodigy" if is_nested(record) else _format_of_spans(record) if has_text else None
+    if found is None and has_tokens(record):
+        return "huggingface"
     if found is None and not labelled:
         is_task = isinstance(data, dict) and "text" in data
         return "label_studio" if is_task else "doccano" if has_text else None
@@ -174,4 +188,9 @@ def _remedy(record: Any) -> str:
         isinstance(value, (list, dict)) for value in values
     ):
         return "each record seems to be a token, so write CSV, one token a line"
-    return "rename the keys"
+    if values and all(isinstance(key, str) and key.lower() in _OF_ERRORS for key in record):
+        return "this is an error message of a server; download the file again"
+    flattened = flatten_remedy(record) if values else None
+    if flattened is None and not any(isinstance(value, list) for value in values):
+        return "there is no list of entities"
+    return flattened or "rename the keys"

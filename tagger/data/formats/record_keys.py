@@ -2,21 +2,22 @@
 
 import ast
 import json
-from typing import Any, Dict, Iterable, List, Optional
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence
 
 from tagger.data.formats.offsets import RawEntity
 
 #: Keys of the text, in the order in which they are tried.
 TEXT_KEYS = (
     *("text", "content", "sentence", "source_text", "generated_text", "unmasked_text", "full_text"),
-    *("raw_text", "document_text", "raw", "document", "body", "data"),
+    *("raw_text", "document_text", "raw", "document", "body", "data", "context", "textContent"),
 )
 #: Keys of the entities, in the order in which they are tried.
 ENTITY_KEYS = (
     *("spans", "entities", "labels", "label", "annotations", "privacy_mask", "pii_spans"),
-    *("named_entities", "mentions", "span_labels", "annotation", "ner", "tags"),
+    *("named_entities", "mentions", "span_labels", "annotation", "ner", "tags", "ents"),
+    "textSegmentAnnotations",
 )
-#: Keys of the parts of an entity, in lowercase and without `_`.
+#: Keys of the parts of an entity, in lowercase and without `_` and `-`.
 _PARTS = {
     "start": (
         *("start", "startoffset", "startchar", "begin", "beginoffset", "startindex", "charstart"),
@@ -28,10 +29,16 @@ _PARTS = {
     ),
     "label": (
         *("label", "labels", "entitygroup", "entitytype", "type", "category", "tag", "class"),
-        *("entitylabel", "nertag", "kind", "entity", "name"),
+        *("entitylabel", "displayname", "nertag", "kind", "entity", "name"),
     ),
-    "quote": ("text", "surface", "surfaceform", "mention", "quote", "value"),
+    "quote": ("text", "surface", "surfaceform", "mention", "quote", "value", "content"),
 }
+#: Keys of a list with the start and the end of an entity.
+_PLACES = (
+    *("pos", "position", "offset", "offsets", "span", "indices", "range", "interval", "location"),
+)
+#: How deep the parts of an entity may be nested in it.
+_DEEPEST = 4
 
 
 def text_key(record: Dict[str, Any]) -> Optional[str]:
@@ -72,6 +79,23 @@ def raw_entities(entities: Iterable[Any], place: str) -> List[RawEntity]:
     return [raw for entity in entities for raw in _raw_entities(entity, place)]
 
 
+def is_entity(value: Any) -> bool:
+    """Whether a value has the start, the end and the label of an entity.
+
+    Example:
+        >>> is_entity({"name": "PER", "at": {"begin": 0, "end": 3}}), is_entity({"begin": 0})
+        (True, False)
+    """
+    try:
+        found = raw_entities([value], "")
+    except ValueError:
+        return False
+    return all(
+        type(each.start) is int and type(each.end) is int and isinstance(each.label, str)
+        for each in found
+    )
+
+
 def _raw_entities(entity: Any, place: str) -> List[RawEntity]:
     if isinstance(entity, list) and len(entity) == 3:
         numbers = [each for each in entity if type(each) is int]
@@ -88,29 +112,85 @@ def _raw_entities(entity: Any, place: str) -> List[RawEntity]:
 
 
 def _of_object(entity: Dict[str, Any], place: str) -> List[RawEntity]:
-    values = {key.lower().replace("_", ""): value for key, value in entity.items()}
-    found = {
-        part: next(((key, values[key]) for key in keys if values.get(key) is not None), None)
-        for part, keys in _PARTS.items()
-    }
+    levels = _levels(entity)
+    found = {part: _value(levels, keys) for part, keys in _PARTS.items()}
     start, end, label, quote = (found[part] for part in ("start", "end", "label", "quote"))
-    if end is None and start is not None and type(values.get("length")) is int:
-        end = ("length", start[1] + values["length"] if type(start[1]) is int else None)
-    missing = [part for part in ("start", "end", "label") if found[part] is None]
-    missing = [part for part in missing if part != "end" or end is None]
+    places = _value(levels, _PLACES)
+    if end is None and places is not None and _are_two_numbers(places.value):
+        start, end = (each._replace(value=n) for each, n in zip((places, places), places.value))
+    length = _value(levels, ("length",))
+    if end is None and start is not None and length is not None and type(length.value) is int:
+        end = length._replace(
+            value=start.value + length.value if type(start.value) is int else None
+        )
     if start is None or end is None or label is None:
+        parts = {"start": start, "end": end, "label": label}
+        missing = [f"`{part}`" for part, value in parts.items() if value is None]
         raise ValueError(
             f"{place}: expected an entity with `start`, `end` and `label`, got the keys "
             f"{', '.join(entity) or 'of an empty object'}, among which none is known as "
-            f"{' or '.join(f'`{part}`' for part in missing)}; rename them"
+            f"{' or '.join(missing)}; rename them"
         )
-    labels = label[1] if isinstance(label[1], list) and label[1] else [label[1]]
+    labels = [
+        _named(each)
+        for each in (
+            label.value if isinstance(label.value, list) and label.value else [label.value]
+        )
+    ]
     if type(labels[0]) is int:
         raise ValueError(
             f"{place}: label {labels[0]} is a number, and its name is not in the file; export "
             "the texts with label names"
         )
-    # A normal form of the words, as in Rasa's JSON, is no quote.
-    is_quote = quote is not None and (quote[0] != "value" or label[0] != "entity")
-    words = quote[1] if quote is not None and is_quote and isinstance(quote[1], str) else None
-    return [RawEntity(each, start[1], end[1], words) for each in labels]
+    # A normal form of the words, as in Rasa's JSON, is no quote; nor is what is not beside the offsets.
+    is_quote = quote is not None and quote.level in (0, start.level)
+    is_quote = is_quote and quote is not None and (quote.key != "value" or label.key != "entity")
+    words = quote.value if quote is not None and is_quote and isinstance(quote.value, str) else None
+    return [RawEntity(each, start.value, end.value, words) for each in labels]
+
+
+class _Value(NamedTuple):
+    """A value in an entity, with its normal key and how deep it is nested."""
+
+    key: str
+    value: Any
+    level: int
+
+
+def _levels(entity: Dict[str, Any]) -> List[Dict[str, Any]]:
+    """Returns the values of an entity by their normal keys, and of the objects nested in it."""
+    levels: List[Dict[str, Any]] = []
+    objects = [entity]
+    while objects and len(levels) < _DEEPEST:
+        level: Dict[str, Any] = {}
+        for key, value in [item for each in objects for item in each.items()]:
+            level.setdefault(key.lower().replace("_", "").replace("-", ""), value)
+        levels.append(level)
+        # A list of one object, as in BioC's `locations`, is as good as the object.
+        inner = [v[0] if isinstance(v, list) and len(v) == 1 else v for v in level.values()]
+        objects = [each for each in inner if isinstance(each, dict)]
+    return levels
+
+
+def _value(levels: Sequence[Dict[str, Any]], keys: Sequence[str]) -> Optional[_Value]:
+    """Returns the value under the first of the keys at the first level that has one of them."""
+    return next(
+        (
+            _Value(key, values[key], level)
+            for level, values in enumerate(levels)
+            for key in keys
+            if values.get(key) is not None and not isinstance(values[key], dict)
+        ),
+        None,
+    )
+
+
+def _are_two_numbers(value: Any) -> bool:
+    return isinstance(value, list) and [*map(type, value)] == [int, int]
+
+
+def _named(label: Any) -> Any:
+    """Returns the name of a label that is an object, as flair's `{"value": "PER"}`."""
+    if not isinstance(label, dict):
+        return label
+    return next((label[key] for key in ("value", "name", "label") if key in label), label)

@@ -1,7 +1,8 @@
-"""Records of GLiNER, spaCy 2, DataTurks and CLUENER, with other entities than offsets in a text."""
+"""Records of GLiNER, spaCy 2, DataTurks and CLUENER, and those with nested texts or entities."""
 
 from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
+from tagger.data.formats.nested_records import nested_records
 from tagger.data.joined_text import join_tokens
 from tagger.data.survey.schemes import find_scheme, spans_in
 
@@ -11,7 +12,7 @@ def is_variant(record: Any) -> bool:
     return _is_gliner(record) or _is_spacy_2(record) or _is_dataturks(record) or _is_cluener(record)
 
 
-def usual_records(record: Any) -> Iterator[Any]:
+def usual_records(record: Any, place: str = "") -> Iterator[Any]:
     """Yields records as Prodigy has them, with a `text` and `spans`; others are not changed."""
     if _is_gliner(record):
         yield _of_gliner(record)
@@ -22,7 +23,7 @@ def usual_records(record: Any) -> Iterator[Any]:
     elif _is_cluener(record):
         yield _of_cluener(record)
     else:
-        yield record
+        yield from nested_records(record, place) or [record]
 
 
 def _is_gliner(record: Any) -> bool:

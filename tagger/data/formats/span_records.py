@@ -18,6 +18,7 @@ from tagger.data.formats.record_keys import (
     text_key,
 )
 from tagger.data.formats.record_variants import usual_records
+from tagger.data.formats.token_records import ends_are_inclusive, is_indexed, of_indexed
 
 logger = logging.getLogger(__name__)
 
@@ -34,11 +35,7 @@ def read_span_records(
     each record needs a list of entities.
     """
     refused = Counter[str]()
-    records = (
-        (place, usual)
-        for place, record in read_records(path, text_encoding=text_encoding)
-        for usual in usual_records(record)
-    )
+    records = _usual_records(path, offsets, text_encoding)
     for place, record in records:
         if labelled and not _is_accepted(record):
             refused["records"] += 1
@@ -55,6 +52,21 @@ def read_span_records(
     for what, number in refused.items():
         if number:
             logger.warning("%s: left out %d %s that were rejected or ignored", path, number, what)
+
+
+def _usual_records(
+    path: PathOrAddress, offsets: Optional[str], text_encoding: Optional[str]
+) -> Iterator[Tuple[str, Any]]:
+    """Yields records with a `text` and `spans` as far as possible, with their places."""
+    inclusive: Optional[bool] = True if offsets == "inclusive" else None
+    for place, record in read_records(path, text_encoding=text_encoding):
+        if is_indexed(record):
+            if inclusive is None:
+                inclusive = ends_are_inclusive(read_records(path, text_encoding=text_encoding))
+            yield place, of_indexed(record, place, inclusive)
+            continue
+        for usual in usual_records(record, place):
+            yield place, usual
 
 
 def _is_accepted(annotated: Any) -> bool:

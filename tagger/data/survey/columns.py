@@ -185,13 +185,15 @@ def _count_spans(column: Sentences) -> int:
     return sum(len(labels_in([*map(scheme.canonical, tags)], scheme)) for tags in column)
 
 
-def key_of_spans(tags: Mapping[str, Sentences], several: str) -> Optional[str]:
-    """Returns the key with the most spans; None if none has any.
+def key_of_spans(
+    tags: Mapping[str, Sentences], several: str, may_be_plain: bool = False
+) -> Optional[str]:
+    """Returns the key with the most spans; None if none has any. See `count_spans`.
 
     If there are several, logs a warning that starts with `several`, such as "file.conllu: several keys
     in MISC".
     """
-    found = count_spans(tags)
+    found = count_spans(tags, may_be_plain=may_be_plain)
     if len(found) > 1:
         logger.warning(
             "%s spell spans (%s); `tag_column` (`--tag-column`) takes another than the one with the "
