@@ -314,3 +314,12 @@ def test_an_encoder_computes_in_bfloat16_on_demand(num_threads, monkeypatch):
     assert not any(map(torch.equal, exact, rounded))
     for each, other in zip(exact, rounded):
         torch.testing.assert_close(each, other, atol=0.02, rtol=0.02)
+
+
+def test_states_that_stay_in_bfloat16_between_layers_are_the_same(num_threads):
+    inputs, mask = torch.randn(3, 5, 7), mask_of([5, 0, 3])
+    encoder = BiLstmEncoder(7, 4, 3, precision="bfloat16").eval()
+    with torch.no_grad():
+        found = encoder(inputs, mask)
+    assert found.dtype == torch.float32
+    assert torch.equal(found, encoder(inputs, mask))

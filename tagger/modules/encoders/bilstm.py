@@ -77,6 +77,9 @@ class BiLstmEncoder(Seq2SeqEncoder):
         bfloat16 = self.precision == "bfloat16" or (
             self.precision == "auto" and has_bfloat16_products()
         )
+        if bfloat16 and inputs.device.type == "cpu" and not torch.is_grad_enabled():
+            # States have this precision anyway, so that nothing changes but the conversions in between.
+            outputs = outputs.to(torch.bfloat16)
         reversal = reversal_of(mask)
         for to_right, to_left, layer_dropout in zip(
             self.forward_layers, self.backward_layers, self.layer_dropouts
@@ -85,7 +88,7 @@ class BiLstmEncoder(Seq2SeqEncoder):
             outputs = bidirectional_lstm(
                 *lstms, layer_dropout(outputs), mask, recurrent_dropout, reversal, bfloat16
             )
-        return self.output_dropout(outputs)
+        return self.output_dropout(outputs.to(inputs.dtype))
 
     def get_input_dim(self) -> int:
         return self.input_size
