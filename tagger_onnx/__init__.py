@@ -6,8 +6,8 @@ Example:
     tagger_onnx.load("tagger.onnx").tag("Ada Lovelace lives in London.").entities
 """
 
-from tagger_onnx.inputs import InputError
 from tagger_onnx.onnx_tagger import OnnxTagger, load
-from tagger_onnx.tagged_text import Entity, TaggedText
+from tagger_texts.inputs import InputError
+from tagger_texts.tagged_text import Entity, TaggedText
 
 __all__ = ["Entity", "InputError", "OnnxTagger", "TaggedText", "load"]

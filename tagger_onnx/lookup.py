@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 import numpy as np
 
-from tagger_onnx.words import word_forms, word_hash, word_shape
+from tagger_texts.words import word_forms, word_hash, word_shape
 
 # In every vocabulary, 0 is padding and 1 the unknown word.
 _UNKNOWN = 1

@@ -10,13 +10,13 @@ from typing import Any, Dict, List, Optional, Sequence, Union
 import numpy as np
 
 from tagger_onnx import checksum
-from tagger_onnx.inputs import RUN_CHARACTERS
 from tagger_onnx.lookup import KINDS, distinct_words
-from tagger_onnx.numbers import Steps, check_numbers, padded_numbers, windows
-from tagger_onnx.sentences import sentence_lengths
 from tagger_onnx.splitter import splitter_of
-from tagger_onnx.tagged_text import Extras, TaggedText, TextOrTokens, Words, joined
-from tagger_onnx.text_tagger import TextTagger, batches
+from tagger_texts.inputs import RUN_CHARACTERS
+from tagger_texts.recordings import Steps, check_numbers, padded_numbers, windows
+from tagger_texts.sentences import sentence_lengths
+from tagger_texts.tagged_text import Extras, TaggedText, TextOrTokens, Words, joined
+from tagger_texts.text_tagger import TextTagger, batches
 
 #: The version of the file's metadata.
 FORMAT = 4

@@ -1,12 +1,12 @@
-"""Splits texts into tokens by the rules of a language, or with `tagger_onnx.segments`."""
+"""Splits texts into tokens by the rules of a language, or with `tagger_texts.segments`."""
 
 import re
 from functools import lru_cache, partial
 from itertools import accumulate
 from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
-from tagger_onnx.inputs import begin_of
-from tagger_onnx.segments import Token, splitter_at
+from tagger_texts.inputs import begin_of
+from tagger_texts.segments import Token, splitter_at
 
 _PIECE = re.compile(r"\S+")
 # The largest number of cached pieces of text.

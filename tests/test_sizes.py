@@ -10,7 +10,7 @@ from tests.conftest import ROOT
 KERNELS = [ROOT / "tagger/linear_chain/cpu/kernels", ROOT / "tagger/linear_chain/cuda"]
 SOURCES = {
     path.relative_to(ROOT): path.read_text()
-    for folder in ("tagger", "tagger_compat", "tagger_onnx", "scripts", "examples")
+    for folder in ("tagger", "tagger_compat", "tagger_onnx", "tagger_texts", "scripts", "examples")
     for path in sorted((ROOT / folder).rglob("*.py"))
     if path.parent not in KERNELS
 }
@@ -32,7 +32,7 @@ def test_modules_have_at_most_350_lines():
 #: The maximum lines of Python in each part of the project, with the folders that belong to it. A
 #: commit that needs more raises the number and says why; one that needs fewer lowers it.
 TOTALS = {
-    "core": (39_600, ["tagger", "tagger_compat", "tagger_onnx"]),
+    "core": (39_600, ["tagger", "tagger_compat", "tagger_onnx", "tagger_texts"]),
     "tools": (11_800, ["tagger/tools"]),
     "integrations": (5_450, ["tagger/integrations"]),
     "tests and scripts": (49_900, ["tests", "scripts"]),

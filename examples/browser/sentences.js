@@ -1,4 +1,4 @@
-// Splits long texts into sentences by rule: the counterpart of `tagger_onnx/sentences.py`, which explains the rules.
+// Splits long texts into sentences by rule: the counterpart of `tagger_texts/sentences.py`, which explains the rules.
 
 // Python's blanks and line ends.
 const BLANK = "\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";

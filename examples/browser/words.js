@@ -1,4 +1,4 @@
-// The forms of words for lookup, their hashes, and their shapes: the counterpart of `tagger_onnx/words.py`.
+// The forms of words for lookup, their hashes, and their shapes: the counterpart of `tagger_texts/words.py`.
 
 /** A word as written (or in lowercase), in lowercase, and with 0 for every digit. */
 export function wordForms(word, lowercase) {

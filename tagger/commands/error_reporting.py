@@ -137,7 +137,7 @@ def _missing_module(error: ModuleNotFoundError) -> Optional[str]:
         for frame in traceback.extract_tb(error.__traceback__)
         if "importlib" not in frame.filename
     ]
-    if not name or name in ("tagger", "tagger_compat", "tagger_onnx"):
+    if not name or name in ("tagger", "tagger_compat", "tagger_onnx", "tagger_texts"):
         return None
     if places[-1].name == "import_module_and_submodules":
         return (

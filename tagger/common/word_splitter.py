@@ -8,7 +8,7 @@ from typing import Any, List, Optional, Tuple
 
 from tagger.common.from_allennlp import ConfigurationError
 from tagger_compat.libraries import stand_in_modules
-from tagger_onnx.inputs import begin_of
+from tagger_texts.inputs import begin_of
 
 #: After this many new words, about 20 MB, a new spaCy pipeline replaces the old one, in 60 ms.
 MAX_WORDS = 50_000

@@ -4,7 +4,7 @@ from typing import List, NamedTuple, Sequence, Set, Tuple
 
 import regex
 
-from tagger_onnx.segments import blanks_before
+from tagger_texts.segments import blanks_before
 
 #: Marks without a blank before them, and marks without a blank after them.
 _CLOSING = regex.compile(

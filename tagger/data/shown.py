@@ -26,7 +26,7 @@ from tagger.data.formats.annotated_text import ASKED, DOCUMENT, OPEN, PLAIN_TAGS
 from tagger.data.formats.tables import unused_names
 from tagger.data.survey.column_survey import ColumnSurvey, Known, survey_columns
 from tagger_compat.archive_guard import printable, shortened
-from tagger_onnx.display import label_colours
+from tagger_texts.display import label_colours
 
 #: How many texts of a file are shown, counted and doubted.
 MOST_TEXTS = 10_000

@@ -9,9 +9,9 @@ from allennlp.data import Token, Tokenizer
 
 from tagger.common.word_splitter import sentence_pipeline
 from tagger.data.tokenizers import LanguageRulesTokenizer, words_of
-from tagger_onnx.inputs import RUN_CHARACTERS, begin_of, longest_run
-from tagger_onnx.segments import join_words
-from tagger_onnx.sentences import BLANK_LINES, FULL_STOPS, sentence_lengths
+from tagger_texts.inputs import RUN_CHARACTERS, begin_of, longest_run
+from tagger_texts.segments import join_words
+from tagger_texts.sentences import BLANK_LINES, FULL_STOPS, sentence_lengths
 
 # Full stops that always end a sentence, with any closing quotes.
 _FULL_STOPS = regex.compile(rf"[{FULL_STOPS}]+[\p{{Pe}}\p{{Pf}}\"']*\s*")

@@ -10,8 +10,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Token, Tokenizer
 
 from tagger.common.word_splitter import WordSplitter
-from tagger_onnx.inputs import InputError, begin_of
-from tagger_onnx.segments import PATTERNS, splitter_at
+from tagger_texts.inputs import InputError, begin_of
+from tagger_texts.segments import PATTERNS, splitter_at
 
 logger = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ _REPETITION = re.compile(r"(.)\{([0-9]{1,9})", re.DOTALL)
 
 
 class SegmentTokenizer(Tokenizer):
-    """Splits texts independently of the language; see `tagger_onnx.segments`."""
+    """Splits texts independently of the language; see `tagger_texts.segments`."""
 
     #: The name of the pattern.
     name: ClassVar[str]

@@ -13,7 +13,7 @@ from tagger.common.training_counts import gather_from_workers
 from tagger.common.vocabulary import tags_in_order
 from tagger.metrics.label_metrics import metrics_by_label
 from tagger.spans.finding import UNKNOWN, tag_tables
-from tagger_onnx.numbers import Window
+from tagger_texts.recordings import Window
 
 
 @Metric.register("segment_metrics")

@@ -7,7 +7,7 @@ from allennlp.data import Instance
 from allennlp.predictors import Predictor
 
 from tagger.predictors.batched_predictor import BatchedPredictor
-from tagger_onnx.inputs import check_text, only_field
+from tagger_texts.inputs import check_text, only_field
 
 
 @Predictor.register("document_classifier")

@@ -6,7 +6,7 @@ from allennlp.common.util import JsonDict
 from allennlp.data import Instance
 from allennlp.data.fields import MetadataField
 
-from tagger_onnx.inputs import InputError
+from tagger_texts.inputs import InputError
 
 
 def check_kind(is_of_numbers: bool, reads_numbers: bool) -> None:

@@ -24,9 +24,9 @@ from tagger.modules.heads import DECODING_HEADS, SigmoidHead
 from tagger.predictors import SequenceTaggerPredictor
 from tagger.spans import AMBIGUOUS, labels_of_tags
 from tagger.transformers.pretrained import transformer_given
-from tagger_onnx.inputs import RUN_CHARACTERS
-from tagger_onnx.tagged_text import Entity, Extras, TaggedText, extras_of
-from tagger_onnx.text_tagger import TextTagger
+from tagger_texts.inputs import RUN_CHARACTERS
+from tagger_texts.tagged_text import Entity, Extras, TaggedText, extras_of
+from tagger_texts.text_tagger import TextTagger
 
 __all__ = ["Entity", "SavedTagger", "TaggedText", "TextOrTokens", "load"]
 

@@ -27,7 +27,7 @@ from tagger.models import TaggingModel
 from tagger.modules.heads import DECODING_HEADS
 from tagger.predictors.batched_predictor import BatchedPredictor, Throughput
 from tagger.predictors.recordings import check_kind, origin, own_output
-from tagger_onnx.inputs import (
+from tagger_texts.inputs import (
     RUN_CHARACTERS,
     check_list,
     check_text,
@@ -35,8 +35,8 @@ from tagger_onnx.inputs import (
     check_tokens,
     only_field,
 )
-from tagger_onnx.numbers import check_numbers
-from tagger_onnx.tagged_text import Extras, extras_of
+from tagger_texts.recordings import check_numbers
+from tagger_texts.tagged_text import Extras, extras_of
 
 #: The fields that may hold an object's input; exactly one must be given.
 FIELDS = ("sentence", "tokens", "document", "sentences", "numbers")
@@ -239,7 +239,7 @@ class SequenceTaggerPredictor(BatchedPredictor):
         return [self._dataset_reader.text_to_instance(tokens) for tokens in text.sentences()]
 
     def read(self, json_dict: JsonDict) -> Any:
-        """Returns the words of an input, with their places; `tagger_onnx.inputs` checks the input.
+        """Returns the words of an input, with their places; `tagger_texts.inputs` checks the input.
 
         Of a recording, it returns the numbers, (T, D) float32.
         """

@@ -7,7 +7,7 @@ from allennlp.data import Token, Tokenizer
 
 from tagger.data import ColumnDatasetReader
 from tagger.data.tokenizers import BlanksTokenizer, tokenizer_of, words_of
-from tagger_onnx.inputs import InputError
+from tagger_texts.inputs import InputError
 
 TEXT = "\ufeff12  Elm St., Salem"
 

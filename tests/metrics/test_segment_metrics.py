@@ -5,7 +5,7 @@ import torch
 from allennlp.data import Vocabulary
 
 from tagger.metrics import SegmentMetrics
-from tagger_onnx.numbers import windows
+from tagger_texts.recordings import windows
 
 TAGS = {"walk": 3, "sit": 2, "O": 1}
 

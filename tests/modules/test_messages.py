@@ -21,7 +21,7 @@ from tagger.modules import (
 from tagger.modules.class_weights import ClassWeights
 from tagger.modules.document_contexts import PooledStates, SameWords
 from tagger.modules.term_scores import TermScores
-from tagger_onnx.tagged_text import Extras
+from tagger_texts.tagged_text import Extras
 from tests.modules.losses import counts_for
 from tests.spans.tagged import vocabulary_of
 

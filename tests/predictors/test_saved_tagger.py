@@ -15,7 +15,7 @@ import tagger
 import tagger_onnx
 from tagger.integrations.onnx.commands.export import export
 from tagger.predictors.saved_tagger import SavedTagger
-from tagger_onnx.tagged_text import Extras
+from tagger_texts.tagged_text import Extras
 from tests.models.test_multi_label_tagger import LEXICON, params_of, write_corpus
 from tests.routes import ONNX_TOLERANCE
 

@@ -33,7 +33,7 @@ from tagger.tools.labels.corpus import Corpus
 from tagger.tools.labels.errors import ErrorProbabilities
 from tagger.tools.labels.issues import accept, list_issues, read_decisions, write_issues
 from tagger.tools.labels.probabilities import Item
-from tagger_onnx.display import spell_probability
+from tagger_texts.display import spell_probability
 from tests.conftest import ROOT
 from tests.integrations.service.running_service import running_service
 from tests.system.chromium import FLAGS, chromium, loaded_from_elsewhere, needs, wait_until

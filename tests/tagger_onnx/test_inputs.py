@@ -5,7 +5,7 @@ import pytest
 
 import tagger
 import tagger_onnx
-from tagger_onnx.inputs import InputError, check_text, only_field, parse_json
+from tagger_texts.inputs import InputError, check_text, only_field, parse_json
 
 
 @pytest.fixture(scope="module")

@@ -33,7 +33,7 @@ from tagger.data.survey.column_survey import AUTO
 from tagger.data.survey.columns import Column
 from tagger.data.tokenizers import LanguageRulesTokenizer
 from tagger.spans import IllegalTagError
-from tagger_onnx.sentences import MOST_TOKENS
+from tagger_texts.sentences import MOST_TOKENS
 
 logger = logging.getLogger(__name__)
 
@@ -93,7 +93,7 @@ class ColumnDatasetReader(ShardedReader):
         max_document_tokens: The most tokens of an instance. Longer documents are cut between sentences
             into pieces of similar length; a longer sentence stays whole.
         max_sentence_tokens: Texts with more tokens are split into sentences by rule, in files and later
-            in use, see `tagger_onnx.sentences.sentence_lengths`. Lists of tokens and the sentences of
+            in use, see `tagger_texts.sentences.sentence_lengths`. Lists of tokens and the sentences of
             column files stay whole. None splits no text.
         instances: With `documents`, whether an instance is a document (`"documents"`) or a sentence
             (`"sentences"`); then only token indexers such as `frozen_transformer` see the document.

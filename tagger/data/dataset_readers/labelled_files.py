@@ -26,8 +26,8 @@ from tagger.data.survey.columns import Column
 from tagger.data.survey.schemes import Scheme, spans_in
 from tagger.data.texts import Text, TextSplitter
 from tagger.spans.overlapping import SEPARATOR
-from tagger_onnx.inputs import check_text
-from tagger_onnx.sentences import MOST_TOKENS, sentence_lengths
+from tagger_texts.inputs import check_text
+from tagger_texts.sentences import MOST_TOKENS, sentence_lengths
 
 logger = logging.getLogger(__name__)
 

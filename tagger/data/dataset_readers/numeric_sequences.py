@@ -18,7 +18,7 @@ from tagger.common.ranges import check_number, check_whole
 from tagger.data.dataset_readers.sharded_reader import ShardedReader
 from tagger.data.fields import LabelSetsField, NumbersField, TagField
 from tagger.data.survey.text_encodings import decoded_lines
-from tagger_onnx.numbers import check_numbers, windows
+from tagger_texts.recordings import check_numbers, windows
 
 PathType = Union[str, "PathLike[str]"]
 #: The place of a row, for messages, and its cells; they are strings in CSV.

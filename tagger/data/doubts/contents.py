@@ -7,7 +7,7 @@ from typing import List, Sequence, Tuple
 
 from tagger.data.formats.annotated_text import PLAIN_TAGS, AnnotatedText, Annotation
 from tagger_compat.archive_guard import shortened
-from tagger_onnx.segments import is_unspaced
+from tagger_texts.segments import is_unspaced
 
 #: Fewer sentences or entities than this show nothing, nor does a smaller share.
 FEWEST, MOST = 5, 0.5

@@ -9,8 +9,8 @@ from tagger.data.joined_text import join_tokens
 from tagger.data.survey.schemes import Scheme, spans_in
 from tagger.spans import Span, spans_to_tags
 from tagger.spans.overlapping import spans_to_joined_tags
-from tagger_onnx.segments import WORDS, splitter_at
-from tagger_onnx.sentences import sentence_lengths
+from tagger_texts.segments import WORDS, splitter_at
+from tagger_texts.sentences import sentence_lengths
 
 #: This key of `properties` is true if each token has a plain label, such as a part of speech.
 PLAIN_TAGS = "plain_tags"

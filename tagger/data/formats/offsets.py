@@ -4,7 +4,7 @@ from itertools import accumulate
 from typing import Any, Iterable, List, NamedTuple, Optional, Sequence
 
 from tagger.data.formats.annotated_text import Annotation
-from tagger_onnx.segments import cuts_word
+from tagger_texts.segments import cuts_word
 
 #: The units of offsets. JavaScript counts UTF-16 units, of which an emoji has two.
 UNITS = {

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from typing import Any, Dict, List, Tuple
 
-from tagger_onnx.segments import cuts_word
+from tagger_texts.segments import cuts_word
 
 _WORDS = ("text", "word", "mention", "surface", "quote", "value", "name", "entity", "span")
 _LABELS = ("label", "type", "entity_type", "entity_group", "category", "tag", "class", "entity")

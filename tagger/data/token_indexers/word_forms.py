@@ -8,7 +8,7 @@ from allennlp.data import Token, TokenIndexer, Vocabulary
 from allennlp.data.token_indexers.token_indexer import IndexedTokenList
 
 from tagger.data.token_indexers.word_cache import WordCache
-from tagger_onnx.words import word_forms, word_hash
+from tagger_texts.words import word_forms, word_hash
 
 #: The number of a word's forms.
 NUM_FORMS = 3

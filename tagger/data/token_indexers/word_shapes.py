@@ -7,7 +7,7 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 from allennlp.data.token_indexers.token_indexer import IndexedTokenList
 
 from tagger.data.token_indexers.word_cache import WordCache
-from tagger_onnx.words import word_shape
+from tagger_texts.words import word_shape
 
 
 @TokenIndexer.register("word_shapes")

@@ -15,9 +15,9 @@ from tagger.linear_chain import ChainScores, tag_marginals, viterbi_decode
 from tagger.spans import labels_of_tags
 from tagger.spans.entities import EntityFinder
 from tagger_compat import outside_transformers
-from tagger_onnx.segments import PATTERNS, splitter_at
-from tagger_onnx.tagged_text import Entity, Extras, TaggedText, Words
-from tagger_onnx.text_tagger import TextTagger, batches
+from tagger_texts.segments import PATTERNS, splitter_at
+from tagger_texts.tagged_text import Entity, Extras, TaggedText, Words
+from tagger_texts.text_tagger import TextTagger, batches
 
 # The most word pieces of a batch, padding included.
 _BATCH_PIECES = 4096

@@ -24,7 +24,7 @@ from tagger.integrations.onnx.graph import Graph
 from tagger.integrations.onnx.heads import add_head, describe_head
 from tagger.models import SequenceTagger
 from tagger_onnx.onnx_tagger import FORMAT
-from tagger_onnx.segments import PATTERNS
+from tagger_texts.segments import PATTERNS
 
 # The size limit of a protocol buffer.
 _MAX_BYTES = 2**31 - 1

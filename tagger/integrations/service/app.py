@@ -32,9 +32,9 @@ from tagger.tools.reports.page import render
 from tagger.tools.tuning.curves import DecodingCurves
 from tagger.tools.tuning.decoding import LARGEST_BIAS
 from tagger.tools.tuning.promise_record import Promise
-from tagger_onnx.display import LABELS
-from tagger_onnx.inputs import InputError, parse_json
-from tagger_onnx.tagged_text import Extras
+from tagger_texts.display import LABELS
+from tagger_texts.inputs import InputError, parse_json
+from tagger_texts.tagged_text import Extras
 
 #: Names under which every machine can reach itself.
 LOCAL_HOSTS = ("localhost",)

@@ -10,7 +10,7 @@ from tagger.data.texts import Text
 from tagger.integrations.service.limits import Limits, RequestError, refuse_above
 from tagger.integrations.service.service_metrics import ServiceMetrics
 from tagger.predictors.saved_tagger import SavedTagger, TaggedText
-from tagger_onnx.tagged_text import Extras
+from tagger_texts.tagged_text import Extras
 
 #: How many texts from different requests are tagged in one batch.
 BATCH_TEXTS = 512

@@ -12,8 +12,8 @@ from tagger.common.did_you_mean import did_you_mean
 from tagger.integrations.service.schemas import TagRequest
 from tagger.predictors.saved_tagger import SavedTagger
 from tagger.spans import AMBIGUOUS
-from tagger_onnx.inputs import RUN_CHARACTERS, InputError, longest_run, only_field
-from tagger_onnx.tagged_text import Extras
+from tagger_texts.inputs import RUN_CHARACTERS, InputError, longest_run, only_field
+from tagger_texts.tagged_text import Extras
 
 #: The fields for inputs; a request has exactly one of them.
 FIELDS = ("text", "tokens", "inputs")

@@ -5,7 +5,7 @@ from typing import Annotated, Dict, List, Optional, Union
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from tagger.tools.tuning.decoding import LARGEST_BIAS
-from tagger_onnx.inputs import check_characters
+from tagger_texts.inputs import check_characters
 
 #: Far beyond any bias that makes a difference, and far below what would overflow.
 BIAS_BOUND = 100.0

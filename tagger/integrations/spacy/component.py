@@ -16,8 +16,8 @@ from spacy.tokens import Doc, Span, SpanGroup, Token
 from spacy.training import Example
 from spacy.util import ensure_path, filter_spans, minibatch
 
-from tagger_onnx.inputs import begin_of
-from tagger_onnx.sentences import sentence_lengths
+from tagger_texts.inputs import begin_of
+from tagger_texts.sentences import sentence_lengths
 
 if TYPE_CHECKING:
     from tagger.data.texts import Text

@@ -22,7 +22,7 @@ from tagger.modules.heads.output_parts import (
 from tagger.modules.heads.tagging_head import TaggingHead
 from tagger.modules.recalibration import Recalibration
 from tagger.spans import transition_table
-from tagger_onnx.tagged_text import Extras
+from tagger_texts.tagged_text import Extras
 
 
 class ChainHead(TaggingHead):

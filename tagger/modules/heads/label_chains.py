@@ -21,7 +21,7 @@ from tagger.modules.heads.tagging_head import TaggingHead
 from tagger.modules.tag_weighting import TagWeighting
 from tagger.spans import split_tag
 from tagger.spans.overlapping import chain_namespace
-from tagger_onnx.tagged_text import Extras
+from tagger_texts.tagged_text import Extras
 
 #: The arguments of weightings that give numbers by label.
 _BY_LABEL = ("label_weights", "missing", "inventing", "confusing")

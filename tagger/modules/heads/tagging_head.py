@@ -7,7 +7,7 @@ from allennlp.common import Registrable
 from allennlp.common.checks import ConfigurationError
 
 from tagger.linear_chain import ChainMarginals
-from tagger_onnx.tagged_text import Extras
+from tagger_texts.tagged_text import Extras
 
 
 class TaggingHead(torch.nn.Module, Registrable):

@@ -15,8 +15,8 @@ from tagger.tools.labels.errors import ErrorProbabilities
 from tagger.tools.labels.probabilities import overlap
 from tagger.tools.reports.page import write_page
 from tagger.tools.runs.results import write_table
-from tagger_onnx.display import label_colours
-from tagger_onnx.segments import join_words
+from tagger_texts.display import label_colours
+from tagger_texts.segments import join_words
 
 #: How many words a page shows before and after an issue.
 _CONTEXT = 15

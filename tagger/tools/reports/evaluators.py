@@ -32,7 +32,7 @@ from tagger.tools.reports.tagged_sentences import (
     notes_on_labels,
 )
 from tagger.tools.tuning.labelled_file import chain_of, encoded
-from tagger_onnx.tagged_text import Extras
+from tagger_texts.tagged_text import Extras
 
 BATCH_SIZE = 64
 #: The number of characters of a document that are shown.

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from tagger.tools.reports.page import PAGE
-from tagger_onnx.display import LABELS
+from tagger_texts.display import LABELS
 
 _INK, _MUTED = PAGE["ink"].light, PAGE["fourth"].light
 _STYLE: Dict[Any, Any] = {

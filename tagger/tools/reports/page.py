@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from tagger.common.files import write_atomically
 from tagger.tools.reports.run_tables import percent
-from tagger_onnx.display import LABELS, MARK_TINT, Colour, spell_probability
+from tagger_texts.display import LABELS, MARK_TINT, Colour, spell_probability
 
 #: Colours that do not stand for labels, by variable name.
 PAGE: Dict[str, Colour] = {

@@ -42,7 +42,7 @@ from tagger.tools.reports.run_tables import (
     sparkline,
 )
 from tagger.tools.tuning.groups import told_groups
-from tagger_onnx.display import label_colours
+from tagger_texts.display import label_colours
 
 #: The number of labels in a figure, and the most figures with labels.
 LABELS_PER_FIGURE, MAX_FIGURES = 6, 4

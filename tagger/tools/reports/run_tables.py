@@ -15,7 +15,7 @@ import numpy as np
 from tagger.metrics.intervals import bootstrap_intervals
 from tagger.metrics.label_metrics import MEASURES, macro_average_of_draws, precision_recall_f1
 from tagger.tools.tuning.estimates import measures
-from tagger_onnx.display import label_colours
+from tagger_texts.display import label_colours
 
 #: The fewest gold items for which a label gets an interval. Fewer do not even show their own spread.
 LEAST_GOLD = 10

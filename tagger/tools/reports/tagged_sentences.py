@@ -6,7 +6,7 @@ from typing import Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Sequen
 import numpy as np
 
 from tagger.spans import Span
-from tagger_onnx.segments import join_words
+from tagger_texts.segments import join_words
 
 RIGHT = "right"
 

@@ -25,7 +25,7 @@ from tagger.data.splitting.split import Groups, Item, groups_of, split_groups
 from tagger.data.survey.column_survey import Known, survey_columns
 from tagger.data.survey.text_encodings import decoded_lines, open_text
 from tagger.tools.start.survey import Survey, SurveyedFile
-from tagger_onnx.segments import WORDS, splitter_at
+from tagger_texts.segments import WORDS, splitter_at
 
 PARTS = ("train", "dev", "test")
 

@@ -31,7 +31,7 @@ from tagger.tools.start.parts import (
     source_of_texts,
 )
 from tagger.tools.start.survey import Survey, SurveyedFile, TextFile, survey
-from tagger_onnx.sentences import MOST_TOKENS
+from tagger_texts.sentences import MOST_TOKENS
 
 #: The share of a file used for development, the smaller share for large files, and when a file is
 #: large.

@@ -36,7 +36,7 @@ from tagger.tools.start.tokenization import (
     find_tokenization,
     find_tokenization_of_texts,
 )
-from tagger_onnx.sentences import MOST_TOKENS
+from tagger_texts.sentences import MOST_TOKENS
 
 
 class TextFile(NamedTuple):

@@ -21,7 +21,7 @@ from tagger.data.tokenizers import (
     words_of,
 )
 from tagger.tools.start.languages import guess_language, main_script
-from tagger_onnx.segments import is_character, is_unspaced
+from tagger_texts.segments import is_character, is_unspaced
 
 T = TypeVar("T")
 

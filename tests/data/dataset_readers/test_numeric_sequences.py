@@ -10,7 +10,7 @@ from allennlp.common.checks import ConfigurationError
 
 from tagger.common.training_counts import count_labels
 from tagger.data import NumericSequencesDatasetReader
-from tagger_onnx.numbers import windows
+from tagger_texts.recordings import windows
 
 CSV = "id,x,y,activity\na,1,2,walk\na,,3.5,\nb,4,5,sit\n"
 

@@ -18,8 +18,8 @@ from tagger.predictors.saved_tagger import SavedTagger
 from tagger.tools.tuning.curves import Curve, DecodingCurves
 from tagger.tools.tuning.goals import Goal
 from tagger.tools.tuning.promise_record import Promise
-from tagger_onnx.display import label_colours
-from tagger_onnx.tagged_text import Extras
+from tagger_texts.display import label_colours
+from tagger_texts.tagged_text import Extras
 from tests.conftest import ROOT
 from tests.integrations.service.malformed_requests import attacks
 

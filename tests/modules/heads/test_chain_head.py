@@ -10,7 +10,7 @@ import torch
 from tagger.linear_chain import ChainScores, sample_paths
 from tagger.modules import CrfHead, SoftmaxHead
 from tagger.spans import allowed_transitions, tags_to_spans
-from tagger_onnx.tagged_text import Extras
+from tagger_texts.tagged_text import Extras
 from tests.linear_chain.chains import mask_of
 from tests.oracles.all_paths import AllPaths
 from tests.spans.tagged import tag_set, vocabulary_of

@@ -7,7 +7,7 @@ from allennlp.common.checks import ConfigurationError
 from tagger.linear_chain import chain_cross_entropy, chain_marginals, log_likelihood
 from tagger.modules import CrfHead, SoftmaxHead
 from tagger.modules.recalibration import Recalibration
-from tagger_onnx.tagged_text import Extras
+from tagger_texts.tagged_text import Extras
 from tests.linear_chain.chains import mask_of, random_chains
 from tests.spans.tagged import vocabulary_of
 

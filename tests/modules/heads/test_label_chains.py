@@ -9,7 +9,7 @@ from allennlp.common.checks import ConfigurationError
 
 from tagger.modules.heads import TaggingHead
 from tagger.spans.entities import Entities
-from tagger_onnx.tagged_text import Extras
+from tagger_texts.tagged_text import Extras
 from tests.linear_chain.chains import mask_of
 from tests.oracles.all_paths import AllPaths
 from tests.spans.tagged import vocabulary_of

@@ -1,7 +1,7 @@
 import pytest
 
 from tagger.tools.reports.page import CELL_TINT, PAGE, as_variable
-from tagger_onnx.display import LABELS, MARK_TINT
+from tagger_texts.display import LABELS, MARK_TINT
 
 LIGHT, DARK = 0, 1
 

@@ -9,7 +9,7 @@ let colours = new Map(), mostTexts = Infinity, isWaiting = false, isOutdated = f
 let isNewText = true, showsAll = false;
 
 const shownBias = (bias) => (bias === 0 ? "0" : `${bias > 0 ? "+" : "−"}${Math.abs(bias).toFixed(2)}`);
-/* Like `spell_probability` of tagger_onnx.display: 0 or 100 only if it is exactly that. */
+/* Like `spell_probability` of tagger_texts.display: 0 or 100 only if it is exactly that. */
 const shownProbability = (number) => {
   const rounded = Math.round(100 * number);
   if (rounded === 0 && number > 0) return "<1 %";

@@ -20,7 +20,7 @@ from tagger.data import ColumnDatasetReader, NumericSequencesDatasetReader
 from tagger.data.survey.text_encodings import decoded_lines
 from tagger.data.texts import TextSplitter
 from tagger.data.tokenizers import max_sentence_tokens_of, tokenizer_of
-from tagger_onnx.inputs import check_text
+from tagger_texts.inputs import check_text
 
 
 @Subcommand.register("soft-labels")

@@ -2,8 +2,8 @@ import re
 
 import pytest
 
-from tagger_onnx.display import LABELS, MARK_TINT, label_colours, spell_probability
-from tagger_onnx.tagged_text import Entity, TaggedText
+from tagger_texts.display import LABELS, MARK_TINT, label_colours, spell_probability
+from tagger_texts.tagged_text import Entity, TaggedText
 from tests.conftest import ROOT
 from tests.tools.reports.test_colours import channels, contrast, mixed
 

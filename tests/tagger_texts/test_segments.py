@@ -5,7 +5,7 @@ import unicodedata
 
 import pytest
 
-from tagger_onnx.segments import PATTERNS, cuts_word, join_words, splitter_at
+from tagger_texts.segments import PATTERNS, cuts_word, join_words, splitter_at
 from tests.tagger_onnx.browser import of_page
 
 #: Text, its words, and its characters; words and characters are divided by blanks.

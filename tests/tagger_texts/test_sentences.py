@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-from tagger_onnx.sentences import sentence_lengths
+from tagger_texts.sentences import sentence_lengths
 from tests.tagger_onnx.browser import of_page
 
 #: Lines of a form, and a paragraph of two sentences.

@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from itertools import accumulate
 from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple
 
-from tagger_onnx.inputs import begin_of
+from tagger_texts.inputs import begin_of
 
 
 class Token(NamedTuple):

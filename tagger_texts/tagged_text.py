@@ -5,8 +5,8 @@ import itertools
 import math
 from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
-from tagger_onnx.display import LABELS, MARK_TINT, label_colours, spell_probability
-from tagger_onnx.segments import join_words
+from tagger_texts.display import LABELS, MARK_TINT, label_colours, spell_probability
+from tagger_texts.segments import join_words
 
 #: A text, or its tokens.
 TextOrTokens = Union[str, Sequence[str]]

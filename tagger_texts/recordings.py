@@ -5,8 +5,8 @@ from typing import Any, Dict, List, NamedTuple, Sequence
 
 import numpy as np
 
-from tagger_onnx.inputs import InputError
-from tagger_onnx.tagged_text import Entity
+from tagger_texts.inputs import InputError
+from tagger_texts.tagged_text import Entity
 
 
 class Window(NamedTuple):

@@ -19,8 +19,8 @@ from typing import (
     overload,
 )
 
-from tagger_onnx.inputs import RUN_CHARACTERS, InputError, check_text_or_tokens, check_tokens
-from tagger_onnx.tagged_text import Extras, TaggedText, extras_of
+from tagger_texts.inputs import RUN_CHARACTERS, InputError, check_text_or_tokens, check_tokens
+from tagger_texts.tagged_text import Extras, TaggedText, extras_of
 
 #: The type of a single text: a string, or the result of `tagger.SavedTagger.split`.
 T = TypeVar("T")

@@ -25,7 +25,7 @@ def check_text(text: Any, name: str, run_characters: Optional[int] = RUN_CHARACT
         >>> check_text(["Ada"], "sentence")
         Traceback (most recent call last):
         ...
-        tagger_onnx.inputs.InputError: `sentence` must be a text; got ['Ada']
+        tagger_texts.inputs.InputError: `sentence` must be a text; got ['Ada']
     """
     if not isinstance(text, str):
         raise InputError(f"`{name}` must be a text; got {_shown(text)}")

@@ -1,0 +1,5 @@
+"""Texts and recordings, before and after they are tagged: the types that all taggers share.
+
+`tagger` and `tagger_onnx` stand on this package, which needs only the standard library, and numpy and
+regex in two of its modules.
+"""
