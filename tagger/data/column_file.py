@@ -11,6 +11,9 @@ from tagger.data.survey.text_encodings import decoded_lines
 # Fewer characters than `str.split` strips: a token may contain a no-break space.
 _BLANKS = " \t\r\n\f\v"
 
+#: The line below the header of a table in Markdown.
+_RULE = re.compile(r"\|?(\s*:?-{3,}:?\s*\|)+(\s*:?-{3,}:?\s*)?")
+
 #: What may separate the documents of a column file: a `-DOCSTART-` line, or two or more blank lines.
 DOCUMENT_BORDERS = ("docstart", "blank_lines")
 
@@ -39,6 +42,7 @@ class Layout(NamedTuple):
         tag: The column of the tags; None if there is none.
         sentence: The column with sentence numbers, if any. An empty cell continues the previous
             sentence.
+        names: The header's cells; where they come again, as in merged files, a sentence ends.
         restarts: The column with token numbers, if only their restarts tell where sentences begin.
         header: The number of the line with the column names; 0 if there is none.
         canonical: Converts a tag of the file to our usual spelling.
@@ -56,6 +60,7 @@ class Layout(NamedTuple):
     canonical: Optional[Callable[[str], str]] = None
     is_comment: Optional[Callable[[str, List[str]], bool]] = None
     restarts: Optional[int] = None
+    names: Tuple[str, ...] = ()
 
 
 PLAIN = Layout()
@@ -148,6 +153,10 @@ def _read_rows(
         if number == layout.header or (
             is_start and text[0] == "#" and layout.is_comment and layout.is_comment(text, columns)
         ):
+            continue
+        if (*columns,) == layout.names:
+            is_start = True
+            yield row._replace(columns=[])
             continue
         is_start = False
         first_line, num = first_line or number, num or len(columns)
@@ -256,6 +265,11 @@ def _split_columns(text: str, delimiter: Optional[str]) -> List[str]:
         return []
     if delimiter is None:
         return re.split(f"[{_BLANKS}]+", stripped)
+    if delimiter == "|":
+        if _RULE.fullmatch(stripped):
+            return []
+        is_boxed = stripped[0] == stripped[-1] == "|" and len(stripped) > len("|||")
+        text = stripped[1:-1] if is_boxed else text
     columns = [column.strip(_BLANKS) for column in text.split(delimiter)]
     return [] if _is_gap(columns, delimiter) else columns
 

@@ -15,6 +15,7 @@ from tagger.data.formats.annotated_text import (
 )
 from tagger.data.formats.arrow_files import dict_in, is_arrow, read_rows
 from tagger.data.formats.json_files import parsed_json, read_records, write_lines
+from tagger.data.formats.list_cells import is_table, read_list_cells
 from tagger.data.formats.token_records import tagged_records
 from tagger.data.survey.columns import key_of_spans
 from tagger.data.survey.schemes import Scheme, find_scheme
@@ -73,7 +74,8 @@ def _records(
     """Returns a file's records with their places, and the descriptions of their keys."""
     features = _features_beside(path)
     if not is_arrow(path):
-        records = read_records(path, text_encoding=text_encoding)
+        reading = read_list_cells if is_table(path, text_encoding) else read_records
+        records = reading(path, text_encoding=text_encoding)
         return ((place, each) for place, own in records for each in tagged_records(own)), features
     records, found = read_rows(path)
     return records, found or features

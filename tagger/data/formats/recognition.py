@@ -12,6 +12,7 @@ from tagger.data.formats.conll2012 import OPENING as CONLL2012
 from tagger.data.formats.conll2012 import is_conll2012
 from tagger.data.formats.huggingface import keys_of_tags
 from tagger.data.formats.json_files import read_records
+from tagger.data.formats.list_cells import has_list_cells
 from tagger.data.formats.nested_records import flatten_remedy, is_nested
 from tagger.data.formats.record_keys import entity_key, text_key
 from tagger.data.formats.record_variants import is_variant
@@ -105,6 +106,8 @@ def _recognise_table(lines: List[str], labelled: bool) -> Optional[str]:
     delimiter = delimiter_of(header)
     names = next(csv.reader([header], delimiter=delimiter), [])
     columns = columns_of(names, labelled) if delimiter in header else None
+    if delimiter in header and has_list_cells(lines, delimiter):
+        return "huggingface"
     if columns is not None:
         # Without a list of entities, `label` is that of a token.
         rows = islice(csv.reader(lines, delimiter=delimiter), 1, None)
@@ -132,7 +135,9 @@ def _format_of_object(record: dict[str, Any], labelled: bool) -> Optional[str]:
     data, has_text = record.get("data"), text_key(record) is not None
     if isinstance(data, dict) and any(key in record for key in _TASK_KEYS):
         return "label_studio"
-    found = "prodigy" if is_nested(record) else _format_of_spans(record) if has_text else None
+    found = _format_of_spans(record) if has_text else None
+    if found != "label_studio" and is_nested(record):
+        return "prodigy"
     if found is None and has_tokens(record):
         return "huggingface"
     if found is None and not labelled:

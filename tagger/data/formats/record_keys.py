@@ -59,13 +59,14 @@ def listed_entities(value: Any) -> Optional[List[Any]]:
         ([{'start': 0}], None, None)
     """
     if isinstance(value, str) and value.strip().startswith("["):
-        value = _parsed(value)
+        value = parsed_value(value)
     if not isinstance(value, list):
         return None
     return value if all(isinstance(each, (list, dict)) for each in value) else None
 
 
-def _parsed(text: str) -> Any:
+def parsed_value(text: str) -> Any:
+    """Returns the value that a string spells in JSON or Python; None if it spells none."""
     for parse in (json.loads, ast.literal_eval):
         try:
             return parse(text)

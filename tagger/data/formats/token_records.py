@@ -76,7 +76,7 @@ class _Indexed(NamedTuple):
 
 
 def is_indexed(record: Any) -> bool:
-    """Whether the entities of a record are places of its tokens, and there is no text."""
+    """Whether the entities of a record are places of its tokens, without a text."""
     return _indexed(record) is not None
 
 
@@ -129,7 +129,7 @@ def ends_are_inclusive(records: Iterable[Tuple[str, Any]]) -> bool:
 
 
 def of_indexed(record: Dict[str, Any], place: str, inclusive: bool) -> Dict[str, Any]:
-    """Converts a record whose entities are places of tokens to one of a text with `spans`.
+    """Converts a record with entities at places of tokens to one of a text with `spans`.
 
     The places of DyGIE count the tokens of the whole document, and include the last token.
     """

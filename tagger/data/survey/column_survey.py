@@ -94,7 +94,10 @@ class ColumnSurvey(NamedTuple):
         sentences = list(self.sentences())
         ends = [header, *(rows[-1].number for rows in sentences)]
         starts = (rows[0].number - 1 - rows[0].text.count("\n") for rows in sentences)
-        return sentences, [lines[end:start] for end, start in zip(ends, starts)], lines[:header]
+        gaps = [lines[end:start] for end, start in zip(ends, starts)]
+        if header:  # it may come again in merged files
+            gaps = [[line for line in gap if line != lines[header - 1]] for gap in gaps]
+        return sentences, gaps, lines[:header]
 
     def documents(self, borders: str) -> Iterator[List[List[Row]]]:
         """Yields the documents, see `read_documents`."""
@@ -248,7 +251,11 @@ def _survey(
     given = [each for each in (known.token_column, known.tag_column) if isinstance(each, str)]
     header = find_header([row for row in rows if row.columns], known.labelled, given)
     if header:
-        rows.remove(header)
+        rows = [
+            row._replace(columns=[]) if row.columns == header.columns else row
+            for row in rows
+            if row is not header
+        ]
     sentences = _grouped(rows)
     if not sentences:
         raise ValueError(_NO_SENTENCE.format(path=path))
@@ -281,6 +288,7 @@ def _survey(
         canonical,
         comment_test(table.num_columns, columns.tag, tags, spelling),
         columns.restarts,
+        (*names,),
     )
     separator = "tabs alone" if layout.delimiter == "\t" else repr(layout.delimiter)
     if layout.delimiter is None:

@@ -1,6 +1,7 @@
 """Detects a file's header, the columns of tokens and tags, and comments."""
 
 import logging
+import re
 from collections import Counter
 from os import PathLike
 from typing import (
@@ -43,6 +44,9 @@ _CHUNKS = frozenset(
     ["ADJP", "ADVP", "CONJP", "INTJ", "LST", "NP", "PP", "PRT", "SBAR", "UCP", "VP"]
 )
 
+
+#: A comment such as `# sent_id = 0`.
+_PROPERTY = re.compile(r"#\s*[\w.:-]+\s*=\s")
 
 #: Means that the encoding is detected in the file.
 AUTO = "auto"
@@ -243,6 +247,8 @@ def comment_test(
         if fitted is None or tag is None:
             return fitted is None
         cell = fitted[tag]
+        if _PROPERTY.match(line) and cell not in tags:
+            return True
         if cell in tags or cell in OUTSIDE:
             return False
         return "=" in line if spelling is None else not SPELLINGS[spelling].fullmatch(cell)

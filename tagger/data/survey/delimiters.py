@@ -8,7 +8,7 @@ from tagger.data.survey.columns import marks_spans
 from tagger.data.survey.spellings import find_spelling
 
 #: Possible delimiters, in the order in which they are tried; None means blanks and tabs.
-DELIMITERS = (None, "\t", ",", ";", "|")
+DELIMITERS = (None, "\t", ",", ";", "|", "\\t", "\u00a0")
 #: The number of lines to examine.
 _MOST_LINES = 20_000
 
@@ -43,7 +43,7 @@ def find_table(lines: Sequence[str], delimiter: Optional[str] = None) -> Table:
         is_done = best.share == 1 and each not in (None, "\t", best.delimiter)
         if is_done and (best.delimiter is not None or _hold_tags(lines, None)):
             break
-        may_be_quoted = has_marks and each is not None and len(each) == 1 and each != "|"
+        may_be_quoted = has_marks and each is not None and len(each) == 1 and each not in "|\u00a0"
         for is_quoted in (False, True) if may_be_quoted else (False,):
             table = _table(lines, each, is_quoted)
             if _is_better(table, best, lines):

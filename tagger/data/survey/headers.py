@@ -42,6 +42,7 @@ def find_header(
     names = [cell.lower() for cell in first.columns]
     tag = named(names, "tag")
     if names_tokens(names) and tag is not None:
+        others = [row for row in others if row.columns != first.columns]  # of merged files
         is_name = all(row.columns[tag] != first.columns[tag] for row in others)
     else:
         is_given = any(cell in given for cell in first.columns)

@@ -113,7 +113,7 @@ def holds_words_alone(
 
 def _one_column(lines: Sequence[str]) -> Optional[str]:
     """Recognises single words, and texts without tags."""
-    has_marks = any(mark in line.strip()[1:-1] for line in lines for mark in ",;|")
+    has_marks = any(m in line.strip()[1:-1] for line in lines for m in (*",;|\u00a0", "\\t"))
     num_single = sum(len(line.split()) == 1 for line in lines)
     if not has_marks and num_single >= _SHARE * len(lines):
         return f"one column: there are no tags; {_ONE_TOKEN}"

@@ -1,0 +1,96 @@
+"""CSV files with a sentence a row, and lists in their cells, as pandas writes them."""
+
+import csv
+import itertools
+import re
+from typing import Any, Dict, Iterator, Optional, Sequence, Tuple
+
+from tagger.common.inputs import PathOrAddress
+from tagger.data.formats.record_keys import parsed_value
+from tagger.data.survey.text_encodings import decoded_lines, open_text
+
+_QUOTED = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
+_NUMPY = re.compile(rf"\[\s*{_QUOTED}(?:\s+{_QUOTED})+\s*\]|\[\s*\d+(?:\s+\d+)+\s*\]")
+_ITEM = re.compile(rf"{_QUOTED}|\d+")
+#: The names of columns with a text whose words belong to the tags, in lowercase.
+_TEXTS = ("sentence", "text", "words", "tokens", "content")
+#: The number of rows to examine.
+_MOST_ROWS = 20
+
+
+def has_list_cells(lines: Sequence[str], delimiter: str) -> bool:
+    """Whether the first rows have lists of tags in their cells, beside tokens or a text.
+
+    Example:
+        >>> has_list_cells(["words,tags", '''"['Ada', 'left']","['B-PER', 'O']"'''], ",")
+        True
+    """
+    rows = csv.reader((f"{line}\n" for line in lines), delimiter=delimiter)
+    try:
+        names, *first = itertools.islice(rows, _MOST_ROWS)
+    except (ValueError, csv.Error):
+        return False
+    records = [_record(names, row) for row in first if len(row) == len(names)]
+    # The last row may be cut.
+    return bool(records) and all(record.get("tokens") for record in records[:-1] or records)
+
+
+def is_table(path: PathOrAddress, text_encoding: Optional[str] = None) -> bool:
+    """Whether a file has rows, and not records of JSON."""
+    with open_text(path, text_encoding) as (file, _):
+        first = next((line for _, line in decoded_lines(file, path) if line.strip()), "[")
+    return not first.lstrip().startswith(("[", "{"))
+
+
+def read_list_cells(
+    path: PathOrAddress, text_encoding: Optional[str] = None
+) -> Iterator[Tuple[str, Dict[str, Any]]]:
+    """Yields a record for each row, with its place; cells with lists are lists in it.
+
+    Raises:
+        ValueError: If a row has another number of cells than the header.
+    """
+    csv.field_size_limit(1 << 30)  # a cell may hold a whole document
+    with open_text(path, text_encoding) as (file, _):
+        numbered = decoded_lines(file, path)
+        first = next(numbered, (0, ""))
+        delimiter = max(",;\t", key=first[1].count)
+        rows = csv.reader(
+            (f"{line}\n" for _, line in itertools.chain([first], numbered)), delimiter=delimiter
+        )
+        names = next(rows, [])
+        for row in rows:
+            place = f"{path}:{rows.line_num}"
+            if row and len(row) != len(names):
+                raise ValueError(
+                    f"{place}: expected {len(names)} columns as in the header, got {len(row)}"
+                )
+            if any(row):
+                yield place, _record(names, row)
+
+
+def _record(names: Sequence[str], row: Sequence[str]) -> Dict[str, Any]:
+    """Makes a record; without a list of tokens, these are the words of a text, if each has a tag."""
+    record: Dict[str, Any] = {name: _listed(cell) for name, cell in zip(names, row)}
+    lists = {name: value for name, value in record.items() if isinstance(value, list)}
+    lowered = {name.strip().lower(): name for name in names}
+    for key in _TEXTS:
+        value = record.get(lowered.get(key, ""))
+        words = value.split() if isinstance(value, str) else value
+        others = [each for each in lists.values() if each is not value]
+        if words and any(len(each) == len(words) for each in others):
+            rest = {name: each for name, each in record.items() if each is not value}
+            return {"tokens": words, **rest}
+    return record
+
+
+def _listed(cell: str) -> Any:
+    """Returns the list of strings or integers that a cell spells, or else the cell."""
+    if not cell.startswith("["):
+        return cell
+    if _NUMPY.fullmatch(cell):  # Python would join strings without commas
+        value: Any = [parsed_value(item) for item in _ITEM.findall(cell)]
+    else:
+        value = parsed_value(cell)
+    is_list = isinstance(value, list) and all(type(each) in (str, int) for each in value)
+    return value if is_list else cell
