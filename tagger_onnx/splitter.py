@@ -5,8 +5,7 @@ from functools import lru_cache, partial
 from itertools import accumulate
 from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
-from tagger_texts.inputs import begin_of
-from tagger_texts.segments import Token, splitter_at
+from tagger_texts.segments import Token, split_around_emoji, splitter_at
 
 _PIECE = re.compile(r"\S+")
 # The largest number of cached pieces of text.
@@ -19,7 +18,7 @@ def splitter_of(splitting: Dict[str, Any]) -> Callable[[str], List[Token]]:
 
 
 class Splitter:
-    """Splits texts into tokens like `spacy.blank(language)`, without spaCy.
+    """Splits texts into tokens like `spacy.blank(language)`, without spaCy, but cuts no emoji.
 
     Each piece of text between blanks is split separately. Prefixes and suffixes are taken off until an
     exception or nothing is left, and the rest is split at its infixes. Finally, exceptions that contain
@@ -46,9 +45,12 @@ class Splitter:
 
     def __call__(self, text: str) -> List[Token]:
         """Splits a text."""
+        return split_around_emoji(text, self._split_text)
+
+    def _split_text(self, text: str) -> List[Token]:
         tokens: List[Token] = []
-        end = begin_of(text)
-        for piece in _PIECE.finditer(text, end):
+        end = 0
+        for piece in _PIECE.finditer(text):
             position = piece.start()
             if text[end:position] not in ("", " "):
                 # spaCy treats other blanks as tokens, so no exception spans them.

@@ -5,9 +5,10 @@ stop inside a word is a separate token, because an entity may end there. They us
 the package `regex` and JavaScript support, since exported files contain them.
 """
 
+import re
 from functools import cache, lru_cache
 from itertools import accumulate
-from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Sequence, Tuple
 
 from tagger_texts.inputs import begin_of
 
@@ -34,7 +35,8 @@ _UNSPACED = f"(?=[\\p{{L}}\\p{{Nl}}])[{_EAST_ASIAN}{_SOUTH_EAST_ASIAN}]"
 _STACKER = "\u1039\u17d2\u1a60\u1b44\ua9c0"
 _VIRAMA = f"{_STACKER}\u094d\u09cd\u0a4d\u0acd\u0b4d\u0c4d\u0ccd\u0d4d\u0dca"
 _FLAG = f"\\p{{Regional_Indicator}}{{2}}{_MARK}*"
-_EMOJI = f"\\p{{Extended_Pictographic}}{_MARK}*(?:(?<=\u200d)\\p{{Extended_Pictographic}}{_MARK}*)*"
+_PICTOGRAPH = f"\\p{{Extended_Pictographic}}{_MARK}*"
+_EMOJI = f"{_PICTOGRAPH}(?:(?<=\u200d){_PICTOGRAPH})*"
 # White space, control characters and direction marks are in no token.
 _OTHER = f"[^\\p{{White_Space}}\\p{{Cc}}\\p{{Cf}}]{_MARK}*"
 _LETTER = f"(?!{_UNSPACED})[\\p{{L}}\\p{{N}}_]{_MARK}*"
@@ -54,6 +56,14 @@ CHARACTERS = (
     "[\u1100-\u115f\ua960-\ua97c]+[\u1160-\u11a7\ud7b0-\ud7c6]*[\u11a8-\u11ff\ud7cb-\ud7fb]*"
     f"{_MARK}*|{_FLAG}|{_EMOJI}"
     f"|\\p{{L}}{_MARK}*(?:(?<=[{_VIRAMA}]\u200d?)\\p{{L}}{_MARK}*)*|{_OTHER}"
+)
+#: Emoji with all their parts, or single pictographs.
+EMOJI = f"{_FLAG}|{_EMOJI}"
+#: Emoji of several code points: flags, families, keys, and those with a skin colour or a selector.
+SEQUENCES = f"{_FLAG}|(?=.{_MARK}){_EMOJI}|[0-9#*]\ufe0f?\u20e3"
+# What only such emoji contain, or other scripts.
+_IN_EMOJI = re.compile(
+    "[\u200d\ufe0e\ufe0f\u20e3\U0001f1e6-\U0001f1ff\U0001f3fb-\U0001f3ff\U000e007f]"
 )
 #: Text between white space, split around each punctuation mark as in BERT.
 PUNCTUATION = f"{_PUNCTUATION}{_MARK}*|(?:(?!{_PUNCTUATION})[^\\p{{White_Space}}\\x1c-\\x1f])+"
@@ -98,6 +108,51 @@ def splitter_at(pattern: str) -> Callable[[str], List[Token]]:
     return lambda text: [
         Token(match[0], match.start()) for match in expression.finditer(text, begin_of(text))
     ]
+
+
+def split_around_emoji(text: str, split: Callable[[str], Iterable[Token]]) -> List[Token]:
+    """Splits a text by `split`, but makes each emoji of several code points a token.
+
+    A byte order mark at the start of a text belongs to no token.
+
+    Example:
+        >>> tokens = split_around_emoji("so\N{THUMBS UP SIGN}\ufe0f!", splitter_at("."))
+        >>> [token.text for token in tokens] == ["s", "o", "\N{THUMBS UP SIGN}\ufe0f", "!"]
+        True
+    """
+    begin = begin_of(text)
+    tokens: List[Token] = []
+    for emoji in _emoji(text):
+        tokens += _moved(split(text[begin : emoji.start]), begin)
+        tokens.append(emoji)
+        begin = emoji.start + len(emoji.text)
+    return [*tokens, *_moved(split(text[begin:]), begin)]
+
+
+def _moved(tokens: Iterable[Token], offset: int) -> Iterable[Token]:
+    return (Token(text, offset + start) for text, start in tokens)
+
+
+def before_emoji(text: str, places: Iterable[int]) -> List[int]:
+    """Returns places in a text in order, those inside an emoji moved to its start.
+
+    Example:
+        >>> before_emoji("a\N{THUMBS UP SIGN}\ufe0f!", [0, 2, 3])
+        [0, 1, 3]
+    """
+    inside = {
+        place: start
+        for emoji, start in _emoji(text)
+        for place in range(start + 1, start + len(emoji))
+    }
+    return sorted({inside.get(place, place) for place in places})
+
+
+def _emoji(text: str) -> Iterable[Token]:
+    """Yields the emoji of several code points."""
+    if _IN_EMOJI.search(text):
+        for found in _compiled(SEQUENCES).finditer(text):
+            yield Token(found[0], found.start())
 
 
 def cuts_word(text: str, position: int) -> bool:

@@ -26,6 +26,8 @@ class Splitter {
       rules[name] && new RegExp(converted(rules[name].pattern), flags + (rules[name].ignore_case ? "i" : ""));
     [this.prefix, this.suffix] = ["prefix", "suffix"].map((name) => compiled(name, "u"));
     this.infix = compiled("infix", "gu");
+    // Files of older versions have no expression for emoji; none matches.
+    this.emoji = new RegExp(rules.emoji ?? "(?!)", "gu");
     [this.token, this.url] = ["token", "url"].map((name) => compiled(name, "uy"));
     this.exceptions = new Map(Object.entries(rules.exceptions));
     // Exceptions that the rules would split, by the resulting tokens.
@@ -45,11 +47,24 @@ class Splitter {
   /** Returns the tokens of a text, each with `text` and `start`. */
   split(text) {
     const tokens = [];
+    const emoji = [...text.matchAll(this.emoji)].map((match) => ({ text: match[0], start: match.index }));
     // A byte order mark is not part of a token.
-    const begin = text.startsWith("\ufeff") ? 1 : 0;
-    let end = begin;
-    for (const piece of text.slice(begin).matchAll(PIECES)) {
-      let start = begin + piece.index;
+    let begin = text.startsWith("\ufeff") ? 1 : 0;
+    for (const each of [...emoji, { text: "", start: text.length }]) {
+      for (const token of this.splitText(text.slice(begin, each.start))) {
+        tokens.push({ text: token.text, start: begin + token.start });
+      }
+      tokens.push(each);
+      begin = each.start + each.text.length;
+    }
+    return tokens.filter((token) => token.text);
+  }
+
+  splitText(text) {
+    const tokens = [];
+    let end = 0;
+    for (const piece of text.matchAll(PIECES)) {
+      let start = piece.index;
       // For spaCy, other blanks are tokens, so no exception extends across them.
       if (!["", " "].includes(text.slice(end, start))) tokens.push({ text: "", start: end });
       for (const token of this.splitByRules(piece[0], this.exceptions)) {
@@ -58,7 +73,7 @@ class Splitter {
       }
       end = start;
     }
-    return this.withExceptions(tokens, text).filter((token) => token.text);
+    return this.withExceptions(tokens, text);
   }
 
   splitByRules(piece, exceptions) {

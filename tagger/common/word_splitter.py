@@ -4,11 +4,11 @@ import contextlib
 import importlib
 import sys
 from types import ModuleType
-from typing import Any, List, Optional, Tuple
+from typing import Any, Iterator, List, Optional, Tuple
 
 from tagger.common.from_allennlp import ConfigurationError
 from tagger_compat.libraries import stand_in_modules
-from tagger_texts.inputs import begin_of
+from tagger_texts.segments import Token, split_around_emoji
 
 #: After this many new words, about 20 MB, a new spaCy pipeline replaces the old one, in 60 ms.
 MAX_WORDS = 50_000
@@ -25,6 +25,8 @@ def import_spacy() -> ModuleType:
 
 class WordSplitter:
     """Splits texts into words by spaCy's rules, dropping white space and a leading byte order mark.
+
+    Unlike spaCy, it cuts no emoji: each emoji of several code points is a word.
 
     `has_rules` is false for languages such as Chinese.
 
@@ -51,9 +53,12 @@ class WordSplitter:
         # spaCy keeps every word it has seen, so the memory of a service would grow forever.
         if len(self.pipeline.vocab.strings) > self._most_words:
             self.pipeline = import_spacy().blank(self._language)
-        begin = begin_of(text)
-        words = [token for token in self.pipeline.tokenizer(text[begin:]) if not token.is_space]
-        return [word.text for word in words], [begin + word.idx for word in words]
+        words = split_around_emoji(text, self._words)
+        return [word for word, _ in words], [start for _, start in words]
+
+    def _words(self, text: str) -> Iterator[Token]:
+        found = self.pipeline.tokenizer(text)
+        return (Token(token.text, token.idx) for token in found if not token.is_space)
 
 
 def sentence_pipeline(language: str) -> Any:

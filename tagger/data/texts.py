@@ -10,7 +10,7 @@ from allennlp.data import Token, Tokenizer
 from tagger.common.word_splitter import sentence_pipeline
 from tagger.data.tokenizers import LanguageRulesTokenizer, words_of
 from tagger_texts.inputs import RUN_CHARACTERS, begin_of, longest_run
-from tagger_texts.segments import join_words
+from tagger_texts.segments import before_emoji, join_words
 from tagger_texts.sentences import BLANK_LINES, FULL_STOPS, sentence_lengths
 
 # Full stops that always end a sentence, with any closing quotes.
@@ -127,8 +127,10 @@ class TextSplitter:
             if not self._uses_rules and longest_run(part) > RUN_CHARACTERS:
                 yield start, part
                 continue
-            for sentence in self._sentencizer(part).sents:
-                yield start + sentence.start_char, sentence.text
+            sentences = self._sentencizer(part).sents
+            begins = before_emoji(part, (each.start_char for each in sentences))
+            for begin, end in itertools.pairwise([*begins, len(part)]):
+                yield start + begin, part[begin:end]
 
     @cached_property
     def _sentencizer(self) -> Any:

@@ -39,6 +39,7 @@ def test_texts_are_split_as_by_spacy(language):
     tokenizer = spacy.blank(language).tokenizer
     split = Splitter(json.loads(json.dumps(describe_splitting(LanguageRulesTokenizer(language)))))
     for text in texts([each for each in tokenizer.rules if not each.isspace()], 300):
+        text = text.replace("🏽", "")  # spaCy cuts emoji; see tests/data/test_emoji.py.
         expected = [(token.text, token.idx) for token in tokenizer(text) if not token.is_space]
         assert [tuple(token) for token in split(text)] == expected, text
 

@@ -24,7 +24,7 @@ from tagger.integrations.onnx.graph import Graph
 from tagger.integrations.onnx.heads import add_head, describe_head
 from tagger.models import SequenceTagger
 from tagger_onnx.onnx_tagger import FORMAT
-from tagger_texts.segments import PATTERNS
+from tagger_texts.segments import PATTERNS, SEQUENCES
 
 # The size limit of a protocol buffer.
 _MAX_BYTES = 2**31 - 1
@@ -140,6 +140,7 @@ def _rules(language: str) -> Dict[str, Any]:
         "infix": _pattern(tokenizer.infix_finditer),
         "token": _pattern(tokenizer.token_match),
         "url": _pattern(tokenizer.url_match),
+        "emoji": SEQUENCES,
         "exceptions": exceptions,
     }
 

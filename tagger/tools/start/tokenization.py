@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, TypeVar
 
+import regex
 from allennlp.data import Tokenizer
 
 from tagger.common.word_splitter import splitter_at_hand
@@ -21,7 +22,7 @@ from tagger.data.tokenizers import (
     words_of,
 )
 from tagger.tools.start.languages import guess_language, main_script
-from tagger_texts.segments import is_character, is_unspaced
+from tagger_texts.segments import EMOJI, is_character, is_unspaced
 
 T = TypeVar("T")
 
@@ -33,6 +34,7 @@ _SHARE_OF_CHARACTERS = 0.9
 _SHARE_INSIDE = 0.05
 #: How much better a regular expression must be than other tokenizers, since ONNX cannot export it.
 _LEAST_GAIN = 0.05
+_PICTOGRAPHS = r"\p{Extended_Pictographic}\p{RI}"
 #: How many sentences are split to compare tokenizers.
 _MOST_SENTENCES = 2_000
 
@@ -180,12 +182,22 @@ def marks_expression(sentences: Iterable[Sequence[str]]) -> Optional[str]:
     for token, number in counts.items():
         if len(token) > 1:
             inside.update(dict.fromkeys(set(token), number))
-    marks = "".join(
-        re.sub(r"[]\\[^&~|-]", r"\\\g<0>", mark)
-        for mark, number in sorted(counts.items())
+    signs = {
+        mark
+        for mark, number in counts.items()
         if len(mark) == 1 and not mark.isalnum() and inside[mark] <= _SHARE_INSIDE * number
+    }
+    # Parts of an emoji stay together; if pictographs are tokens, all emoji are.
+    has_pictographs = any(regex.match(rf"[{_PICTOGRAPHS}]", sign) for sign in signs)
+    marks = "".join(
+        re.sub(r"[]\\[^&~|-]", r"\\\g<0>", sign)
+        for sign in sorted(signs)
+        if not regex.match(rf"[{_PICTOGRAPHS}\p{{Emoji_Modifier}}\p{{M}}\p{{Cf}}]", sign)
     )
-    return rf"[^\s{marks}]+|[{marks}]" if marks else None
+    keys = r"[\ufe0f\u20e3]*" if signs & {"#", "*"} else ""
+    if has_pictographs:
+        return rf"{EMOJI}|[^\s{marks}{_PICTOGRAPHS}]+|[{marks}\p{{RI}}]{keys}"
+    return rf"[^\s{marks}]+|[{marks}]{keys}" if marks else None
 
 
 def share_alike(sentences: Iterable[Sequence[str]], tokenizer: Tokenizer) -> float:
