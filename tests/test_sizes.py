@@ -35,7 +35,7 @@ TOTALS = {
     "core": (39_600, ["tagger", "tagger_compat", "tagger_onnx", "tagger_texts"]),
     "tools": (11_800, ["tagger/tools"]),
     "integrations": (5_450, ["tagger/integrations"]),
-    "tests and scripts": (50_400, ["tests", "scripts"]),
+    "tests and scripts": (50_700, ["tests", "scripts"]),
 }
 WINGS = ["tagger/tools", "tagger/integrations"]
 

@@ -40,15 +40,20 @@ def checked_entities(
     found = _in_characters(text, entities, offsets or "characters")
     if offsets is None and not _is_plausible(text, entities, found):
         are_quoted = any(entity.quote is not None for entity in entities)
-        for unit in (
-            *(["inclusive"] * are_quoted),
-            *([] if text.isascii() else ["bytes", "utf16"]),
-        ):
-            if _is_plausible(text, entities, _in_characters(text, entities, unit)):
-                raise ValueError(
-                    f"{place}: offsets seem to count {UNITS[unit]}, not characters; set `offsets` "
-                    f"to {unit!r} (`--offsets {unit}`), or to 'characters' to take them as they are"
-                )
+        units = [] if text.isascii() and not are_quoted else ["inclusive", "bytes", "utf16"]
+        fitting = [
+            unit
+            for unit in units
+            if _is_plausible(text, entities, _in_characters(text, entities, unit))
+        ]
+        # Without quotes, a word may just go on behind an entity.
+        if fitting and (are_quoted or fitting != ["inclusive"]):
+            said = " or ".join(UNITS[unit] for unit in fitting)
+            options = " or ".join(f"`--offsets {unit}`" for unit in fitting)
+            raise ValueError(
+                f"{place}: offsets seem to count {said}, not characters; set `offsets` to "
+                f"{fitting[0]!r} ({options}), or to 'characters' to take them as they are"
+            )
     checked = [_checked(text, *each, place) for each in zip(entities, found)]
     return sorted(checked, key=lambda each: (each.start, each.end))
 
@@ -69,7 +74,10 @@ def _check_types(entity: RawEntity, place: str) -> None:
 def _checked(text: str, entity: RawEntity, found: Optional[Annotation], place: str) -> Annotation:
     name = f"{place}: entity {entity.label} at {entity.start} to {entity.end}"
     if entity.start >= entity.end and found is None:
-        raise ValueError(f"{name} is empty; correct its offsets or remove it")
+        is_one = " (if ends are inclusive, with `--offsets inclusive`)" * (
+            entity.start == entity.end
+        )
+        raise ValueError(f"{name} is empty; correct its offsets{is_one} or remove it")
     if found is None:
         raise ValueError(
             f"{name} is not within its text of {len(text)} characters; correct its offsets, or say "

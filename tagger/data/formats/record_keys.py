@@ -9,7 +9,7 @@ from tagger.data.formats.offsets import RawEntity
 #: Keys of the text, in the order in which they are tried.
 TEXT_KEYS = (
     *("text", "content", "sentence", "source_text", "generated_text", "unmasked_text", "full_text"),
-    *("raw_text", "document_text", "raw", "document", "body", "data", "context", "textContent"),
+    *("raw_text", "document_text", "raw", "body", "data", "document", "context", "textContent"),
 )
 #: Keys of the entities, in the order in which they are tried.
 ENTITY_KEYS = (

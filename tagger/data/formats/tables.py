@@ -11,6 +11,7 @@ from tagger.common.files import write_atomically
 from tagger.common.inputs import PathOrAddress
 from tagger.data.formats.annotated_text import (
     DOCUMENT_KEYS,
+    OUTER_KEYS,
     AnnotatedText,
     document_of,
     sentences,
@@ -79,7 +80,8 @@ def read_csv(
             columns = columns_of(names, labelled)
             if columns is not None:
                 keys = [name.strip().lower() for name in names]
-                columns |= {key: keys.index(key) for key in DOCUMENT_KEYS if key in keys}
+                kept = (*DOCUMENT_KEYS, *OUTER_KEYS)
+                columns |= {key: keys.index(key) for key in kept if key in keys}
                 for place, row in rows:
                     if len(row) != len(names):
                         raise ValueError(
@@ -123,7 +125,9 @@ def _text(row: Dict[str, str], place: str, offsets: Optional[str]) -> AnnotatedT
         parsed_json(row["entities"], place)  # its error says what is wrong
         raise ValueError(f"{place}: expected a list of entities, got {row['entities']!r:.80}")
     found = checked_entities(row["text"], raw_entities(entities, place), place, offsets)
-    properties = {key: row[key] for key in DOCUMENT_KEYS if row.get(key)}
+    properties: Dict[str, Any] = {key: row[key] for key in DOCUMENT_KEYS if row.get(key)}
+    outer = {key: row[key] for key in OUTER_KEYS if row.get(key, "").startswith("{")}
+    properties |= {key: parsed_json(cell, place) for key, cell in outer.items()}
     return AnnotatedText(row["text"], found, None, None, place, properties)
 
 

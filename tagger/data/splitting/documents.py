@@ -204,16 +204,18 @@ class _Borders(NamedTuple):
 
 def _docstarts(gaps: Sequence[Sequence[str]]) -> _Borders:
     starts = [any(map(is_docstart, gap)) for gap in gaps]
-    names = [_docstart_name(gap) if is_start else None for gap, is_start in zip(gaps, starts)]
-    # Cells that all lines share name no document.
-    tells = len(set(names) - {None}) > 1
-    return _Borders(starts, names if tells else ())
+    for name_of in (_docstart_name, lambda gap: _comments([gap]).names[0]):
+        names = [name_of(gap) if is_start else None for gap, is_start in zip(gaps, starts)]
+        # Cells that all lines share name no document.
+        if len(set(names) - {None}) > 1:
+            return _Borders(starts, names)
+    return _Borders(starts)
 
 
 def _docstart_name(gap: Sequence[str]) -> Optional[str]:
     line = next(line for line in reversed(gap) if is_docstart(line))
-    cells = line.partition("-DOCSTART-")[2].replace(",", " ").split()
-    named = " ".join(each for each in cells if each not in _PLACEHOLDERS)
+    cells = re.split(r"[\s,;|\"]+", line.partition("-DOCSTART-")[2])
+    named = " ".join(each for each in cells if each and each not in _PLACEHOLDERS)
     return named.removeprefix("(").removesuffix(")") or _comments([gap]).names[0]
 
 

@@ -47,7 +47,8 @@ _CHUNKS = frozenset(
 
 #: A comment such as `# sent_id = 0`.
 _PROPERTY = re.compile(r"#\s*[\w.:-]+\s*=\s")
-
+#: Comments that may have as many cells as tokens.
+_DOCUMENT = re.compile(r"#\s*(newdoc|(begin|end|new) document)\b", re.IGNORECASE)
 #: Means that the encoding is detected in the file.
 AUTO = "auto"
 
@@ -164,7 +165,7 @@ def count_spans(
     if may_be_plain and len(chunks) == len(found):
         entities = [i for i in cells if i not in found and marks_spans(counts[i])]
         found += entities
-    found = [i for i in found if i == tag or i in entities] or found
+    found = [i for i in found if i == tag or i in entities] or joined or found
     if len(found) == 1:
         return {found[0]: 0}  # there is nothing to compare it with
     return {i: _count_spans(cells[i]) for i in found}
@@ -244,8 +245,8 @@ def comment_test(
 
     def is_comment(line: str, columns: List[str]) -> bool:
         fitted = fitted_columns(columns, num_columns)
-        if fitted is None or tag is None:
-            return fitted is None
+        if fitted is None or tag is None or _DOCUMENT.match(line):
+            return fitted is None or tag is not None
         cell = fitted[tag]
         if _PROPERTY.match(line) and cell not in tags:
             return True

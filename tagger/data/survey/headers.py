@@ -5,7 +5,8 @@ from collections import Counter
 from typing import Container, Optional, Sequence
 
 from tagger.data.column_file import Row
-from tagger.data.survey.spellings import OUTSIDE, SPELLINGS, find_spelling
+from tagger.data.survey.schemes import marks_outside
+from tagger.data.survey.spellings import OUTSIDE, SPELLINGS, find_spelling, outside_tags
 
 #: Possible names of columns, in lowercase, best first.
 NAMES = {
@@ -22,8 +23,9 @@ NAMES = {
 _OTHER_NAMES = ("pos", "pos_tag", "upos", "xpos", "lemma", "chunk", "id", "idx", "index", "#")
 
 
-#: Names that are not known need this many lines below them.
-_FEWEST = 5
+#: Names that are not known need this many lines below them, and many if labels have no prefixes.
+_FEWEST, _MANY = 5, 50
+_NUMBER = re.compile(r"\d+(\.\d+)?")
 #: What a name of a column looks like.
 _NAME = re.compile(r"[^\W\d_][\w #.()-]*")
 
@@ -62,11 +64,15 @@ def _names_columns(first: Sequence[str], others: Sequence[Row]) -> bool:
         counts = Counter(row.columns[column] for row in others)
         spelling = find_spelling(counts)
         recurs |= cell.lower() in map(str.lower, counts)
-        has_numbers |= all(map(str.isdecimal, counts))
+        has_numbers |= all(map(_NUMBER.fullmatch, counts))
         if spelling is not None:
-            has_spans |= not is_unknown or any(tag in counts for tag in OUTSIDE)
+            outside = (*OUTSIDE, *outside_tags(counts, spelling))
+            has_spans |= not is_unknown or any(tag in counts for tag in outside)
             if _is_tag(cell, counts, spelling):
                 return False
+        elif len(others) >= _MANY and marks_outside(counts):
+            # A first token may have a label that no other has, but that is rare if no other label is.
+            has_spans |= cell not in (*OUTSIDE, *counts) and min(counts.values()) > 2
     return (has_spans or has_numbers) and not recurs if is_unknown else has_spans
 
 

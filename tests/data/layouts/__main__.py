@@ -8,10 +8,16 @@ from pathlib import Path
 from random import Random
 
 from tests.data.layouts.columns import column_case
-from tests.data.layouts.outcomes import outcome_of
+from tests.data.layouts.outcomes import NAMES, outcome_of
 from tests.data.layouts.records import span_case, token_case
+from tests.data.layouts.treebanks import conllu_case
 
-MAKERS = {"columns": column_case, "spans": span_case, "tokens": token_case}
+MAKERS = {
+    "columns": column_case,
+    "spans": span_case,
+    "tokens": token_case,
+    "conllu": conllu_case,
+}
 
 
 def main() -> None:
@@ -29,15 +35,16 @@ def main() -> None:
             case = MAKERS[args.makers[number % len(args.makers)]](rng)
             found = outcome_of(case, Path(folder))
             counts[case.kind][found.name] += 1
-            wanted = found.name == "wrong" or (
-                found.name.startswith("refused") and case.refusal is None
-            )
+            is_expected = found.name == "refused" and case.refusal is not None
+            wanted = found.name != "right" and not is_expected
             if wanted and shown[found.name] < args.show:
                 shown[found.name] += 1
                 print(f"{number}: {found.name}: {found.said[:420]}\n    {case.traits}")
-    for kind, each in sorted(counts.items()):
-        print(f"{kind:40}", dict(each))
-    print("all", dict(sum(counts.values(), Counter())))
+    counts = dict(sorted(counts.items()))
+    counts["all"] = sum(counts.values(), Counter())
+    print(f"{'':34}", *(f"{name:>17}" for name in NAMES))
+    for kind, each in counts.items():
+        print(f"{kind:34}", *(f"{each[name]:17,}" for name in NAMES))
 
 
 if __name__ == "__main__":

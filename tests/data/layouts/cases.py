@@ -21,6 +21,8 @@ class Case(NamedTuple):
         traits: What is special about the layout, for messages.
         reading: The options that a user has to give, since no program can find them out.
         refusal: An expression for the words of a refusal; None if the documents promise to read it.
+        document_of: The name of the document of each text, if the file marks documents.
+        doubt: The number of a doubt that must be said.
     """
 
     kind: str
@@ -30,6 +32,8 @@ class Case(NamedTuple):
     traits: Dict[str, Any]
     reading: Mapping[str, Any] = MappingProxyType({})
     refusal: Optional[str] = None
+    document_of: Optional[List[str]] = None
+    doubt: Optional[int] = None
 
 
 _COMPRESSIONS: Dict[str, Callable[[bytes], bytes]] = {

@@ -38,48 +38,71 @@ _UNITS = ("characters", "utf16", "bytes", "inclusive")
 _EXTRA_KEYS = {
     "id": 7, "score": 0.5, "meta": {"source": "a"}, "author": "Ann", "annotator": 1, "language": "en",
     "flags": [], "Comments": [], "created_at": "2023-01-01T00:00:00Z", "cats": {"x": 1},
+    "title": "A headline of Ann", "url": "https://example.org/a", "num_tokens": 3, "is_gold": True,
 }  # fmt: skip
+#: Keys of documents; two are inside others.
+_DOCUMENT_KEYS = (
+    *("doc_id", "document", "document_id", "group", "file_name", "article_id", "pmid"),
+    *("meta.doc_id", "metadata.document"),
+)
 
 
 def span_case(rng: Random) -> Case:
     """Makes a file of texts with spans."""
-    corpus = random_corpus(rng)
+    corpus = random_corpus(rng, may_nest=True)
     keys = pick(rng, *_TEXT_KEYS), pick(rng, *_ENTITY_KEYS, usual=0.3)
-    form = pick(rng, "list", "object", "quoted", usual=0.3)
     traits = {
-        "keys": keys, "form": form, "parts": rng.choice(_PARTS), "quote": rng.choice(_QUOTES),
-        "unit": pick(rng, *_UNITS, usual=0.7),
+        "keys": keys, "form": pick(rng, "list", "object", "quoted", usual=0.3),
+        "parts": rng.choice(_PARTS), "quote": rng.choice(_QUOTES),
+        "unit": pick(rng, *_UNITS, usual=0.7), "around": pick(rng, "", " ", "\n", usual=0.8),
         "extras": rng.sample(list(_EXTRA_KEYS), rng.randint(0, 3)),
+        "document_key": pick(rng, None, *_DOCUMENT_KEYS, usual=0.6),
         "container": pick(rng, "lines", "list", "object", "values", "csv", "parquet", usual=0.4),
-        "script": corpus.script, "labels": corpus.labels,
+        "script": corpus.script, "labels": corpus.labels, "nested": corpus.is_nested,
     }  # fmt: skip
     if traits["parts"][2] == "entity" and traits["quote"] == "value":
         traits["quote"] = "text"  # Rasa's value is a normal form
-    records = [_record(corpus, index, traits, index == 0) for index in range(len(corpus.sentences))]
-    case = Case("spans", "file.jsonl", b"", contents_of_texts(corpus), traits)
+    corpus = corpus.with_names(rng, traits["document_key"] is not None)
+    records = [_record(corpus, index, traits) for index in range(len(corpus.sentences))]
+    kind = "spans, nested" if corpus.is_nested else "spans"
+    case = Case(kind, "file.jsonl", b"", contents_of_texts(corpus), traits)
     unit = traits["unit"]
-    if unit == "inclusive" and form != "quoted":
-        unit = traits["unit"] = "characters"
-        records = [_record(corpus, index, traits) for index in range(len(corpus.sentences))]
     if unit != "characters":
         case = case._replace(kind=f"spans, {unit}", reading={"offsets": unit})
-        if rng.random() < 0.4:
+        # Without blanks or quotes, nobody sees that an end is inclusive.
+        is_seen = unit != "inclusive" or corpus.joint != "" or traits["form"] == "quoted"
+        if is_seen and rng.random() < 0.4:
             case = case._replace(
                 kind=f"spans, {unit}, unsaid",
                 reading={},
-                refusal=f"--offsets {unit}|quote|is not within|characters, not|in the record",
+                refusal=f"--offsets {unit}|is not within|in the record|one character early",
             )
-    return contained(rng, case, records)
+    return contained(rng, _with_documents(case, corpus, traits), records)
 
 
-def _record(
-    corpus: Corpus, index: int, traits: Dict[str, Any], is_first: bool = False
-) -> Dict[str, Any]:
+def _with_documents(case: Case, corpus: Corpus, traits: Dict[str, Any]) -> Case:
+    is_marked = traits["document_key"] is not None
+    return case._replace(document_of=corpus.document_of) if is_marked else case
+
+
+def _named(record: Dict[str, Any], name: str, traits: Dict[str, Any]) -> Dict[str, Any]:
+    """Gives a record the name of its document."""
+    outer, _, key = (traits["document_key"] or "").rpartition(".")
+    if not key:
+        return record
+    return {**record, outer: {key: name, "page": 1}} if outer else {**record, key: name}
+
+
+def _record(corpus: Corpus, index: int, traits: Dict[str, Any]) -> Dict[str, Any]:
     text, entities = corpus.text_of(corpus.sentences[index])
+    around = traits["around"]
+    text = f"{around}{text}{around}"
+    entities = [(label, i + len(around), j + len(around)) for label, i, j in entities]
     text_key, entity_key = traits["keys"]
     extras = {key: _EXTRA_KEYS[key] for key in traits["extras"]}
     found = [_entity(text, entity, traits) for entity in entities]
-    return {**extras, text_key: text, entity_key: found}
+    record = {**extras, text_key: text, entity_key: found}
+    return _named(record, corpus.document_of[index], traits)
 
 
 def _entity(text: str, entity: Tuple[str, int, int], traits: Dict[str, Any]) -> Any:
@@ -160,49 +183,71 @@ def _parquet(records: Sequence[Dict[str, Any]]) -> bytes:
 
 def token_case(rng: Random) -> Case:
     """Makes a file of tokens with tags, or of tokens with spans of tokens."""
-    corpus = random_corpus(rng)
+    form = pick(rng, "tags", "numbers", "gliner", "spacy2", "tokens and spans", usual=0.4)
+    corpus = random_corpus(rng, may_nest=form in ("gliner", "tokens and spans"))
     traits = {
-        "form": pick(rng, "tags", "gliner", "spacy2", "tokens and spans", usual=0.4),
+        "form": form,
         "keys": (rng.choice(("tokens", "words")), rng.choice(("ner_tags", "tags", "labels", "ner"))),
         "encoding": pick(rng, "BIO", "BIOUL", "IOB1", "IOBES"),
         "extras": rng.sample(list(_EXTRA_KEYS), rng.randint(0, 3)),
+        "document_key": None if form == "spacy2" else pick(rng, None, *_DOCUMENT_KEYS, usual=0.6),
         "container": pick(rng, "lines", "list", "object", "values", "parquet", usual=0.4),
-        "script": corpus.script, "labels": corpus.labels,
+        "first_ids": form in ("tags", "gliner") and rng.random() < 0.08,
+        "script": corpus.script, "labels": corpus.labels, "nested": corpus.is_nested,
     }  # fmt: skip
-    if traits["form"] == "spacy2":
+    if form == "spacy2":
         traits["container"] = "list"
-    if traits["form"] != "tags" and traits["container"] == "parquet":
+    if form not in ("tags", "numbers") and traits["container"] == "parquet":
         traits["container"] = "lines"
-    records = _token_records(corpus, traits)
+    if traits["first_ids"]:
+        corpus = corpus.mapped(lambda sentence, n: sentence.behind(f"sent_{n:03}"))
+    corpus = corpus.with_names(rng, traits["document_key"] is not None or form == "spacy2")
     truth = [each.content for each in corpus.sentences]
-    if traits["form"] == "tokens and spans":
+    if form == "tokens and spans":
         truth = contents_of_texts(corpus)
-    return contained(
-        rng, Case(f"tokens, {traits['form']}", "file.jsonl", b"", truth, traits), records
-    )
+    case = Case(f"tokens, {form}", "file.jsonl", b"", truth, traits)
+    if form == "numbers":
+        case = case._replace(reading={"label_names": _label_names(corpus, traits)})
+        if rng.random() < 0.3:
+            kind, refusal = "tokens, numbers, unsaid", "--label-names"
+            case = case._replace(kind=kind, reading={}, refusal=refusal)
+    if traits["first_ids"]:
+        case = case._replace(kind="tokens, identifiers first", doubt=1)
+    case = _with_documents(case, corpus, traits)
+    if form == "spacy2":
+        case = case._replace(document_of=corpus.document_of)
+    return contained(rng, case, _token_records(corpus, traits))
+
+
+def _label_names(corpus: Corpus, traits: Dict[str, Any]) -> List[str]:
+    prefixes = {"BIO": "BI", "IOB1": "BI", "BIOUL": "BILU", "IOBES": "BIES"}[traits["encoding"]]
+    return ["O", *(f"{prefix}-{label}" for label in corpus.labels for prefix in prefixes)]
 
 
 def _token_records(corpus: Corpus, traits: Dict[str, Any]) -> List[Dict[str, Any]]:
+    form = traits["form"]
     extras = {key: _EXTRA_KEYS[key] for key in traits["extras"] if key not in ("flags", "Comments")}
-    if traits["form"] == "spacy2":
-        return [_spacy_2(number, document) for number, document in enumerate(corpus.documents)]
+    if form == "spacy2":
+        return [_spacy_2(*each) for each in zip(corpus.names, corpus.documents)]
+    numbers = {name: number for number, name in enumerate(_label_names(corpus, traits))}
     records = []
-    for sentence in corpus.sentences:
-        tags = spans_to_tags(sentence.spans, len(sentence.tokens), traits["encoding"])
+    for sentence, name in zip(corpus.sentences, corpus.document_of):
         text, entities = corpus.text_of(sentence)
-        if traits["form"] == "tags":
-            record = dict(zip(traits["keys"], (sentence.tokens, tags)))
-        elif traits["form"] == "gliner":
+        if form in ("tags", "numbers"):
+            tags = [*spans_to_tags(sentence.spans, len(sentence.tokens), traits["encoding"])]
+            values = [numbers[tag] for tag in tags] if form == "numbers" else tags
+            record = dict(zip(traits["keys"], (sentence.tokens, values)))
+        elif form == "gliner":
             ner = [[first, last, label] for label, (first, last) in sentence.spans]
             record = {"tokenized_text": sentence.tokens, "ner": ner}
         else:
             spans = [{"start": i, "end": j, "label": label} for label, i, j in entities]
             record = {"text": text, "tokens": sentence.tokens, "spans": spans}
-        records.append({**extras, **record})
+        records.append(_named({**extras, **record}, name, traits))
     return records
 
 
-def _spacy_2(number: int, document: Any) -> Dict[str, Any]:
+def _spacy_2(name: str, document: Any) -> Dict[str, Any]:
     """A document with a paragraph for each sentence."""
     paragraphs = []
     for sentence in document:
@@ -211,4 +256,4 @@ def _spacy_2(number: int, document: Any) -> Dict[str, Any]:
             {"id": i, "orth": w, "ner": t} for i, (w, t) in enumerate(zip(sentence.tokens, tags))
         ]
         paragraphs.append({"raw": " ".join(sentence.tokens), "sentences": [{"tokens": tokens}]})
-    return {"id": number, "paragraphs": paragraphs}
+    return {"id": name, "paragraphs": paragraphs}

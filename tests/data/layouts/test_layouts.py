@@ -6,14 +6,13 @@ from random import Random
 
 import pytest
 
-from tests.data.layouts.columns import column_case
+from tests.data.layouts.__main__ import MAKERS
 from tests.data.layouts.outcomes import outcome_of
-from tests.data.layouts.records import span_case, token_case
 
 _COUNT = 80
 
 
-@pytest.mark.parametrize("make", [column_case, span_case, token_case])
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 def test_files_of_random_layouts_are_read_rightly_or_refused(make, tmp_path):
     logging.disable(logging.CRITICAL)
     try:

@@ -180,6 +180,25 @@ def test_a_column_of_a_csv_file_names_the_document_of_each_text(split, tmp_path,
     assert len(texts) == 4 * len({text.properties["doc_id"] for text in texts}) == 8
 
 
+def test_an_object_in_a_csv_file_names_the_document_of_each_text(split, tmp_path, capsys):
+    rows = [f'"{{""doc"": {n % 5}}}",Ada {n},"[[0, 3, ""PER""]]"\n' for n in range(20)]
+    (tmp_path / "all.csv").write_text("meta,text,entities\n" + "".join(rows))
+    split(tmp_path / "all.csv", tmp_path / "out", "--shares", 3, 2, 0)
+    assert "5 documents, told by `meta.doc`, none divided" in capsys.readouterr().out
+
+
+def test_units_of_offsets_and_names_of_tags_are_given(split, tmp_path):
+    record = {"text": "😀 Ada left", "label": [[3, 6, "PER"]]}
+    (tmp_path / "a.jsonl").write_text(f"{json.dumps(record)}\n" * 9)
+    split(tmp_path / "a.jsonl", tmp_path / "a", "--offsets", "utf16")
+    record = {"tokens": ["Ada", "left"], "ner_tags": [1, 0]}
+    (tmp_path / "b.jsonl").write_text(f"{json.dumps(record)}\n" * 9)
+    split(tmp_path / "b.jsonl", tmp_path / "b", "--label-names", "O", "B-PER")
+    for name, start in (("a", 2), ("b", 0)):
+        text = next(iter(read_texts(tmp_path / name / "train.jsonl")))
+        assert text.entities == [Annotation("PER", start, start + 3)]
+
+
 def test_it_says_what_told_documents_and_how_much_the_training_part_shows(split, tmp_path, capsys):
     document = "-DOCSTART- O\n\nAda B-PER\nleft O\n\nShe O\nwrote O\n\n"
     (tmp_path / "all.txt").write_text(document * 10)
@@ -203,6 +222,7 @@ WAYS = {
     "begin": (".conll", "#begin document ({d}); part 00{n}\na{d} B-PER\n\nb{n} O\n\n"),
     "docstart": (".conll", "-DOCSTART- ({d}) O\n\na{d} B-PER\n\nb{n} O\n\n"),
     "docstart and comment": (".conll", "-DOCSTART- O\n# doc_id = {d}\n\na{d} B-PER\n\nb{n} O\n\n"),
+    "docstart in a table": (".conll", "-DOCSTART-|O\n# doc_id = {d}\n\na{d}|B-PER\n\nb{n}|O\n\n"),
     "column": (".conll", "{d} a{d} B-PER\n{d} x O\n\n{d} b{n} O\n\n"),
     "conllu": (".conllu", "# newdoc id = {d}\n1\ta{d}\t_\t_\t_\t_\t_\t_\t_\tner=B-PER\n\n"
                           "1\tb{n}\t_\t_\t_\t_\t_\t_\t_\tner=O\n\n"),

@@ -50,7 +50,7 @@ class Split(Command):
         )
         add("--seed", type=int, default=0, help="the random seed")
         add_shared(parser, "--documents", "--text-encoding", "--token-column", "--tag-column")
-        add_shared(parser, "--quiet")
+        add_shared(parser, "--label-names", "--offsets", "--quiet")
         add("--label-key", metavar="KEY", help="the key of the labels, in files of JSON lines")
 
     def run(self, args: argparse.Namespace) -> None:
@@ -147,7 +147,7 @@ def _source(path: Path, args: argparse.Namespace) -> Tuple["Source", str, _Read]
         source = source_of_labelled_texts(path, args.label_key, args.documents)
         return source, bare_suffix(path), _Read(path)
     format = format_of(path)
-    names = ("text_encoding", "token_column", "tag_column")
+    names = ("text_encoding", "token_column", "tag_column", "label_names", "offsets")
     given = {name: value for name in names if (value := getattr(args, name)) is not None}
     if format == "columns":
         found = survey([path], **given)
