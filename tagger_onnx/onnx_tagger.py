@@ -15,7 +15,8 @@ from tagger_onnx.splitter import splitter_of
 from tagger_texts.inputs import RUN_CHARACTERS
 from tagger_texts.recordings import Steps, check_numbers, padded_numbers, windows
 from tagger_texts.sentences import sentence_lengths
-from tagger_texts.tagged_text import Extras, TaggedText, TextOrTokens, Words, joined
+from tagger_texts.tagged_text import Extras, TaggedText, TextOrTokens, joined
+from tagger_texts.text import Text
 from tagger_texts.text_tagger import TextTagger, batches
 
 #: The version of the file's metadata.
@@ -171,26 +172,31 @@ class OnnxTagger(TextTagger[str]):
                 f"({', '.join(self._leak_labels)})"
             )
 
-    def _sentences(self, text_or_tokens: TextOrTokens) -> Sequence[Union[Words, Steps]]:
+    def _sentences(self, text_or_tokens: TextOrTokens) -> Sequence[Union[Text, Steps]]:
         """Splits a text into one or more sentences, which may be empty."""
         if self._numbers:
             numbers = check_numbers(text_or_tokens, self._numbers[0])
             places = windows(max(1, len(numbers)), *self._numbers[1:])
             return [Steps(numbers[each.first : each.end], each.own) for each in places]
         if not isinstance(text_or_tokens, str):
-            return [Words.joined(text_or_tokens)]
+            return [Text.of_words(text_or_tokens)]
         found = self._split(text_or_tokens)
         starts = [token.start for token in found]
         lengths = sentence_lengths(text_or_tokens, starts, self._max_sentence_tokens)
         rest = iter(found)
         parts = [list(itertools.islice(rest, length)) for length in lengths or [0]]
         return [
-            Words(text_or_tokens, [word for word, _ in part], [start for _, start in part])
+            Text(
+                text_or_tokens,
+                [word for word, _ in part],
+                [start for _, start in part],
+                [len(part)],
+            )
             for part in parts
         ]
 
     def _tagged_text(
-        self, sentence: Union[Words, Steps], outputs: Dict[str, np.ndarray], extras: Extras
+        self, sentence: Union[Text, Steps], outputs: Dict[str, np.ndarray], extras: Extras
     ) -> TaggedText:
         """Builds the result for a sentence from the graph's outputs, (), (T,) or (T, K)."""
         length = len(sentence.words)

@@ -27,7 +27,7 @@ class Window(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """A window in place of the `Words` of a sentence: its numbers, (T, D), and its own steps."""
+    """A window in place of the `Text` of a sentence: its numbers, (T, D), and its own steps."""
 
     words: np.ndarray
     own: slice

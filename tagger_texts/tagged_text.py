@@ -6,7 +6,6 @@ import math
 from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from tagger_texts.display import LABELS, MARK_TINT, label_colours, spell_probability
-from tagger_texts.segments import join_words
 
 #: A text, or its tokens.
 TextOrTokens = Union[str, Sequence[str]]
@@ -52,25 +51,6 @@ class Entity(NamedTuple):
     first: int
     last: int
     probability: Optional[float]
-
-
-class Words(NamedTuple):
-    """The words of a text or of one of its sentences, and where they start in the text."""
-
-    text: str
-    words: List[str]
-    starts: List[int]
-
-    @classmethod
-    def joined(cls, words: Sequence[str]) -> "Words":
-        """Returns words with a text made by joining them."""
-        text, starts = join_words(words)
-        return cls(text, list(words), starts)
-
-    def entity(self, label: str, first: int, last: int, probability: Optional[float]) -> Entity:
-        """Returns an entity made of some of the words."""
-        start, end = self.starts[first], self.starts[last] + len(self.words[last])
-        return Entity(label, self.text[start:end], start, end, first, last, probability)
 
 
 class TaggedText(NamedTuple):

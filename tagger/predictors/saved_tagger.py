@@ -15,7 +15,6 @@ from allennlp.models import Archive, load_archive
 
 from tagger.common.collections_paused import collections_paused
 from tagger.common.did_you_mean import did_you_mean
-from tagger.data.texts import Text
 from tagger.data.tokenizers import max_sentence_tokens_of
 from tagger.models import TaggingModel
 from tagger.modules import ChainDecoder
@@ -26,6 +25,7 @@ from tagger.spans import AMBIGUOUS, labels_of_tags
 from tagger.transformers.pretrained import transformer_given
 from tagger_texts.inputs import RUN_CHARACTERS
 from tagger_texts.tagged_text import Entity, Extras, TaggedText, extras_of
+from tagger_texts.text import Text
 from tagger_texts.text_tagger import TextTagger
 
 __all__ = ["Entity", "SavedTagger", "TaggedText", "TextOrTokens", "load"]

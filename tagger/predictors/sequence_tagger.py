@@ -16,12 +16,7 @@ from allennlp.predictors import Predictor
 from tagger.common.ranges import check_is_one_of
 from tagger.data import NumericSequencesDatasetReader
 from tagger.data.documents import DocumentTokens
-from tagger.data.texts import (
-    Text,
-    TextSplitter,
-    document_of_sentences,
-    sentence_of_words,
-)
+from tagger.data.text_splitter import TextSplitter, tokens_of
 from tagger.data.tokenizers import max_sentence_tokens_of, tokenizer_of
 from tagger.models import TaggingModel
 from tagger.modules.heads import DECODING_HEADS
@@ -37,6 +32,7 @@ from tagger_texts.inputs import (
 )
 from tagger_texts.recordings import check_numbers
 from tagger_texts.tagged_text import Extras, extras_of
+from tagger_texts.text import Text
 
 #: The fields that may hold an object's input; exactly one must be given.
 FIELDS = ("sentence", "tokens", "document", "sentences", "numbers")
@@ -218,7 +214,7 @@ class SequenceTaggerPredictor(BatchedPredictor):
         return [*map(own_output, instances, outputs)] if self.reads_numbers else outputs
 
     def _json_to_instance(self, json_dict: JsonDict) -> Instance:
-        tokens = itertools.chain(*self.read(json_dict).sentences())
+        tokens = itertools.chain(*tokens_of(self.read(json_dict)))
         return self._dataset_reader.text_to_instance(list(tokens))
 
     def _instances(self, text: Union[Text, np.ndarray], is_document: bool) -> List[Instance]:
@@ -235,8 +231,8 @@ class SequenceTaggerPredictor(BatchedPredictor):
             )
         make = getattr(self._dataset_reader, "document_to_instances", None)
         if is_document and make is not None:
-            return make(text.sentences())
-        return [self._dataset_reader.text_to_instance(tokens) for tokens in text.sentences()]
+            return make(tokens_of(text))
+        return [self._dataset_reader.text_to_instance(tokens) for tokens in tokens_of(text)]
 
     def read(self, json_dict: JsonDict) -> Any:
         """Returns the words of an input, with their places; `tagger_texts.inputs` checks the input.
@@ -251,11 +247,11 @@ class SequenceTaggerPredictor(BatchedPredictor):
         if name == "document":
             return self._splitter.document(check_text(value, name, self.run_characters))
         if name == "tokens":
-            return sentence_of_words(check_tokens(value))
+            return Text.of_words(check_tokens(value))
         if name == "sentence":
             return value if isinstance(value, Text) else self._split(value, name)
         sentences = enumerate(check_list(value, name))
-        return document_of_sentences(
+        return Text.of_sentences(
             [self._sentence(each, f"sentences[{place}]") for place, each in sentences]
         )
 
@@ -263,7 +259,7 @@ class SequenceTaggerPredictor(BatchedPredictor):
         if isinstance(value, Text):
             return value
         value = check_text_or_tokens(value, name, self.run_characters)
-        return sentence_of_words(value) if isinstance(value, list) else self._splitter.whole(value)
+        return Text.of_words(value) if isinstance(value, list) else self._splitter.whole(value)
 
     def _split(self, text: Any, name: str) -> Text:
         return self._splitter.sentence(check_text(text, name, self.run_characters))
@@ -295,9 +291,9 @@ def _prediction(text: Optional[Text], output: JsonDict, is_document: bool) -> Js
 def _text_of_tokens(tokens: List[Token], sentence_lengths: List[int]) -> Text:
     """Returns the text of an instance's tokens: the original if the reader kept it, else joined."""
     if not isinstance(tokens, DocumentTokens) or tokens.texts is None:
-        words = sentence_of_words([str(token) for token in tokens])
+        words = Text.of_words([str(token) for token in tokens])
         return words._replace(sentence_lengths=sentence_lengths)
-    return document_of_sentences(
+    return Text.of_sentences(
         [
             Text(text, list(map(str, words)), [word.idx or 0 for word in words], [len(words)])
             for text, words in zip(

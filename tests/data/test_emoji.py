@@ -5,7 +5,7 @@ import json
 import pytest
 from allennlp.data import Tokenizer
 
-from tagger.data.texts import TextSplitter
+from tagger.data.text_splitter import TextSplitter
 from tagger.data.tokenizers import LanguageRulesTokenizer, RegularExpressionTokenizer, words_of
 from tagger.integrations.onnx.export import describe_splitting
 from tagger.tools.start.tokenization import marks_expression

@@ -5,7 +5,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.predictors import Predictor
 
-from tagger.data.texts import TextSplitter
+from tagger.data.text_splitter import TextSplitter
 from tagger.data.tokenizers import LanguageRulesTokenizer
 from tagger.modules import SoftmaxHead
 from tagger.predictors import SequenceTaggerPredictor

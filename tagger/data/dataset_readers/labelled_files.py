@@ -24,10 +24,11 @@ from tagger.data.splitting.documents import Documents, documents_of_rows, docume
 from tagger.data.survey.column_survey import AUTO, MOST_LINES, ColumnSurvey, Known, survey_columns
 from tagger.data.survey.columns import Column
 from tagger.data.survey.schemes import Scheme, spans_in
-from tagger.data.texts import Text, TextSplitter
+from tagger.data.text_splitter import TextSplitter
 from tagger.spans.overlapping import SEPARATOR
 from tagger_texts.inputs import check_text
 from tagger_texts.sentences import MOST_TOKENS, sentence_lengths
+from tagger_texts.text import Text
 
 logger = logging.getLogger(__name__)
 

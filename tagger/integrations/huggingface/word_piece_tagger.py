@@ -16,7 +16,8 @@ from tagger.spans import labels_of_tags
 from tagger.spans.entities import EntityFinder
 from tagger_compat import outside_transformers
 from tagger_texts.segments import PATTERNS, splitter_at
-from tagger_texts.tagged_text import Entity, Extras, TaggedText, Words
+from tagger_texts.tagged_text import Entity, Extras, TaggedText
+from tagger_texts.text import Text
 from tagger_texts.text_tagger import TextTagger, batches
 
 # The most word pieces of a batch, padding included.
@@ -87,13 +88,15 @@ class WordPieceTagger(TextTagger[str]):
                     f"`probabilities`"
                 )
 
-    def _split(self, text_or_words: Union[str, Sequence[str]]) -> Words:
+    def _split(self, text_or_words: Union[str, Sequence[str]]) -> Text:
         if not isinstance(text_or_words, str):
-            return Words.joined(text_or_words)
+            return Text.of_words(text_or_words)
         if self._language in PATTERNS:
             found = splitter_at(PATTERNS[self._language])(text_or_words)
-            return Words(text_or_words, [word for word, _ in found], [at for _, at in found])
-        return Words(text_or_words, *self._word_splitter(text_or_words))
+            words, starts = [word for word, _ in found], [at for _, at in found]
+        else:
+            words, starts = self._word_splitter(text_or_words)
+        return Text(text_or_words, words, starts, [len(words)])
 
     @cached_property
     def _word_splitter(self) -> WordSplitter:
@@ -101,7 +104,7 @@ class WordPieceTagger(TextTagger[str]):
 
     @torch.no_grad()
     def _emissions(
-        self, texts: Sequence[Words], windows: Sequence[Sequence[Window]]
+        self, texts: Sequence[Text], windows: Sequence[Sequence[Window]]
     ) -> List[torch.Tensor]:
         """Returns the emissions of each text, (words, K), 0 for words without a piece."""
         device = self._model.crf.transitions.device
@@ -120,7 +123,7 @@ class WordPieceTagger(TextTagger[str]):
 
     @torch.no_grad()
     def _tagged(
-        self, text: Words, emissions: torch.Tensor, known: List[int], extras: Extras
+        self, text: Text, emissions: torch.Tensor, known: List[int], extras: Extras
     ) -> TaggedText:
         """Tags a text. Only the words `known` have emissions; the others are skipped and get `O`."""
         scores = self._model.chain_scores(emissions[known].unsqueeze(0))
@@ -139,7 +142,7 @@ class WordPieceTagger(TextTagger[str]):
         )
 
     def _entities(
-        self, text: Words, paths: torch.Tensor, scores: ChainScores, known: List[int]
+        self, text: Text, paths: torch.Tensor, scores: ChainScores, known: List[int]
     ) -> List[Entity]:
         if self._find_entities is None or not known:
             return []

@@ -6,11 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, islice
 from typing import Any, Deque, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
-from tagger.data.texts import Text
 from tagger.integrations.service.limits import Limits, RequestError, refuse_above
 from tagger.integrations.service.service_metrics import ServiceMetrics
 from tagger.predictors.saved_tagger import SavedTagger, TaggedText
 from tagger_texts.tagged_text import Extras
+from tagger_texts.text import Text
 
 #: How many texts from different requests are tagged in one batch.
 BATCH_TEXTS = 512

@@ -18,9 +18,9 @@ from spacy.util import ensure_path, filter_spans, minibatch
 
 from tagger_texts.inputs import begin_of
 from tagger_texts.sentences import sentence_lengths
+from tagger_texts.text import Text
 
 if TYPE_CHECKING:
-    from tagger.data.texts import Text
     from tagger.predictors.saved_tagger import SavedTagger
 
 #: The name of the archive in the folder of a saved pipeline.
@@ -177,10 +177,8 @@ class AllenNlpTagger(Pipe):
         for doc in docs:
             self._annotate(doc, found[id(doc)])
 
-    def _with_tokens(self, text: str, doc: Doc, indices: List[int]) -> "Text":
+    def _with_tokens(self, text: str, doc: Doc, indices: List[int]) -> Text:
         """Returns a text with spaCy's tokens, cut into sentences as the tagger would."""
-        from tagger.data.texts import Text
-
         words = [_text(doc[index]) for index in indices]
         begin = doc[indices[0]].idx
         # A byte order mark belongs before the first word.

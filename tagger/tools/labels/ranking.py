@@ -14,11 +14,11 @@ from allennlp.common.util import lazy_groups_of
 from tagger.common.inputs import utf8_lines
 from tagger.common.ranges import check_whole
 from tagger.data.formats import ASKED, OPEN, AnnotatedText, Annotation, parts_of, read_texts
-from tagger.data.texts import Text
 from tagger.predictors import SequenceTaggerPredictor
 from tagger.predictors.sequence_tagger import holds_document
 from tagger.tools.labels.selection import select
 from tagger.tools.labels.uncertainty import UncertainSentence, uncertain_sentences
+from tagger_texts.text import Text
 
 #: How many texts are read and tagged together.
 _WINDOW = 1024

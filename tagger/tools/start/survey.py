@@ -28,7 +28,7 @@ from tagger.data.shown import MOST_TEXTS, unused_columns, unused_keys
 from tagger.data.splitting.documents import Documents
 from tagger.data.survey.column_survey import AUTO, ColumnSurvey, Known, survey_columns
 from tagger.data.survey.schemes import Scheme, check_scheme, find_scheme, labels_in, spans_in
-from tagger.data.texts import Text, TextSplitter
+from tagger.data.text_splitter import TextSplitter
 from tagger.spans import Span
 from tagger.spans.overlapping import SEPARATOR
 from tagger.tools.start.tokenization import (
@@ -37,6 +37,7 @@ from tagger.tools.start.tokenization import (
     find_tokenization_of_texts,
 )
 from tagger_texts.sentences import MOST_TOKENS
+from tagger_texts.text import Text
 
 
 class TextFile(NamedTuple):

@@ -18,7 +18,7 @@ from tagger.common.inputs import open_input
 from tagger.common.locations import check_output
 from tagger.data import ColumnDatasetReader, NumericSequencesDatasetReader
 from tagger.data.survey.text_encodings import decoded_lines
-from tagger.data.texts import TextSplitter
+from tagger.data.text_splitter import TextSplitter, tokens_of
 from tagger.data.tokenizers import max_sentence_tokens_of, tokenizer_of
 from tagger_texts.inputs import check_text
 
@@ -87,7 +87,7 @@ def _instances_of_text(archive: Archive, path: str, splitter: TextSplitter) -> I
     with open_input(path) as lines:
         for number, text in decoded_lines(lines, path):
             check_text(text, f"{path}:{number}", splitter.run_characters)
-            for sentence in splitter.sentence(text).sentences():
+            for sentence in tokens_of(splitter.sentence(text)):
                 instance = reader.text_to_instance(sentence)
                 reader.apply_token_indexers(instance)
                 yield instance

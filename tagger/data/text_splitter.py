@@ -1,8 +1,8 @@
-"""Texts as words: their sentences, their words, and each word's place."""
+"""Splits texts into tokens, and documents into sentences."""
 
 import itertools
 from functools import cached_property
-from typing import Any, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Iterable, Iterator, List, Optional, Tuple
 
 import regex
 from allennlp.data import Token, Tokenizer
@@ -10,58 +10,21 @@ from allennlp.data import Token, Tokenizer
 from tagger.common.word_splitter import sentence_pipeline
 from tagger.data.tokenizers import LanguageRulesTokenizer, words_of
 from tagger_texts.inputs import RUN_CHARACTERS, begin_of, longest_run
-from tagger_texts.segments import before_emoji, join_words
+from tagger_texts.segments import before_emoji
 from tagger_texts.sentences import BLANK_LINES, FULL_STOPS, sentence_lengths
+from tagger_texts.text import Text
 
 # Full stops that always end a sentence, with any closing quotes.
 _FULL_STOPS = regex.compile(rf"[{FULL_STOPS}]+[\p{{Pe}}\p{{Pf}}\"']*\s*")
 
 
-class Text(NamedTuple):
-    """A sentence or a document."""
-
-    text: str
-    words: List[str]
-    starts: List[int]
-    sentence_lengths: List[int]
-
-    def word_spans(self) -> List[Tuple[int, int]]:
-        """Returns the start and end of each word."""
-        return [(start, start + len(word)) for word, start in zip(self.words, self.starts)]
-
-    def sentences(self) -> List[List[Token]]:
-        """Returns the words of each sentence as tokens with character offsets."""
-        tokens = iter(
-            Token(word, idx=start, idx_end=end)
-            for word, (start, end) in zip(self.words, self.word_spans())
-        )
-        return [list(itertools.islice(tokens, length)) for length in self.sentence_lengths]
-
-    def sentence_spans(self) -> List[Tuple[int, int]]:
-        """Returns the first and the last word of each sentence."""
-        ends = itertools.accumulate(self.sentence_lengths)
-        return [(end - length, end - 1) for end, length in zip(ends, self.sentence_lengths)]
-
-
-def sentence_of_words(words: List[str]) -> Text:
-    """Makes a sentence from words, joined by single blanks if their script uses blanks."""
-    text, starts = join_words(words)
-    return Text(text, words, starts, [len(words)])
-
-
-def document_of_sentences(sentences: Sequence[Text]) -> Text:
-    """Joins sentences by line feeds; `sentence_lengths` omits those without words."""
-    starts: List[int] = []
-    offset = 0
-    for sentence in sentences:
-        starts += [offset + start for start in sentence.starts]
-        offset += len(sentence.text) + 1
-    return Text(
-        "\n".join(sentence.text for sentence in sentences),
-        [word for sentence in sentences for word in sentence.words],
-        starts,
-        [length for sentence in sentences for length in sentence.sentence_lengths if length > 0],
+def tokens_of(text: Text) -> List[List[Token]]:
+    """Returns the words of each sentence as tokens with character offsets."""
+    tokens = iter(
+        Token(word, idx=start, idx_end=end)
+        for word, (start, end) in zip(text.words, text.word_spans())
     )
+    return [list(itertools.islice(tokens, length)) for length in text.sentence_lengths]
 
 
 class TextSplitter:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tagger.data.texts import TextSplitter
+from tagger.data.text_splitter import TextSplitter
 from tagger.data.tokenizers import WordsTokenizer
 
 

@@ -1,0 +1,47 @@
+"""A text with its words and sentences."""
+
+import itertools
+from typing import List, NamedTuple, Optional, Sequence, Tuple
+
+from tagger_texts.segments import join_words
+from tagger_texts.tagged_text import Entity
+
+
+class Text(NamedTuple):
+    """A sentence, or a document of several: its words, and where each starts in the text."""
+
+    text: str
+    words: List[str]
+    starts: List[int]
+    sentence_lengths: List[int]
+
+    @classmethod
+    def of_words(cls, words: Sequence[str]) -> "Text":
+        """Makes a sentence from words, joined by single blanks if their script uses blanks."""
+        text, starts = join_words(words)
+        return cls(text, list(words), starts, [len(words)])
+
+    @classmethod
+    def of_sentences(cls, sentences: Sequence["Text"]) -> "Text":
+        """Joins sentences by line feeds; `sentence_lengths` omits those without words."""
+        offsets = itertools.accumulate((len(each.text) + 1 for each in sentences), initial=0)
+        return cls(
+            "\n".join(sentence.text for sentence in sentences),
+            [word for sentence in sentences for word in sentence.words],
+            [at + start for at, sentence in zip(offsets, sentences) for start in sentence.starts],
+            [length for sentence in sentences for length in sentence.sentence_lengths if length],
+        )
+
+    def word_spans(self) -> List[Tuple[int, int]]:
+        """Returns the start and end of each word."""
+        return [(start, start + len(word)) for word, start in zip(self.words, self.starts)]
+
+    def sentence_spans(self) -> List[Tuple[int, int]]:
+        """Returns the first and the last word of each sentence."""
+        ends = itertools.accumulate(self.sentence_lengths)
+        return [(end - length, end - 1) for end, length in zip(ends, self.sentence_lengths)]
+
+    def entity(self, label: str, first: int, last: int, probability: Optional[float]) -> Entity:
+        """Returns an entity made of some of the words."""
+        start, end = self.starts[first], self.starts[last] + len(self.words[last])
+        return Entity(label, self.text[start:end], start, end, first, last, probability)
