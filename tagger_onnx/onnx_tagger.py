@@ -12,12 +12,13 @@ import numpy as np
 from tagger_onnx import checksum
 from tagger_onnx.lookup import KINDS, distinct_words
 from tagger_onnx.splitter import splitter_of
+from tagger_texts.batches import batches_within
 from tagger_texts.inputs import RUN_CHARACTERS
 from tagger_texts.recordings import Steps, check_numbers, padded_numbers, windows
 from tagger_texts.sentences import sentence_lengths
 from tagger_texts.tagged_text import Extras, TaggedText, TextOrTokens, joined
 from tagger_texts.text import Text
-from tagger_texts.text_tagger import TextTagger, batches
+from tagger_texts.text_tagger import TextTagger
 
 #: The version of the file's metadata.
 FORMAT = 4
@@ -136,9 +137,12 @@ class OnnxTagger(TextTagger[str]):
             TaggedText(sentence.text, [], [], [], [], [], (), nothing, nothing, (), self.labels)
             for sentence in sentences
         ]
-        for part in batches([len(sentence.words) for sentence in sentences], _BATCH_TOKENS):
-            outputs = self.run([sentences[index].words for index in part], extras.leak_labels)  # type: ignore[misc]
-            for row, index in enumerate(part):
+        lengths = np.array([len(sentence.words) for sentence in sentences])
+        full = np.flatnonzero(lengths)
+        for part in batches_within(lengths[full], _BATCH_TOKENS):
+            words = [sentences[index].words for index in full[part]]
+            outputs = self.run(words, extras.leak_labels)
+            for row, index in enumerate(full[part]):
                 first = row * self._num_chains
                 of_chains = [
                     self._tagged_text(

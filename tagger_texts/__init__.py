@@ -1,5 +1,4 @@
 """Texts and recordings, before and after they are tagged: the types that all taggers share.
 
-`tagger` and `tagger_onnx` stand on this package, which needs only the standard library, and numpy and
-regex in two of its modules.
+`tagger` and `tagger_onnx` stand on this package, which needs only numpy and regex.
 """

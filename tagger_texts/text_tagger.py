@@ -136,17 +136,3 @@ class TextTagger(ABC, Generic[T]):
     @abstractmethod
     def _tag_all(self, inputs: List[Union[T, Sequence[str]]], extras: Extras) -> List[TaggedText]:
         """Tags checked texts and lists of tokens, and keeps their order."""
-
-
-def batches(lengths: Sequence[int], most_items: int) -> Iterator[List[int]]:
-    """Yields the indices of non-empty texts, sorted by length, in batches of a limited padded size."""
-    batch: List[int] = []
-    for index in sorted(range(len(lengths)), key=lengths.__getitem__):
-        if lengths[index] == 0:
-            continue
-        if batch and lengths[index] * (len(batch) + 1) > most_items:
-            yield batch
-            batch = []
-        batch.append(index)
-    if batch:
-        yield batch

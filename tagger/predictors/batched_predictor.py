@@ -15,8 +15,9 @@ from allennlp.predictors import Predictor
 from tagger.common.outputs import json_line
 from tagger.common.ranges import check_whole
 from tagger.common.threads import BATCHES_AT_ONCE, run_side_by_side
-from tagger.data.data_loaders.batch_order import batches_within, in_chunks
+from tagger.data.data_loaders.batch_order import in_chunks
 from tagger.data.data_loaders.columns import collect_columns
+from tagger_texts.batches import batches_within
 from tagger_texts.inputs import InputError, begin_of, parse_json
 
 logger = logging.getLogger(__name__)

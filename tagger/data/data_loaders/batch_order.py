@@ -4,6 +4,8 @@ from typing import Iterator, List, Sequence
 
 import numpy as np
 
+from tagger_texts.batches import batches_within, longest_first, num_fitting
+
 # Larger windows would hardly reduce padding further, and would make batches vary less.
 _BATCHES_PER_WINDOW = 50
 # With a single sorted window, batches would hardly vary between epochs.
@@ -30,7 +32,7 @@ def shuffled_batches(
         num_windows = max(_MIN_WINDOWS, -(-num_batches // _BATCHES_PER_WINDOW))
         window_ends = _bounds(len(lengths), num_batches)[_bounds(num_batches, num_windows)]
         windows = np.split(order, window_ends[1:-1])
-        order = np.concatenate([_longest_first(window, lengths) for window in windows])
+        order = np.concatenate([longest_first(window, lengths) for window in windows])
     batches = _cut(order, num_batches)
     return [batches[i] for i in order_of_batches]
 
@@ -43,26 +45,7 @@ def ordered_batches(lengths: np.ndarray, num_batches: int, sort: bool = True) ->
         [[1, 3], [4, 2, 0]]
     """
     order = np.arange(len(lengths))
-    return _cut(_longest_first(order, lengths) if sort else order, num_batches)
-
-
-def batches_within(lengths: np.ndarray, max_tokens: int) -> List[np.ndarray]:
-    """Returns the instances' indices for each batch: the longest first, as many as fit.
-
-    A batch has at most `max_tokens` tokens, padding included; a longer instance is a batch by itself.
-
-    Example:
-        >>> [batch.tolist() for batch in batches_within(np.array([1, 5, 2, 4, 3]), 8)]
-        [[1], [3, 4], [2, 0]]
-    """
-    order = _longest_first(np.arange(len(lengths)), lengths)
-    batches: List[np.ndarray] = []
-    start = 0
-    while start < len(order):
-        end = start + _num_fitting(lengths[order[start]], max_tokens)
-        batches.append(order[start:end])
-        start = end
-    return batches
+    return _cut(longest_first(order, lengths) if sort else order, num_batches)
 
 
 def batches_of_equal(lengths: np.ndarray, max_tokens: int) -> List[np.ndarray]:
@@ -72,7 +55,7 @@ def batches_of_equal(lengths: np.ndarray, max_tokens: int) -> List[np.ndarray]:
         >>> [batch.tolist() for batch in batches_of_equal(np.array([2, 5, 2, 2, 5]), 10)]
         [[1, 4], [0, 2, 3]]
     """
-    order = _longest_first(np.arange(len(lengths)), lengths)
+    order = longest_first(np.arange(len(lengths)), lengths)
     borders = np.flatnonzero(np.diff(lengths[order])) + 1
     return [
         group[batch]
@@ -91,7 +74,7 @@ def shuffled_batches_within(
     """
     batches: List[np.ndarray] = []
     for instances in _ranges(lengths, max_tokens):
-        num_batches = -(-len(instances) // _num_fitting(lengths[instances[0]], max_tokens))
+        num_batches = -(-len(instances) // num_fitting(lengths[instances[0]], max_tokens))
         batches += _cut(generator.permutation(instances), num_batches)
     return [batches[i] for i in generator.permutation(len(batches))]
 
@@ -117,22 +100,14 @@ def in_chunks(sizes: Sequence[int], max_size: int) -> Iterator[List[int]]:
 
 def _ranges(lengths: np.ndarray, max_tokens: int) -> Iterator[np.ndarray]:
     """Yields the indices of instances with similar lengths, the longest first."""
-    order = _longest_first(np.arange(len(lengths)), lengths)
+    order = longest_first(np.arange(len(lengths)), lengths)
     start = 0
     while start < len(order):
         longest = lengths[order[start]]
         end = int(np.searchsorted(-lengths[order], -longest * _LEAST_SHARE_OF_LONGEST, "right"))
-        end = max(end, start + _LEAST_BATCHES * _num_fitting(longest, max_tokens))
+        end = max(end, start + _LEAST_BATCHES * num_fitting(longest, max_tokens))
         yield order[start:end]
         start = end
-
-
-def _num_fitting(length: int, max_tokens: int) -> int:
-    return max(1, max_tokens // max(1, int(length)))
-
-
-def _longest_first(indices: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    return indices[np.argsort(-lengths[indices], kind="stable")]
 
 
 def _cut(order: np.ndarray, num_batches: int) -> List[np.ndarray]:

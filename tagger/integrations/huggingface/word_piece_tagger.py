@@ -4,6 +4,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, List, Optional, Sequence, Union
 
+import numpy as np
 import torch
 from transformers import AutoTokenizer
 
@@ -15,10 +16,11 @@ from tagger.linear_chain import ChainScores, tag_marginals, viterbi_decode
 from tagger.spans import labels_of_tags
 from tagger.spans.entities import EntityFinder
 from tagger_compat import outside_transformers
+from tagger_texts.batches import batches_within
 from tagger_texts.segments import PATTERNS, splitter_at
 from tagger_texts.tagged_text import Entity, Extras, TaggedText
 from tagger_texts.text import Text
-from tagger_texts.text_tagger import TextTagger, batches
+from tagger_texts.text_tagger import TextTagger
 
 # The most word pieces of a batch, padding included.
 _BATCH_PIECES = 4096
@@ -110,8 +112,8 @@ class WordPieceTagger(TextTagger[str]):
         device = self._model.crf.transitions.device
         emissions = [torch.zeros(len(text.words), len(self._tags), device=device) for text in texts]
         flat = [(row, window) for row, of_text in enumerate(windows) for window in of_text]
-        lengths = [len(window.inputs["input_ids"]) for _, window in flat]
-        for part in batches(lengths, _BATCH_PIECES):
+        lengths = np.array([len(window.inputs["input_ids"]) for _, window in flat])
+        for part in batches_within(lengths, _BATCH_PIECES):
             batch = [flat[index] for index in part]
             padded = self._tokenizer.pad(
                 [window.inputs for _, window in batch], return_tensors="pt"
