@@ -35,6 +35,13 @@ from tagger.predictors.prediction_type import prediction_type, predictions_of_li
 Encoder = Callable[[Iterable[bytes], BinaryIO], None]
 
 
+#: What to do if predicted entities overlap and the output cannot hold them.
+_OVERLAPS = (
+    "write a format that keeps both, such as `--format prodigy`, and then convert it, with "
+    "`allennlp convert --overlapping longest`"
+)
+
+
 class Output(NamedTuple):
     """Writes lines of predictions to an output, which `open` opens, as `new_output` does.
 
@@ -116,7 +123,7 @@ def texts_of_lines(
 def _write_texts(texts: Iterator[AnnotatedText], file: BinaryIO, format: str, suffix: str) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder, f"texts{suffix}")
-        counts = convert_texts(texts, path, format)
+        counts = convert_texts(texts, path, format, remedy=_OVERLAPS)
         with path.open("rb") as written:
             write_lines(written, file)
     say(str(counts))

@@ -22,14 +22,18 @@ from tagger.common.console import Painted
 from tagger.common.inputs import PathOrAddress, is_address
 from tagger.data.column_file import Row
 from tagger.data.doubts import check_contents
-from tagger.data.formats.annotated_text import ASKED, DOCUMENT, OPEN, PLAIN_TAGS, AnnotatedText
-from tagger.data.formats.tables import unused_names
+from tagger.data.doubts.contents import MOST_TEXTS
+from tagger.data.formats.annotated_text import (
+    ASKED,
+    DOCUMENT_KEYS,
+    OPEN,
+    PLAIN_TAGS,
+    AnnotatedText,
+)
 from tagger.data.survey.column_survey import ColumnSurvey, Known, survey_columns
 from tagger_compat.archive_guard import printable, shortened
 from tagger_texts.display import label_colours
 
-#: How many texts of a file are shown, counted and doubted.
-MOST_TEXTS = 10_000
 #: How many sentences are shown, about how many characters of each, and how many before an entity.
 _NUM_SHOWN, _WIDTH, _BEFORE = 2, 240, 80
 #: The most labels with examples, and the most characters of an example.
@@ -265,15 +269,12 @@ def unused_of(
     Raises:
         ValueError: As `unused_columns` and `unused_keys`.
     """
-    if not is_address(path) and not Path(path).is_file():
-        return unused_keys(texts, path)
-    if format == "columns":
+    is_file = is_address(path) or Path(path).is_file()
+    if is_file and format == "columns":
         known = Known(**{key: value for key, value in options.items() if key in Known._fields})
         found = survey_columns(path, known)
         return unused_columns(found, [*itertools.islice(found.sentences(), MOST_TEXTS)])
-    if format == "csv":
-        return [f"column {name}" for name in unused_names(path, options.get("text_encoding"))]
-    return unused_keys(texts, path, [DOCUMENT])
+    return unused_keys(texts, path, DOCUMENT_KEYS)
 
 
 class Watched:

@@ -1,11 +1,14 @@
 """`predict-file` with the formats of annotation tools and libraries."""
 
+import io
+import json
 import re
 
 import pytest
 
 import tagger
-from tagger.data.formats import FORMATS, AnnotatedText, read_texts, write_texts
+from tagger.commands.prediction_outputs import RecordLayout, encoder_of
+from tagger.data.formats import FORMATS, AnnotatedText, convert_texts, read_texts, write_texts
 
 TEXTS = ["Maria Lindqvist met Paulo Ferraz in Lisbon.", "Élodie left 🙂 Oslo."]
 
@@ -50,6 +53,21 @@ def test_every_format_is_read_and_written_with_the_predicted_entities(predict, t
         assert entities_of(again) == wanted, name
         if "properties" in each.keeps and name != "label_studio":
             assert [text.properties.get("id") for text in read_texts(output, name)] == [0, 1]
+
+
+def test_the_remedy_for_predicted_entities_that_overlap_is_there(tmp_path):
+    entities = [{"label": label, "start": 0, "end": end} for label, end in (("PER", 3), ("ORG", 7))]
+    line = json.dumps({"text": "Ada Lee", "tokens": ["Ada", "Lee"], "entities": entities}).encode()
+    encode = encoder_of("out.conll", "in.txt", RecordLayout(format="columns"))
+    with pytest.raises(
+        ValueError, match="`--format prodigy`, and then convert it, with `allennlp conv"
+    ):
+        encode([line], io.BytesIO())
+    encode = encoder_of("out.jsonl", "in.txt", RecordLayout(format="prodigy"))
+    with (tmp_path / "out.jsonl").open("wb") as file:
+        encode([line], file)
+    texts = read_texts(tmp_path / "out.jsonl")
+    assert convert_texts(texts, tmp_path / "out.conll", "columns", "longest").entities == 1
 
 
 @pytest.mark.slow

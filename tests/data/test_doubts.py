@@ -63,6 +63,8 @@ DOUBTED = {
     "outside_label": [sentence("Ada left Rome", ("PER", 0, 0), ("OTHER", 1, 2))] * 6,
     "inside_words": [text_of(f"Kunde{n}785 zahlt Geld an Ann", ("NUM", 5, 9), ("PER", 24, 27))
                      for n in range(6)],
+    "cut_off": [sentence(f"{name} {verb} us .") for name in NAMES for verb in ("saw", "met", "hit")]
+    + [sentence("Ada saw")],
 }  # fmt: skip
 
 
@@ -99,7 +101,6 @@ def test_a_mark_at_the_start_of_all_tokens_is_doubted():
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        ([sentence("version oid size", ("https://git-lfs.github.com/spec/v1", 0, 0))], "Git LFS"),
         ([text_of(f"/data/upload/{n}.txt", ("PER", 0, 5)) for n in range(9)], "9 of 9 texts are paths"),
         ([sentence("Ada Lee left", ("B.PER", 0, 0), ("I.PER", 1, 1))], "'B.PER' and 'I.PER' are tags"),
         ([sentence("Ada Lee left", ("B-PER", 0, 0), ("I-PER", 1, 1), ("[CLS]", 2, 2))],
@@ -115,6 +116,14 @@ def test_a_mark_at_the_start_of_all_tokens_is_doubted():
 def test_what_cannot_be_right_is_refused(texts, message):
     with pytest.raises(ValueError, match=f"^all.jsonl: .*{message}"):
         check_contents(texts, "all.jsonl")
+
+
+def test_a_text_that_goes_on_after_its_last_token_is_doubted():
+    texts = [sentence(f"{name} {verb} us") for name in NAMES for verb in ("saw", "met", "hit")]
+    assert check_contents(texts, "all") == {}
+    cut = texts[-1]._replace(text=texts[-1].text + " in Rome")
+    assert "the last one: 'Jo hit us'" in check_contents([*texts[:-1], cut], "all")[9]
+    assert check_contents([cut, *texts], "all") == {}
 
 
 def test_entities_that_a_tokenizer_cannot_give_are_measured():

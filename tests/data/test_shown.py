@@ -4,7 +4,7 @@ import pytest
 
 from tagger.common import console
 from tagger.common.console import Painted, say_lines
-from tagger.data.formats import AnnotatedText, Annotation
+from tagger.data.formats import AnnotatedText, Annotation, read_texts
 from tagger.data.shown import Watched, bracketed, examples_of, report_on, unused_keys, unused_of
 
 
@@ -87,8 +87,12 @@ def test_columns_that_were_not_used_are_named(tmp_path):
     path = tmp_path / "a.conll"
     path.write_text("Ann NNP B-PER\nran VBD O\n\n" * 3)
     assert unused_of([], path, "columns", {}) == ["column 1, 6 cells such as 'NNP'"]
-    path.write_text("text,entities,doc_id,source\nAnn,[],1,web\n")
-    assert unused_of([], path, "csv", {}) == ["column source"]
+    path.write_text("text,entities,doc_id,source,\nAnn,[],1,web,7\nBob,[],1,,8\n")
+    texts = [*read_texts(path, "csv")]
+    assert unused_of(texts, path, "csv", {}) == [
+        "key source, in 1 texts, 5 bytes",
+        "key column 4, in 2 texts, 6 bytes",
+    ]
 
 
 def test_words_beside_numbers_that_were_taken_for_tokens_are_refused(tmp_path):

@@ -34,9 +34,9 @@ DOUBTS: Tuple[Doubt, ...] = (
     doubtful.labels_like_tags,
     doubtful.outside_label,
     doubtful.inside_words,
+    doubtful.cut_off,
 )
 REFUSALS: Tuple[Doubt, ...] = (
-    refusals.git_lfs,
     refusals.texts_are_paths,
     refusals.label_pairs,
     refusals.quoted_labels,

@@ -11,6 +11,8 @@ from tagger_texts.segments import is_unspaced
 
 #: Fewer sentences or entities than this show nothing, nor does a smaller share.
 FEWEST, MOST = 5, 0.5
+#: How many texts of a file are shown, counted and doubted.
+MOST_TEXTS = 10_000
 PATH = re.compile(r"(https?|ftp|s3|gs|file)://\S+|(\.{0,2}/|[A-Za-z]:\\)[\w.@%+-]+([/\\]\S*)?")
 TAG_LABEL = re.compile(r"([BIOESLUMbioeslum])[\W_]+(\S+)")
 

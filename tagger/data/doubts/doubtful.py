@@ -8,6 +8,7 @@ from typing import List, Optional, Sequence
 from tagger.data.doubts.contents import (
     FEWEST,
     MOST,
+    MOST_TEXTS,
     PATH,
     TAG_LABEL,
     Contents,
@@ -23,6 +24,9 @@ _IDENTIFIER = re.compile(r"(?=.*\d)(?=.*[^\d.,:%$€£])[\w.:/#@-]{4,}|[0-9a-f]{
 _MARK_UP = re.compile(r"<(START|END)\b|<END>|</?\w+(:\w+)?>|\]\(|\]\{|__|\{\"|\{\{|\}\}|\{\w+\}")
 _PREFIX = re.compile(r"[^\W\d_][\w-]*:(?=\S)")
 _PATH_LABEL = re.compile(r"ur[li]|path|file|link|web|site|dir|address|user|ip|mail|domain", re.I)
+_END = re.compile(r"[.!?:;…。！？।॥؟]\W*$")
+#: So many sentences must end properly for the last one to look cut off.
+_MANY = 4 * FEWEST
 _NO_LABEL = ("X", "[CLS]", "[SEP]", "[PAD]", "-DOCSTART-", "-X-", "NULL", "NONE", "O", "_")
 
 
@@ -168,3 +172,24 @@ def inside_words(contents: Contents) -> Optional[str]:
         f"{quoted(text[each.start : each.end])} in {quoted(around)}; correct the offsets, or, if "
         "names are written like this, name a `tokenizer` that splits there"
     )
+
+
+def cut_off(contents: Contents) -> Optional[str]:
+    """The last sentence alone lacks its end, as in a copy that broke off."""
+    every = [(text, words) for text, words in contents.worded() if words]
+    if len(every) <= _MANY or len(contents.texts) >= MOST_TEXTS:
+        return None
+    goes_on = [_goes_on(text) for text, _ in every]
+    has_no_end = [_END.search("".join(words[-2:])) is None for _, words in every]
+    for unfinished in (goes_on, has_no_end):
+        if unfinished[-1] and not any(unfinished[:-1]):
+            return (
+                f"1 of {len(every):,} sentences has no end, the last one: "
+                f"{quoted(' '.join(every[-1][1]))}; if the file is a copy that broke off, copy it again"
+            )
+    return None
+
+
+def _goes_on(text: AnnotatedText) -> bool:
+    """Whether a text goes on after its last token."""
+    return bool(text.tokens and text.text[text.tokens[-1][1] :].strip())

@@ -18,7 +18,6 @@ from tagger.data.formats.annotated_text import Annotation
 #: The share of entities with one error in their offsets.
 _NEARLY_ALL = 0.8
 _QUOTED = re.compile(r"(['\"])\w.*\1|\[\s*['\"]\w.*", re.DOTALL)
-_LFS = "https://git-lfs"
 _HANGUL = re.compile("[\uac00-\ud7a3]")
 
 
@@ -63,17 +62,6 @@ def texts_are_paths(contents: Contents) -> Optional[str]:
         f"{len(found):,} of {len(contents.texts):,} texts are paths or URLs, such as "
         f"{quoted(found[0])}; export the texts themselves"
     )
-
-
-def git_lfs(contents: Contents) -> Optional[str]:
-    """The file is a pointer of Git LFS."""
-    first = contents.texts[0] if contents.texts else None
-    start = (
-        "" if first is None else " ".join([first.text, *(each.label for each in first.entities)])
-    )
-    if not start.startswith("version") or _LFS not in start:
-        return None
-    return "1 pointer of Git LFS stands in for the file; fetch the file with `git lfs pull`"
 
 
 def shifted_offsets(contents: Contents) -> Optional[str]:

@@ -11,7 +11,7 @@ from tagger.data.formats.annotated_text import (
     document_of,
     fit_to_tokens,
 )
-from tagger.data.formats.overlaps import check_overlaps
+from tagger.data.formats.overlaps import REMEDY, check_overlaps
 from tagger.data.formats.registry import FORMATS, Format, format_named, write_texts
 
 #: The number of examples of cut tokens or moved entities in a line.
@@ -21,10 +21,11 @@ _MOST_EXAMPLES = 3
 class TextCounts:
     """Counts what happened to texts that were read or converted, some with examples."""
 
-    def __init__(self) -> None:
+    def __init__(self, remedy: str = REMEDY) -> None:
         self.texts = self.entities = self.plain_labels = 0
         self.without_tokens = self.without_properties = self.without_documents = 0
         self.dropped, self.moved, self.cut = _Examples(), _Examples(), _Examples()
+        self.remedy = remedy
 
     def add(self, text: AnnotatedText) -> AnnotatedText:
         """Counts a text before any change, and returns it."""
@@ -39,7 +40,7 @@ class TextCounts:
         self, text: AnnotatedText, overlapping: str, by_label: bool = False
     ) -> AnnotatedText:
         """Drops overlapping entities, see `check_overlaps`, and counts them."""
-        found, dropped = check_overlaps(text, overlapping, by_label)
+        found, dropped = check_overlaps(text, overlapping, by_label, self.remedy)
         self.dropped.add(text, _places(dropped))
         return found
 
@@ -123,14 +124,19 @@ def format_of_path(path: Path) -> str:
 
 
 def convert_texts(
-    texts: Iterable[AnnotatedText], path: Path, name: str, overlapping: str = "refuse"
+    texts: Iterable[AnnotatedText],
+    path: Path,
+    name: str,
+    overlapping: str = "refuse",
+    remedy: str = REMEDY,
 ) -> TextCounts:
     """Writes texts to a new file, or a folder for brat, in the format `name`.
 
     Overlapping entities are handled as in `check_overlaps`, but `refuse` keeps them if the format can
-    store them. If it cannot store a text, that is a `ValueError` with the text's place.
+    store them; otherwise the message has the `remedy`. If it cannot store a text, that is a
+    `ValueError` with the text's place.
     """
-    counts = TextCounts()
+    counts = TextCounts(remedy)
     target = format_named(name)
     if path.suffix.lower() == ".parquet":  # columns are the same for all texts
         target = target._replace(keeps=tuple({*target.keeps} - {"properties"}))

@@ -12,7 +12,7 @@ from tagger.data.survey.text_encodings import decoded_lines, open_text
 _QUOTED = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
 _NUMPY = re.compile(rf"\[\s*{_QUOTED}(?:\s+{_QUOTED})+\s*\]|\[\s*\d+(?:\s+\d+)+\s*\]")
 _ITEM = re.compile(rf"{_QUOTED}|\d+")
-#: The names of columns with a text whose words belong to the tags, in lowercase.
+#: The names of columns with a text that has a tag for each word, in lowercase.
 _TEXTS = ("sentence", "text", "words", "tokens", "content")
 #: The number of rows to examine.
 _MOST_ROWS = 20

@@ -7,10 +7,12 @@ from tagger.data.formats.annotated_text import AnnotatedText, Annotation
 
 #: What to do with overlapping entities.
 OVERLAPPING = ("refuse", "longest", "outermost")
+#: What to do about them in commands and readers that can drop some.
+REMEDY = "correct one, or drop some: set `overlapping` (`--overlapping`) to {}"
 
 
 def check_overlaps(
-    text: AnnotatedText, how: str = "refuse", by_label: bool = False
+    text: AnnotatedText, how: str = "refuse", by_label: bool = False, remedy: str = REMEDY
 ) -> Tuple[AnnotatedText, List[Annotation]]:
     """Drops entities of a text until none overlap; also returns the dropped ones.
 
@@ -20,6 +22,7 @@ def check_overlaps(
             entities, or the first of equally long ones; `outermost` to drop nested entities, with an
             error for partial overlaps.
         by_label: Whether entities of different labels may overlap.
+        remedy: What to do, for the message; `{}` stands for the ways to drop some.
 
     Raises:
         ValueError: If entities overlap and must not be dropped.
@@ -35,7 +38,9 @@ def check_overlaps(
     if by_label:
         labels = sorted({entity.label for entity in text.entities})
         of_labels = [[each for each in text.entities if each.label == label] for label in labels]
-        found = [check_overlaps(text._replace(entities=own), how) for own in of_labels]
+        found = [
+            check_overlaps(text._replace(entities=own), how, remedy=remedy) for own in of_labels
+        ]
         kept = [entity for own, _ in found for entity in own.entities]
         dropped = [entity for _, own in found for entity in own]
         return text._replace(entities=_in_order(kept)), _in_order(dropped)
@@ -52,11 +57,11 @@ def check_overlaps(
         elif how == "longest" or (how == "outermost" and lies_in_one):
             dropped.append(entity)
         else:
-            remedy = "'longest'" if how == "outermost" else "'longest' or 'outermost'"
+            ways = "'longest'" if how == "outermost" else "'longest' or 'outermost'"
             one, other = sorted((rivals[0], entity), key=lambda each: each[1:])
             raise ValueError(
                 f"{text.place}: entities overlap, {_quoted(text, one)} and {_quoted(text, other)}; "
-                f"correct one, or drop some: set `overlapping` (`--overlapping`) to {remedy}"
+                f"{remedy.format(ways)}"
             )
     return text._replace(entities=kept), _in_order(dropped)
 

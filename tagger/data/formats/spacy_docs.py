@@ -9,6 +9,7 @@ from tagger.common.inputs import PathOrAddress, open_input
 from tagger.common.word_splitter import import_spacy
 from tagger.data.formats.annotated_text import AnnotatedText, Annotation, fit_to_tokens
 from tagger.data.formats.overlaps import check_overlaps
+from tagger.data.survey.text_encodings import check_no_pointer
 
 
 def read_spacy(path: PathOrAddress) -> Iterator[AnnotatedText]:
@@ -17,6 +18,7 @@ def read_spacy(path: PathOrAddress) -> Iterator[AnnotatedText]:
     vocab = spacy.blank("xx").vocab
     with open_input(path) as file:
         content = file.read()
+    check_no_pointer(content, path)
     try:
         docs = spacy.tokens.DocBin().from_bytes(content).get_docs(vocab)
         for number, doc in enumerate(docs, start=1):

@@ -79,16 +79,15 @@ def read_csv(
             _, names = next(rows, ("", []))
             columns = columns_of(names, labelled)
             if columns is not None:
-                keys = [name.strip().lower() for name in names]
-                kept = (*DOCUMENT_KEYS, *OUTER_KEYS)
-                columns |= {key: keys.index(key) for key in kept if key in keys}
+                others = _other_columns(names, [*columns.values()])
                 for place, row in rows:
                     if len(row) != len(names):
                         raise ValueError(
                             f"{place}: expected {len(names)} columns as in the header, got {len(row)}"
                         )
                     cells = {column: row[number] for column, number in columns.items()}
-                    yield _text(cells, place, offsets)
+                    rest = {name: row[n] for name, n in others.items() if row[n]}
+                    yield _text(cells, place, offsets, rest)
                 return
     if not names_tokens(names):
         raise ValueError(
@@ -98,15 +97,12 @@ def read_csv(
     yield from read_columns(path, text_encoding, labelled=labelled)
 
 
-def unused_names(path: PathOrAddress, text_encoding: Optional[str] = None) -> List[str]:
-    """Returns the names of the columns that `read_csv` ignores in a file with a text per row."""
-    with open_text(path, text_encoding) as (file, _):
-        header = next((line for _, line in decoded_lines(file, path)), "")
-    names = next(csv.reader([header], delimiter=delimiter_of(header)), [])
-    columns = columns_of(names, labelled=False) or {}
-    keys = [name.strip().lower() for name in names]
-    used = {*columns.values(), *(keys.index(key) for key in DOCUMENT_KEYS if key in keys)}
-    return [name for number, name in enumerate(names) if columns and number not in used]
+def _other_columns(names: Sequence[str], used: Sequence[int]) -> Dict[str, int]:
+    """Returns the columns that are properties, with keys that may name documents in lowercase."""
+    keys = [name.strip() or f"column {number}" for number, name in enumerate(names)]
+    known = (*DOCUMENT_KEYS, *OUTER_KEYS)
+    keys = [key.lower() if key.lower() in known else key for key in keys]
+    return {key: number for number, key in enumerate(keys) if number not in used}
 
 
 def _rows(reader: Any, path: PathOrAddress) -> Iterator[Tuple[str, List[str]]]:
@@ -119,16 +115,17 @@ def _rows(reader: Any, path: PathOrAddress) -> Iterator[Tuple[str, List[str]]]:
         raise ValueError(f"{path}:{reader.line_num + 1}: expected CSV in UTF-8 ({error})") from None
 
 
-def _text(row: Dict[str, str], place: str, offsets: Optional[str]) -> AnnotatedText:
+def _text(
+    row: Dict[str, str], place: str, offsets: Optional[str], properties: Dict[str, str]
+) -> AnnotatedText:
     entities = listed_entities(row.get("entities") or "[]")
     if entities is None:
         parsed_json(row["entities"], place)  # its error says what is wrong
         raise ValueError(f"{place}: expected a list of entities, got {row['entities']!r:.80}")
     found = checked_entities(row["text"], raw_entities(entities, place), place, offsets)
-    properties: Dict[str, Any] = {key: row[key] for key in DOCUMENT_KEYS if row.get(key)}
-    outer = {key: row[key] for key in OUTER_KEYS if row.get(key, "").startswith("{")}
-    properties |= {key: parsed_json(cell, place) for key, cell in outer.items()}
-    return AnnotatedText(row["text"], found, None, None, place, properties)
+    outer = {key: row for key, row in properties.items() if key in OUTER_KEYS and row[:1] == "{"}
+    parsed = {key: parsed_json(cell, place) for key, cell in outer.items()}
+    return AnnotatedText(row["text"], found, None, None, place, {**properties, **parsed})
 
 
 def write_csv(texts: Iterable[AnnotatedText], path: Path) -> None:

@@ -17,6 +17,8 @@ _MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 _GZIP = b"\x1f\x8b"
+#: The beginning of a pointer of Git LFS.
+_GIT_LFS = b"version https://git-lfs"
 #: Remedies by the first bytes of a file.
 _REMEDIES = {
     codecs.BOM_UTF16_LE: "it looks like UTF-16: convert it with `iconv -f utf-16 -t utf-8`",
@@ -36,14 +38,25 @@ def open_text(
     """Opens an input as UTF-8, whatever its encoding, and returns the name of that encoding.
 
     Files in other encodings than UTF-8 are read at once. See `open_input` and `decode` for arguments.
+    A pointer of Git LFS is a `ValueError`.
     """
     with open_input(path) as stored:
         file = stored if stored.seekable() else io.BytesIO(stored.read())
-        found = _guess(file.read(_HEAD)) if text_encoding is None else _known(text_encoding)
+        head = file.read(_HEAD)
+        check_no_pointer(head, path)
+        found = _guess(head) if text_encoding is None else _known(text_encoding)
         file.seek(0)
         if found != "utf-8":
             file = io.BytesIO(decode(file.read(), path, found)[0].encode())
         yield file, found
+
+
+def check_no_pointer(content: bytes, path: PathOrAddress) -> None:
+    """Raises an error if a file begins like a pointer of Git LFS."""
+    if content.startswith(_GIT_LFS):
+        raise ValueError(
+            f"{path}: a pointer of Git LFS stands in for the file; fetch it with `git lfs pull`"
+        )
 
 
 def decode(

@@ -25,9 +25,6 @@ SPANS = 'write `{"text": "Ada left", "label": [[0, 3, "PER"]]}` on each line of 
 _SHARE, _LEAST_SHARE = 0.9, 0.5
 #: What files hold if their first line begins like this, and what to do.
 _OPENINGS = {
-    re.compile("version https://git-lfs.github.com/"): (
-        "a pointer of Git LFS, not the file itself; get it with `git lfs pull`"
-    ),
     re.compile(r"\d+\|[ta]\|"): f"PubTator, which is not read; {SPANS}",
     re.compile(r'c=".*" \d+:\d+ \d+:\d+\|\|'): (
         f"annotations of i2b2 without the texts, which are in other files; join both: {SPANS}"
@@ -62,8 +59,8 @@ def named_text(lines: Sequence[str]) -> Optional[str]:
     """Says what lines of text hold that are not read, and what to do; None if they may be read.
 
     Example:
-        >>> named_text(["version https://git-lfs.github.com/spec/v1"])
-        'a pointer of Git LFS, not the file itself; get it with `git lfs pull`'
+        >>> print(named_text(["9|t|Ann left", "9|a|Ann is in Rome."])[:29])
+        PubTator, which is not read;
     """
     first = lines[0] if lines else ""
     named = next((said for opening, said in _OPENINGS.items() if opening.match(first)), None)

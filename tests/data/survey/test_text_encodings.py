@@ -3,6 +3,7 @@ import gzip
 
 import pytest
 
+from tagger.data.formats import read_texts
 from tagger.data.survey.text_encodings import decode
 
 TEXT = "Zoë B-PER\nčeká O\n"
@@ -46,3 +47,13 @@ def test_an_encoding_can_be_named():
 def test_undecodable_text_is_named(content, name, message):
     with pytest.raises(ValueError, match=message):
         decode(content, "x.txt", name)
+
+
+@pytest.mark.parametrize(
+    "name", ["a.conll", "a.csv", "a.jsonl", "a.parquet", "a.spacy", "a.conllu"]
+)
+def test_a_pointer_of_git_lfs_is_named_whatever_the_format(name, tmp_path):
+    path = tmp_path / name
+    path.write_bytes(b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n")
+    with pytest.raises(ValueError, match=r"a pointer of Git LFS .* fetch it with `git lfs pull`"):
+        list(read_texts(path))

@@ -49,6 +49,8 @@ class ImportHf(Command):
         labels = list(dict.fromkeys(filter(None, labels_of_tags(imported.tags))))
         more = f" and {len(labels) - 12} more" if len(labels) > 12 else ""
         say(f"{len(imported.tags)} tags ({spell}), of {', '.join(labels[:12])}{more}")
+        if all(label.startswith("LABEL_") for label in labels):
+            say("Doubt: the tags have no names; give them as `id2label` in its `config.json`")
         if imported.left_out:
             say(f"Left out, since no word has them: {', '.join(imported.left_out)}")
         say(f"Logits of trial texts differ by at most {imported.difference:.1g}")
