@@ -140,8 +140,10 @@ def test_blanks_around_entities_are_not_measured():
 
 
 def test_copies_on_both_sides_are_doubted_if_they_are_many():
-    assert copies(Overlap(0, 0, 100, 9, 5), "texts") is None
-    assert copies(Overlap(0, 0, 100, 9, 6), "texts").startswith("6 of 100 texts are exact copies")
+    assert copies(Overlap(0, 0, 100, 9, 50, 5), "texts") is None
+    assert copies(Overlap(0, 0, 100, 9, 6, 6), "texts").startswith(
+        "6 of 100 texts are exact copies"
+    )
 
 
 def test_words_that_are_quoted_cannot_garble_the_terminal():

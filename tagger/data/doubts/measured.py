@@ -41,9 +41,9 @@ def lost_in_text(texts: Sequence[AnnotatedText], tokenizer: Tokenizer, name: str
 
 def copies(found: Overlap, noun: str) -> Optional[str]:
     """Says how many sentences stand on both sides, if they are many."""
-    if found.num_copies <= _MOST_COPIES * found.num_sentences:
+    if found.num_long_copies <= _MOST_COPIES * found.num_sentences:
         return None
     return (
-        f"{found.num_copies:,} of {found.num_sentences:,} {noun} are exact copies of training ones; "
-        "remove copies before you split"
+        f"{found.num_long_copies:,} of {found.num_sentences:,} {noun} are exact copies of training "
+        "ones, of five words or more; remove copies before you split"
     )

@@ -14,7 +14,7 @@ from tagger.data.formats.huggingface import keys_of_tags
 from tagger.data.formats.json_files import read_records
 from tagger.data.formats.list_cells import has_list_cells
 from tagger.data.formats.nested_records import flatten_remedy, is_nested
-from tagger.data.formats.record_keys import entity_key, text_key
+from tagger.data.formats.record_keys import ENTITY_KEYS, entity_key, text_key
 from tagger.data.formats.record_variants import is_variant
 from tagger.data.formats.tables import columns_of, delimiter_of
 from tagger.data.formats.token_records import has_tokens, is_indexed
@@ -162,6 +162,13 @@ def _format_of_spans(record: dict[str, Any]) -> Optional[str]:
     return None if key is None else "doccano" if key in ("label", "labels") else "prodigy"
 
 
+def _are_words(value: Any) -> bool:
+    """Whether a value is a label, or a list of labels."""
+    return isinstance(value, str) or (
+        isinstance(value, list) and bool(value) and all(isinstance(each, str) for each in value)
+    )
+
+
 def format_of(path: PathOrAddress, labelled: bool = True) -> str:
     """Returns the name of a file's format, from `recognise` or else `columns` if that is possible."""
     found = recognise(path, labelled)
@@ -195,6 +202,8 @@ def _remedy(record: Any) -> str:
         return "each record seems to be a token, so write CSV, one token a line"
     if values and all(isinstance(key, str) and key.lower() in _OF_ERRORS for key in record):
         return "this is an error message of a server; download the file again"
+    if values and text_key(record) and any(_are_words(record.get(key)) for key in ENTITY_KEYS):
+        return "if its labels are those of whole texts, train with the dataset reader `document`"
     flattened = flatten_remedy(record) if values else None
     if flattened is None and not any(isinstance(value, list) for value in values):
         return "there is no list of entities"

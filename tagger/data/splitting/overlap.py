@@ -12,6 +12,8 @@ Words = Tuple[str, ...]
 _NEAR = 0.8
 #: Trigrams in more sentences than this are ignored.
 _MOST_SENTENCES = 200
+#: From so many words on, a copy is hardly an accident, as headlines and scores of matches are.
+_LONG = 5
 #: From these shares on, figures are called optimistic.
 SEEN_LIMIT, NEAR_LIMIT = 0.7, 0.1
 
@@ -24,6 +26,7 @@ class Overlap(NamedTuple):
         num_near: How many sentences, or texts, nearly duplicate a training sentence: they are equal
             except for case and digits, or have 80 % of their word trigrams in a single one.
         num_copies: How many of these have exactly the words of a training sentence.
+        num_long_copies: How many of these are no headlines or scores, but have several words.
     """
 
     num_entities: int
@@ -31,6 +34,7 @@ class Overlap(NamedTuple):
     num_sentences: int
     num_near: int
     num_copies: int = 0
+    num_long_copies: int = 0
 
     @property
     def seen(self) -> float:
@@ -69,8 +73,10 @@ def overlap(train: Sequence[Item], dev: Sequence[Item]) -> Overlap:
         entities = []  # parts of speech, or other labels of all tokens
     num_seen = sum(words in known for words in entities)
     originals = {tuple(item.words) for item in train}
-    num_copies = sum(tuple(item.words) in originals for item in dev)
-    return Overlap(len(entities), num_seen, len(dev), _num_near(train, dev), num_copies)
+    lengths = [len(item.words) for item in dev if tuple(item.words) in originals]
+    num_long = sum(length >= _LONG for length in lengths)
+    num_near = _num_near(train, dev)
+    return Overlap(len(entities), num_seen, len(dev), num_near, len(lengths), num_long)
 
 
 def _num_near(train: Sequence[Item], dev: Sequence[Item]) -> int:

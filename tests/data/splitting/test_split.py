@@ -93,6 +93,7 @@ def test_seen_entities_and_near_duplicates_are_counted():
     train = [
         item("On 4 May Ada Lovelace met him in the old town", "Ada Lovelace"),
         item("Lima here", "Lima"),
+        item("They all came home again"),
     ]
     dev = [
         item("LIMA HERE", "LIMA"),  # equal but for case, and too short for trigrams
@@ -100,12 +101,13 @@ def test_seen_entities_and_near_duplicates_are_counted():
         item("Ada Lovelace left Lima", "Ada", "Lima"),
         item("Nothing is alike"),
         item("Lima here"),
+        item("They all came home again"),
     ]
     found = overlap(train, dev)
-    assert found == (4, 3, 5, 3, 1)
+    assert found == (4, 3, 6, 4, 2, 1)
     assert found.describe() == (
-        "75.0% of 4 entities have the words of a training entity; 60.0% of 5 sentences nearly equal a "
-        "training one, 1 exactly"
+        "75.0% of 4 entities have the words of a training entity; 66.7% of 6 sentences nearly equal a "
+        "training one, 2 exactly"
     )
     assert found.warning() == (
         "most entities are known by their words and many sentences nearly occur in the training part: "
