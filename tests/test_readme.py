@@ -251,3 +251,18 @@ def test_files_and_folders_it_names_exist(page):
     assert [path for path in named if not (ROOT / path).exists()] == []
     configs = re.findall(r"`(\w+_\w+\.jsonnet)`", PAGES[page])
     assert [name for name in configs if not any(CONFIGS.rglob(name))] == []
+
+
+@pytest.mark.parametrize(
+    "word",
+    "undersampl,oversampl,Hamming,stratified split,POS tagger,NER,SVM,bagging,multi-label,"
+    "class imbalance,focal,labels per text,nested".split(","),
+)
+def test_words_that_people_search_for_lead_to_a_page_that_has_them(word):
+    index = DOCS["how_do_i"].split("## Words that you may search for")[1]
+    (row,) = [line for line in index.splitlines() if line.startswith("|") and word in line]
+    linked = re.findall(r"\]\(([\w/]+)\.md#?([\w-]*)\)", row)
+    assert linked
+    topic = word.lower().split()[0]
+    if topic in ("hamming", "stratified", "svm", "focal"):
+        assert any(topic in DOCS[Path(page).stem].lower() for page, _ in linked)
