@@ -33,9 +33,9 @@ def test_modules_have_at_most_350_lines():
 #: commit that needs more raises the number and says why; one that needs fewer lowers it.
 TOTALS = {
     "core": (39_600, ["tagger", "tagger_compat", "tagger_onnx", "tagger_texts"]),
-    "tools": (11_800, ["tagger/tools"]),
+    "tools": (12_000, ["tagger/tools"]),
     "integrations": (5_450, ["tagger/integrations"]),
-    "tests and scripts": (50_700, ["tests", "scripts"]),
+    "tests and scripts": (50_900, ["tests", "scripts"]),
 }
 WINGS = ["tagger/tools", "tagger/integrations"]
 

