@@ -43,13 +43,20 @@ _LETTER = f"(?!{_UNSPACED})[\\p{{L}}\\p{{N}}_]{_MARK}*"
 _HEBREW_ABBREVIATION = "(?<=\\p{Script=Hebrew})[\"'](?=\\p{Script=Hebrew})|[\u05f3\u05f4]"
 _PUNCTUATION = "[\\p{P}$+<=>^`|~]"
 
-#: Words, and all other characters separately. In scripts without blanks between words, each character
-#: is a word, except for runs of Katakana.
-WORDS = (
-    f"(?:{_LETTER})(?:{_LETTER}|{_HEBREW_ABBREVIATION}|(?<=[lL])\u00b7(?=[lL]))*"
-    f"|(?:(?=\\p{{L}})\\p{{scx=Katakana}}(?<!\\p{{Script=Hiragana}}){_MARK}*)+"
+_BETWEEN_LETTERS = f"{_HEBREW_ABBREVIATION}|(?<=[lL])\u00b7(?=[lL])"
+_OTHER_WORDS = (
+    f"(?:(?=\\p{{L}})\\p{{scx=Katakana}}(?<!\\p{{Script=Hiragana}}){_MARK}*)+"
     f"|{_UNSPACED}{_MARK}*(?:(?<=[{_STACKER}]){_UNSPACED}{_MARK}*)*"
     f"|{_FLAG}|{_EMOJI}|{_OTHER}"
+)
+#: Words, and all other characters separately. In scripts without blanks between words, each character
+#: is a word, except for runs of Katakana.
+WORDS = f"(?:{_LETTER})(?:{_LETTER}|{_BETWEEN_LETTERS})*|{_OTHER_WORDS}"
+#: The same, but letters and digits are in different words.
+WORDS_AND_NUMBERS = (
+    f"(?:(?!{_UNSPACED})\\p{{N}}{_MARK}*)+"
+    f"|(?:(?!{_UNSPACED})\\p{{L}}{_MARK}*)(?:(?!{_UNSPACED})\\p{{L}}{_MARK}*|{_BETWEEN_LETTERS})*"
+    f"|{_OTHER_WORDS}"
 )
 #: Characters as people perceive them, with their marks. A conjunct of Indic letters is one character.
 CHARACTERS = (
@@ -67,12 +74,16 @@ _IN_EMOJI = re.compile(
 )
 #: Text between white space, split around each punctuation mark as in BERT.
 PUNCTUATION = f"{_PUNCTUATION}{_MARK}*|(?:(?!{_PUNCTUATION})[^\\p{{White_Space}}\\x1c-\\x1f])+"
-_INSIDE = f"(?<=[^\\s]){_MARK}|(?<=[\\p{{L}}\\p{{N}}_]{_MARK}*)(?<!{_UNSPACED}{_MARK}*){_LETTER}"
+_INSIDE = (
+    f"(?<=[^\\s]){_MARK}|(?<=[\\p{{L}}\\p{{N}}_]{_MARK}*)(?<!{_UNSPACED}{_MARK}*){_LETTER}"
+    f"(?<!\\p{{L}}{_MARK}*\\p{{N}}{_MARK}*)(?<!\\p{{N}}{_MARK}*\\p{{L}}{_MARK}*)"
+)
 #: The ways to split texts that do not use rules of a language.
 PATTERNS: Dict[str, str] = {
     "blanks": "[^\\p{White_Space}\\x1c-\\x1f]+",
     "punctuation": PUNCTUATION,
     "words": WORDS,
+    "words_and_numbers": WORDS_AND_NUMBERS,
     "characters": CHARACTERS,
 }
 
@@ -156,11 +167,13 @@ def _emoji(text: str) -> Iterable[Token]:
 
 
 def cuts_word(text: str, position: int) -> bool:
-    """Whether a position is inside a word, or just before a mark that belongs to a character.
+    """Whether a position is inside a word or number, or before a mark that belongs to a character.
 
     Example:
         >>> [cuts_word("हिन्दी", 1), cuts_word("Rome", 2), cuts_word("北京", 1), cuts_word("a b", 1)]
         [True, True, False, False]
+        >>> cuts_word("5mg", 1)
+        False
     """
     return _compiled(_INSIDE).match(text, position) is not None
 

@@ -77,6 +77,18 @@ class WordsTokenizer(SegmentTokenizer):
     name, _said = "words", "words in any script"
 
 
+@Tokenizer.register("words_and_numbers")
+class WordsAndNumbersTokenizer(SegmentTokenizer):
+    """Splits like `words`, and between letters and digits too.
+
+    Example:
+        >>> [token.text for token in WordsAndNumbersTokenizer().tokenize("EUR500 or 10mg")]
+        ['EUR', '500', 'or', '10', 'mg']
+    """
+
+    name, _said = "words_and_numbers", "words and numbers"
+
+
 @Tokenizer.register("characters")
 class CharactersTokenizer(SegmentTokenizer):
     """Makes each character a token, with the marks and joiners that belong to it.

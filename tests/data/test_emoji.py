@@ -10,6 +10,7 @@ from tagger.data.tokenizers import LanguageRulesTokenizer, RegularExpressionToke
 from tagger.integrations.onnx.export import describe_splitting
 from tagger.tools.start.tokenization import marks_expression
 from tagger_onnx.splitter import splitter_of
+from tagger_texts.segments import PATTERNS
 from tests.tagger_onnx.browser import of_page
 
 SKINS = [chr(code) for code in range(0x1F3FB, 0x1F400)]
@@ -60,9 +61,7 @@ TEXTS = [
     for after in [NEIGHBOURS[(place + number) % len(NEIGHBOURS)]]
 ]
 TOKENIZERS = {
-    **{
-        name: Tokenizer.by_name(name)() for name in ("blanks", "punctuation", "words", "characters")
-    },
+    **{name: Tokenizer.by_name(name)() for name in PATTERNS},
     # Hungarian has a rule for whole tokens, and Chinese has none.
     **{name: LanguageRulesTokenizer(name) for name in ("en", "de", "hu", "xx", "zh")},
 }

@@ -27,9 +27,10 @@ from tagger.data.joined_text import join_tokens
 from tagger.integrations.onnx.commands.export import export
 from tagger.integrations.service.app import Served, create_app
 from tagger.tools.start.start import start
-from tagger.tools.start.tokenization import find_tokenization, find_tokenization_of_texts
+from tagger.tools.start.tokenization import find_tokenization
 from tests.integrations.service.test_app import ask
 from tests.routes import check_spacy
+from tests.tools.start.test_tokenization import text_of_tokens
 from tests.writing_systems.corpora import BY_CHARACTERS, LANGUAGES, texts_in
 
 #: A column file, and a Parquet-like list of tokens, do not keep how tokens are spaced.
@@ -97,8 +98,8 @@ TOKENIZERS = {
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_tokenizer_is_found_that_reproduces_the_corpus(language):
     texts, (*tokenizers, code) = texts_in(language), TOKENIZERS[language]
-    of_tokens = find_tokenization([tokens_and_tags(text)[0] for text in texts])
-    for found, tokenizer in zip((of_tokens, find_tokenization_of_texts(texts)), tokenizers):
+    of_tokens = find_tokenization([text_of_tokens(tokens_and_tags(text)[0]) for text in texts])
+    for found, tokenizer in zip((of_tokens, find_tokenization(texts)), tokenizers):
         assert found.language == code
         assert (found.config or {}).get("type") == tokenizer
         assert next(iter(found.shares.values())) == 1
@@ -106,7 +107,7 @@ def test_a_tokenizer_is_found_that_reproduces_the_corpus(language):
 
 
 def test_words_of_several_characters_without_blanks_are_reproduced_by_nothing_and_said():
-    found = find_tokenization([["我", "喜欢", "北京大学", "的", "图书馆", "。"]] * 3)
+    found = find_tokenization([text_of_tokens("我 喜欢 北京大学 的 图书馆 。".split())] * 3)
     assert "convert" in found.describe()[-1]
     assert next(iter(found.shares.values())) < 0.5
 

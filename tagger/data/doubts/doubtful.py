@@ -17,6 +17,7 @@ from tagger.data.doubts.contents import (
     quoted,
 )
 from tagger.data.formats.annotated_text import AnnotatedText
+from tagger_texts.segments import cuts_word
 
 #: The shares from which on something is the rule in a file, frequent, or no accident.
 _RULE, _OFTEN, _SOME = 0.9, 0.2, 0.02
@@ -161,7 +162,7 @@ def inside_words(contents: Contents) -> Optional[str]:
     cut = [
         (text, each)
         for text, each in contents.spaced
-        if joins(text, each.start) or joins(text, each.end)
+        if any(joins(text, at) and cuts_word(text, at) for at in (each.start, each.end))
     ]
     if len(cut) < FEWEST or len(cut) < _OFTEN * len(contents.spaced):
         return None
@@ -170,7 +171,7 @@ def inside_words(contents: Contents) -> Optional[str]:
     return (
         f"{len(cut):,} of {len(contents.spaced):,} entities begin or end inside words, such as "
         f"{quoted(text[each.start : each.end])} in {quoted(around)}; correct the offsets, or, if "
-        "names are written like this, name a `tokenizer` that splits there"
+        "names are written like this, let `allennlp start` choose the `tokenizer`"
     )
 
 

@@ -1,6 +1,6 @@
 """Doubts that need more than the texts: a tokenizer, or a second file."""
 
-from typing import Optional, Sequence
+from typing import Iterable, Optional, Sequence, Tuple
 
 from allennlp.data import Tokenizer
 
@@ -15,13 +15,10 @@ _LEAST_KEPT = 0.9
 _MOST_COPIES = 0.05
 
 
-def lost_in_text(texts: Sequence[AnnotatedText], tokenizer: Tokenizer, name: str) -> Optional[str]:
-    """Says which share of entities a tokenizer can give on text, if it is low: measured."""
-    num, kept = 0, 0
-    example = ""
+def fitting_entities(texts: Iterable[AnnotatedText], tokenizer: Tokenizer) -> Tuple[int, int, str]:
+    """Counts the entities that begin and end with tokens, and all; also returns one that does not."""
+    kept, num, example = 0, 0, ""
     for text in texts:
-        if not text.entities or text.properties.get(PLAIN_TAGS):
-            continue
         words, starts = words_of(tokenizer, text.text)
         ends = {start + len(word) for word, start in zip(words, starts)}
         begins = {*starts}
@@ -30,12 +27,21 @@ def lost_in_text(texts: Sequence[AnnotatedText], tokenizer: Tokenizer, name: str
             fits = start in begins and end in ends
             num, kept = num + 1, kept + fits
             example = example if fits or example else text.text[start:end]
+    return kept, num, example
+
+
+def lost_in_text(
+    texts: Sequence[AnnotatedText], tokenizer: Tokenizer, remedy: str
+) -> Optional[str]:
+    """Says which share of entities a tokenizer can give on text, if it is low, and what helps."""
+    spans = [text for text in texts if not text.properties.get(PLAIN_TAGS)]
+    kept, num, example = fitting_entities(spans, tokenizer)
     if num < FEWEST or kept >= _LEAST_KEPT * num:
         return None
     return (
         f"{num - kept:,} of {num:,} entities, such as {quoted(example)}, begin or end inside tokens "
-        f"when text is split by {name}: on gold tokens their F1 may be 100.0, on text {kept / num:.1%} "
-        "at most; name a `tokenizer` in the config that splits there"
+        f"when text is split by {tokenizer}: on gold tokens their F1 may be 100.0, on text "
+        f"{kept / num:.1%} at most; {remedy}"
     )
 
 

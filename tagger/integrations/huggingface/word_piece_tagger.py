@@ -36,7 +36,7 @@ class WordPieceTagger(TextTagger[str]):
         model: The model; it is switched to evaluation mode.
         tokenizer: Its tokenizer.
         language: The language (spaCy code) to split texts into words with, or `blanks`, `punctuation`,
-            `words` or `characters`, which split like the tokenizers of these names.
+            `words`, `words_and_numbers` or `characters`, which split like these tokenizers.
     """
 
     def __init__(

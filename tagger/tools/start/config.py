@@ -160,7 +160,10 @@ def _token_lines(found: Survey) -> List[str]:
     """Returns the lines that make texts split into tokens like those of the file."""
     tokenization = found.tokenization
     name, share = next(iter(tokenization.shares.items()))
-    lines = [f"  // Texts are split by {name}, which gives {share:.1%} of these {tokenization.of}."]
+    verb = "gives" if tokenization.of == "tokens" else "fits"
+    lines = [
+        f"  // Texts are split by {name}, which {verb} {share:.1%} of these {tokenization.of}."
+    ]
     if tokenization.config is not None:
         lines.append(f"  tokenizer:: {{ {_arguments(tokenization.config)} }},")
     if tokenization.language != "en":

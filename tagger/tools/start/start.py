@@ -213,15 +213,19 @@ def describe(
 ) -> List[str]:
     """Describes the files and their contents, in lines; `told` are the documents of each file."""
     lines: List[str] = []
-    by = (found.tokenization.tokenizer, next(iter(found.tokenization.shares)))
+    how = found.tokenization
     for number, file in enumerate(found.files):
         lines += _described_file(found, file)
         texts = found.texts_of(file)
         unused = found.unused_in(file, told[number] if told else None)
-        lost = {LOST_IN_TEXT: lost_in_text(texts, *by)} if number < found.num_train else {}
+        lost = (
+            {LOST_IN_TEXT: lost_in_text(texts, how.tokenizer, how.remedy)}
+            if number < found.num_train
+            else {}
+        )
         lines += report_on(texts, file.path, unused, quiet, lost)
         if number == found.num_train - 1:
-            lines += found.tokenization.describe()
+            lines += how.describe()
     unseen = found.unseen_labels()
     if unseen:
         train = " and ".join(str(file.path) for file in found.train)

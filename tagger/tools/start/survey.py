@@ -34,7 +34,7 @@ from tagger.spans.overlapping import SEPARATOR
 from tagger.tools.start.tokenization import (
     Tokenization,
     find_tokenization,
-    find_tokenization_of_texts,
+    spread,
 )
 from tagger_texts.sentences import MOST_TOKENS
 from tagger_texts.text import Text
@@ -99,9 +99,8 @@ class Survey:
     @cached_property
     def tokenization(self) -> Tokenization:
         """How the tokens were made; found at first use, since it takes seconds."""
-        return find_tokenization(
-            [self.tokens(rows) for file in self.train for rows in file.sentences]
-        )
+        sentences = [(file, rows) for file in self.train for rows in file.sentences]
+        return find_tokenization([self._text_of(*each) for each in spread(sentences)])
 
     def tokens(self, rows: Sequence[Row]) -> List[str]:
         """Returns the tokens of a sentence."""
@@ -141,18 +140,17 @@ class Survey:
         """Returns the first texts or sentences of a file, as they were understood."""
         if file.texts is not None:
             return file.texts.texts[:MOST_TEXTS]
-        plain = self.scheme.source_encoding is None
-        texts = []
-        for rows in file.sentences[:MOST_TEXTS]:
-            text, places = join_tokens(self.tokens(rows))
-            entities = [
-                Annotation(label, places[first][0], places[last][1])
-                for label, (first, last) in spans_in(self.tags(rows), self.scheme)
-            ]
-            properties = {PLAIN_TAGS: True} if plain else {}
-            place = f"{file.path}:{rows[0].number}"
-            texts.append(AnnotatedText(text, entities, places, [len(rows)], place, properties))
-        return texts
+        return [self._text_of(file, rows) for rows in file.sentences[:MOST_TEXTS]]
+
+    def _text_of(self, file: SurveyedFile, rows: Sequence[Row]) -> AnnotatedText:
+        text, places = join_tokens(self.tokens(rows))
+        entities = [
+            Annotation(label, places[first][0], places[last][1])
+            for label, (first, last) in spans_in(self.tags(rows), self.scheme)
+        ]
+        properties = {PLAIN_TAGS: True} if self.scheme.source_encoding is None else {}
+        place = f"{file.path}:{rows[0].number}"
+        return AnnotatedText(text, entities, places, [len(rows)], place, properties)
 
     def unused_in(self, file: SurveyedFile, documents: Optional[Documents] = None) -> List[str]:
         """Names what was not used of a file, given what told its documents."""
@@ -272,14 +270,10 @@ def _survey_of_texts(
         texts = read_texts(path, format, **options)
         # Entities of different labels may overlap.
         read.append([each.without_overlaps(text, overlapping, by_label=True) for text in texts])
-    if any(text.tokens is None for text in read[0]):
-        tokenization = find_tokenization_of_texts(read[0])
-    else:
-        tokenization = find_tokenization(
-            [[text.text[slice(*span)] for span in text.tokens or []] for text in read[0]]
-        )
-    tokenizer = tokenization.tokenizer
-    files = [_text_file(*each, tokenizer) for each in zip(paths, formats, read, counts)]
+    tokenization = find_tokenization(read[0])
+    files = [
+        _text_file(*each, tokenization.tokenizer) for each in zip(paths, formats, read, counts)
+    ]
     found = Survey(files, 0, 1, Scheme(), dict(reading))
     found.scheme = find_scheme([found.tags(rows) for file in files for rows in file.sentences])
     found.tokenization = tokenization

@@ -8,8 +8,8 @@ import regex
 from allennlp.data import Tokenizer
 
 from tagger.common.word_splitter import splitter_at_hand
-from tagger.data.doubts.contents import without_blanks
-from tagger.data.formats import AnnotatedText
+from tagger.data.doubts.measured import fitting_entities
+from tagger.data.formats.annotated_text import PLAIN_TAGS, AnnotatedText
 from tagger.data.joined_text import join_tokens
 from tagger.data.tokenizers import (
     BlanksTokenizer,
@@ -18,6 +18,7 @@ from tagger.data.tokenizers import (
     PunctuationTokenizer,
     RegularExpressionTokenizer,
     SegmentTokenizer,
+    WordsAndNumbersTokenizer,
     WordsTokenizer,
     words_of,
 )
@@ -26,14 +27,21 @@ from tagger_texts.segments import EMOJI, is_character, is_unspaced
 
 T = TypeVar("T")
 
-#: A tokenizer that reproduces a smaller share of tokens, or of entity borders, fits badly.
+#: A tokenizer that reproduces a smaller share of tokens, or fits a smaller share of entities, is bad.
 LEAST_SHARE = 0.9
 #: At least this share of tokens are single characters if a corpus is split into characters.
 _SHARE_OF_CHARACTERS = 0.9
 #: A mark counts as a token if at most this share of its occurrences are inside other tokens.
 _SHARE_INSIDE = 0.05
-#: How much better a regular expression must be than other tokenizers, since ONNX cannot export it.
+#: How much better a regular expression must be than other tokenizers, since ONNX cannot export it, and
+#: how many more entities shorter tokens must fit.
 _LEAST_GAIN = 0.05
+#: Texts in Latin letters are split into characters only if words fit a smaller share of entities.
+_MOST_BY_CHARACTERS = 0.5
+_ADVICE = (
+    "texts are split differently from this file, so entities will be missed; run `allennlp convert --to "
+    "doccano` and start with its output: split by {}, it fits {:.1%} of the entities"
+)
 _PICTOGRAPHS = r"\p{Extended_Pictographic}\p{RI}"
 #: How many sentences are split to compare tokenizers.
 _MOST_SENTENCES = 2_000
@@ -42,8 +50,12 @@ _MOST_SENTENCES = 2_000
 class Tokenization(NamedTuple):
     """A tokenizer that makes tokens like those of a corpus, and the language of the corpus.
 
-    `shares` has the F1 of each tokenizer's tokens against those of the corpus, best first. For texts
-    without tokens, it is the share of entity borders. `of` says which of the two it is.
+    Attributes:
+        shares: The share of each tokenizer, the chosen one first: the F1 of its tokens against those of
+            the corpus, or the share of entities that begin and end where its tokens do.
+        of: Which of the two it is: `tokens` or `entities`.
+        num_entities: The number of entities that were tried.
+        advice: What to do if no tokenizer gives the tokens of the corpus.
     """
 
     tokenizer: Tokenizer
@@ -51,6 +63,8 @@ class Tokenization(NamedTuple):
     shares: Dict[str, float]
     of: str
     has_blanks: bool
+    num_entities: int = 0
+    advice: Optional[str] = None
 
     @property
     def config(self) -> Optional[Dict[str, str]]:
@@ -67,55 +81,99 @@ class Tokenization(NamedTuple):
     def describe(self) -> List[str]:
         """Describes the language, how well each tokenizer fits, and what to do if none does."""
         (best, share), *others = self.shares.items()
-        fits = [f"splitting by {best} gives {share:.1%} of them"]
-        fits += [f"by {name} {share:.1%}" for name, share in others]
-        lines = [f"  {'borders' if self.of != 'tokens' else 'tokens':11}{'; '.join(fits)}"]
+        if self.of == "tokens":
+            fits = [f"splitting by {best} gives {share:.1%} of them"]
+            fits += [f"by {name} {each:.1%}" for name, each in others]
+        else:
+            fits = [f"splitting by {best} fits {self._num(share)} of {self.num_entities:,}"]
+            fits += [f"by {name} {self._num(each)}" for name, each in others]
+        lines = [f"  {self.of:11}{'; '.join(fits)}"]
         language = "unknown to spaCy" if self.language == "xx" else self.language
         if not self.has_blanks:
             language += ", without blanks between words, so tokens are joined without any"
         if language != "en":
             lines.insert(0, f"  language   {language}")
-        if share < LEAST_SHARE:
-            lines.append(
-                "  warning    texts are split differently from this file, so entities will be missed; "
-                "run `allennlp convert --to doccano` and start with its output, which is split to fit "
-                "the entities"
-            )
-        return lines
+        return lines + ([f"  warning    {self.advice}"] if self.advice else [])
+
+    @property
+    def remedy(self) -> str:
+        """What helps if entities begin or end inside tokens, as tried on the corpus."""
+        best = max(self.shares, key=lambda name: self.shares[name])
+        if self.of == "tokens" or self.shares[best] <= next(iter(self.shares.values())):
+            return "no tokenizer that was tried fits more"
+        return (
+            f"splitting by {best} fits {self._num(self.shares[best])} of {self.num_entities:,}; if that "
+            "is worth shorter tokens, name it as the `tokenizer` of the config"
+        )
+
+    def _num(self, share: float) -> str:
+        return f"{round(share * self.num_entities):,}"
 
 
-def find_tokenization(sentences: Sequence[Sequence[str]]) -> Tokenization:
-    """Finds out how the tokens of a corpus, given sentence by sentence, were made.
+def find_tokenization(texts: Sequence[AnnotatedText]) -> Tokenization:
+    """Finds out how the tokens of a corpus were made, by splitting its texts again.
 
-    The tokens are joined into text, and each candidate splits this text again.
+    The tokenizer that gives most of the tokens is chosen. For texts without tokens, or if its tokens
+    do not fit the entities, it is the one whose tokens fit the most entities.
     """
-    sentences = _spread(sentences)
+    texts = spread(texts)
+    has_tokens = all(text.tokens is not None for text in texts)
+    sentences = [
+        [text.text[slice(*span)] for span in text.tokens or []]
+        if has_tokens
+        else words_of(WordsTokenizer(), text.text)[0]
+        for text in texts
+    ]
     tokens = [token for sentence in sentences for token in sentence]
     language, candidates = _candidates(tokens)
-    ordered = _by_share(candidates, lambda each: share_alike(sentences, each))
+    spans = [text for text in texts if not text.properties.get(PLAIN_TAGS)]
+    by_tokens = _by_tokens(texts, sentences, candidates) if has_tokens else []
+    of, ordered, advice = "tokens", by_tokens, None
+    if not by_tokens or min(by_tokens[0][1], _fit(spans, by_tokens[0][0])) < LEAST_SHARE:
+        by_entities = _by_entities(spans, candidates, main_script(tokens) == "Latin")
+        best, most = by_entities[0]
+        if not by_tokens or most >= _fit(spans, by_tokens[0][0]) + _LEAST_GAIN:
+            of, ordered = "entities", by_entities
+        if by_tokens and share_alike(texts, ordered[0][0]) < LEAST_SHARE:
+            advice = _ADVICE.format(best, most)
+    num_entities = sum(len(text.entities) for text in spans)
+    shares = {str(tokenizer): share for tokenizer, share in ordered}
+    has_blanks = not _has_no_blanks(tokens)
+    return Tokenization(ordered[0][0], language, shares, of, has_blanks, num_entities, advice)
+
+
+def _by_tokens(
+    texts: Sequence[AnnotatedText],
+    sentences: Sequence[Sequence[str]],
+    candidates: Sequence[Tokenizer],
+) -> List[Tuple[Tokenizer, float]]:
+    ordered = _by_share(candidates, lambda each: share_alike(texts, each))
     pattern = marks_expression(sentences)
     if pattern is not None:
         expression = RegularExpressionTokenizer(pattern)
-        share = share_alike(sentences, expression)
+        share = share_alike(texts, expression)
         if share >= ordered[0][1] + _LEAST_GAIN:
             ordered.insert(0, (expression, share))
-    return _tokenization(ordered, language, tokens, "tokens")
+    return ordered
 
 
-def find_tokenization_of_texts(texts: Sequence[AnnotatedText]) -> Tokenization:
-    """Finds the tokenizer that fits the most borders of entities in texts without tokens."""
-    texts = _spread(texts)
-    tokens = [word for text in texts for word in words_of(WordsTokenizer(), text.text)[0]]
-    language, candidates = _candidates(tokens)
-    # Characters fit every border, so words are preferred.
-    candidates.sort(key=lambda each: isinstance(each, CharactersTokenizer))
-    ordered = _by_share(candidates, lambda each: _share_of_borders(texts, each))
-    if ordered[0][1] < LEAST_SHARE and main_script(tokens) != "Latin":
-        # Affixes are attached to names there, such as particles in Korean.
-        characters = CharactersTokenizer()
-        ordered.append((characters, _share_of_borders(texts, characters)))
-        ordered.sort(key=lambda item: -item[1])
-    return _tokenization(ordered, language, tokens, "borders of entities")
+def _by_entities(
+    texts: Sequence[AnnotatedText], candidates: Sequence[Tokenizer], is_latin: bool
+) -> List[Tuple[Tokenizer, float]]:
+    """Orders tokenizers by the entities that they fit; those with shorter tokens must be worth it."""
+    # Characters fit every entity, so words are preferred.
+    wholes = [each for each in candidates if not isinstance(each, CharactersTokenizer)]
+    ordered = _by_share(wholes, lambda each: _fit(texts, each))
+    # Affixes are attached to names in some scripts, such as particles in Korean.
+    characters = _MOST_BY_CHARACTERS if is_latin else LEAST_SHARE
+    for shorter, most in ((WordsAndNumbersTokenizer(), 1.0), (CharactersTokenizer(), characters)):
+        best = ordered[0][1]
+        share = _fit(texts, shorter)
+        if best < most and share >= best + _LEAST_GAIN:
+            ordered.insert(0, (shorter, share))
+        elif best < LEAST_SHARE:
+            ordered.append((shorter, share))
+    return ordered
 
 
 def _by_share(
@@ -123,13 +181,6 @@ def _by_share(
 ) -> List[Tuple[Tokenizer, float]]:
     """Returns tokenizers with their shares, best first; ties keep their order."""
     return sorted(((each, share_of(each)) for each in candidates), key=lambda item: -item[1])
-
-
-def _tokenization(
-    ordered: Sequence[Tuple[Tokenizer, float]], language: str, tokens: Sequence[str], of: str
-) -> Tokenization:
-    shares = {str(tokenizer): share for tokenizer, share in ordered}
-    return Tokenization(ordered[0][0], language, shares, of, not _has_no_blanks(tokens))
 
 
 def _candidates(tokens: Sequence[str]) -> Tuple[str, List[Tokenizer]]:
@@ -156,16 +207,10 @@ def _has_no_blanks(tokens: Sequence[str]) -> bool:
     return sum(map(is_unspaced, words)) > len(words) / 2
 
 
-def _share_of_borders(texts: Iterable[AnnotatedText], tokenizer: Tokenizer) -> float:
-    num_alike = num_borders = 0
-    for text in texts:
-        words, starts = words_of(tokenizer, text.text)
-        ends = {start + len(word) for word, start in zip(words, starts)}
-        for each in text.entities:
-            start, end = without_blanks(text.text, each)
-            num_alike += (start in starts) + (end in ends)
-            num_borders += 2
-    return num_alike / num_borders if num_borders else 1.0
+def _fit(texts: Iterable[AnnotatedText], tokenizer: Tokenizer) -> float:
+    """Returns the share of entities that begin and end with tokens; 1 if there is none."""
+    num_alike, num, _ = fitting_entities(texts, tokenizer)
+    return num_alike / num if num else 1.0
 
 
 def marks_expression(sentences: Iterable[Sequence[str]]) -> Optional[str]:
@@ -200,16 +245,14 @@ def marks_expression(sentences: Iterable[Sequence[str]]) -> Optional[str]:
     return rf"[^\s{marks}]+|[{marks}]{keys}" if marks else None
 
 
-def share_alike(sentences: Iterable[Sequence[str]], tokenizer: Tokenizer) -> float:
-    """Returns the F1 of a tokenizer's tokens of the joined text against those of a corpus, from 0 to 1.
-
-    Example:
-        >>> share_alike([["Chicago", ",", "IL"]], BlanksTokenizer())
-        0.4
-    """
+def share_alike(texts: Iterable[AnnotatedText], tokenizer: Tokenizer) -> float:
+    """Returns the F1 of a tokenizer's tokens of texts against those of a corpus, from 0 to 1."""
     num_alike = num_tokens = 0
-    for sentence in sentences:
-        text, spans = join_tokens(sentence)
+    for each in texts:
+        text, spans = each.text, each.tokens or []
+        tokens = [text[slice(*span)] for span in spans]
+        if text == " ".join(tokens):
+            text, spans = join_tokens(tokens)
         words, starts = words_of(tokenizer, text)
         found = {(start, start + len(word)) for word, start in zip(words, starts)}
         num_alike += len(found.intersection(spans))
@@ -217,6 +260,6 @@ def share_alike(sentences: Iterable[Sequence[str]], tokenizer: Tokenizer) -> flo
     return 2 * num_alike / max(num_tokens, 1)
 
 
-def _spread(sentences: Sequence[T]) -> Sequence[T]:
+def spread(sentences: Sequence[T]) -> Sequence[T]:
     """Returns sentences or texts from all over a corpus."""
     return sentences[:: len(sentences) // _MOST_SENTENCES + 1]
