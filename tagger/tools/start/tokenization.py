@@ -114,7 +114,7 @@ def find_tokenization(texts: Sequence[AnnotatedText]) -> Tokenization:
     """Finds out how the tokens of a corpus were made, by splitting its texts again.
 
     The tokenizer that gives most of the tokens is chosen. For texts without tokens, or if its tokens
-    do not fit the entities, it is the one whose tokens fit the most entities.
+    do not fit the entities, it is the one that fits the most entities.
     """
     texts = spread(texts)
     has_tokens = all(text.tokens is not None for text in texts)
