@@ -11,6 +11,8 @@ from tagger.data.survey.text_encodings import decoded_lines
 # Fewer characters than `str.split` strips: a token may contain a no-break space.
 _BLANKS = " \t\r\n\f\v"
 
+#: A line such as `<s id="1">` or `</s>` around a sentence.
+_ELEMENT = re.compile(r"<\w+(\s+[\w:.-]+=(\"[^\"]*\"|'[^']*'))*\s*/?>|</\w+>")
 #: The line below the header of a table in Markdown.
 _RULE = re.compile(r"\|?(\s*:?-{3,}:?\s*\|)+(\s*:?-{3,}:?\s*)?")
 
@@ -254,14 +256,17 @@ def _message(
         )
     where = f"{name}:{row.number}: expected {num} columns"
     where += f" as on line {first_line}" if first_line != row.number else ""
-    got = len(row.columns) if fitted_columns(row.columns, num) is None else "an empty one"
+    fitted = fitted_columns(row.columns, num)
+    got = len(row.columns) if fitted is None else "an empty one"
+    if fitted is not None and not fitted[layout.token]:
+        remedy += ", or remove it if its token is white space"
     return f"{where}, got {got} in {row.quoted}; {remedy}"
 
 
 def _split_columns(text: str, delimiter: Optional[str]) -> List[str]:
     """Returns the cells of a line, none if it only separates sentences."""
     stripped = text.strip(_BLANKS)
-    if not stripped or is_docstart(stripped):
+    if not stripped or is_docstart(stripped) or _ELEMENT.fullmatch(stripped):
         return []
     if delimiter is None:
         return re.split(f"[{_BLANKS}]+", stripped)
@@ -277,5 +282,7 @@ def _split_columns(text: str, delimiter: Optional[str]) -> List[str]:
 def _is_gap(columns: Sequence[str], delimiter: Optional[str]) -> bool:
     """Whether cells only separate sentences: they are empty, in CSV perhaps except for a tag `O`."""
     filled = [*filter(None, columns)]
+    if filled == ["sep="]:  # Excel's first line
+        return True
     is_csv = delimiter in (",", ";") and len(columns) > 1
     return not filled or (is_csv and filled in (["O"], ["o"]))

@@ -78,6 +78,17 @@ def test_a_doubt_names_its_number_and_a_remedy(name):
     assert found[number].isprintable()
 
 
+def test_labels_without_a_name_and_numbered_letters_are_doubted():
+    assert (
+        "2 entities have no label"
+        in check_contents([sentence("Ada left Rome", ("", 0, 0), ("", 2, 2))], "all")[6]
+    )
+    texts = [sentence("我0 在0 北0 京1", ("LOC", 2, 3)), sentence("他0 走0")]
+    assert (
+        "6 of 6 tokens are a letter and a digit, such as '我0'" in check_contents(texts, "all")[4]
+    )
+
+
 def test_every_doubt_is_tested():
     assert [each.__name__ for each in DOUBTS] == [*DOUBTED]
 

@@ -24,6 +24,7 @@ _RULE, _OFTEN, _SOME = 0.9, 0.2, 0.02
 _IDENTIFIER = re.compile(r"(?=.*\d)(?=.*[^\d.,:%$€£])[\w.:/#@-]{4,}|[0-9a-f]{8,}|\d{5,}")
 _MARK_UP = re.compile(r"<(START|END)\b|<END>|</?\w+(:\w+)?>|\]\(|\]\{|__|\{\"|\{\{|\}\}|\{\w+\}")
 _PREFIX = re.compile(r"[^\W\d_][\w-]*:(?=\S)")
+_NUMBERED = re.compile(r"[^\d\s]\d")
 _PATH_LABEL = re.compile(r"ur[li]|path|file|link|web|site|dir|address|user|ip|mail|domain", re.I)
 _END = re.compile(r"[.!?:;…。！？।॥؟]\W*$")
 #: So many sentences must end properly for the last one to look cut off.
@@ -92,6 +93,12 @@ def mark_up(contents: Contents) -> Optional[str]:
     for start, number in starts.most_common(1):
         if number >= max(FEWEST, _RULE * len(words)):
             return f"{number:,} of {len(words):,} tokens begin with {quoted(start)}; remove it"
+    numbered = [word for word in words if _NUMBERED.fullmatch(word)]
+    if len(numbered) >= max(FEWEST, _RULE * len(words)):
+        return (
+            f"{len(numbered):,} of {len(words):,} tokens are a letter and a digit, such as "
+            f"{quoted(numbered[0])}; if the digit counts letters, remove it"
+        )
     texts = [text.text for text in contents.texts if _MARK_UP.search(text.text)]
     num_marks = sum(len(_MARK_UP.findall(text)) for text in texts)
     if num_marks >= FEWEST and len(texts) >= _OFTEN * len(contents.texts):
@@ -131,6 +138,8 @@ def labels_like_tags(contents: Contents) -> Optional[str]:
     counts = label_counts(contents)
     # Parts of speech have a label X, and every token has one.
     known = [] if contents.is_plain else [*_NO_LABEL]
+    if "" in counts:
+        return f"{counts['']:,} entities have no label; write tags such as `B-PER` in place of `B`"
     odd = [each for each in counts if each.upper() in known or each.isdecimal()]
     odd += [each for each in counts if TAG_LABEL.fullmatch(each) or _MARK_UP.search(each)]
     if not odd:

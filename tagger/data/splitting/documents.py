@@ -18,7 +18,9 @@ from tagger.data.formats.annotated_text import DOCUMENT_KEYS, OUTER_KEYS, docume
 DOCSTART, COMMENTS, BLANK_LINES = "docstart", "comments", "blank_lines"
 COLUMN, TEXTS, NONE = "column", "texts", "none"
 #: A comment that begins a document, and one that names the document of the following sentences.
-_NEW_DOCUMENT = re.compile(r"#\s*(newdoc\b|begin document\b|new document\b)", re.IGNORECASE)
+_NEW_DOCUMENT = re.compile(
+    r"#\s*(newdoc\b|begin document\b|new document\b)|<(doc|document|text)\b", re.IGNORECASE
+)
 _NAMED_DOCUMENT = re.compile(r"#\s*(document|doc)([ _-]?id)?\s*[:=]", re.IGNORECASE)
 #: What may stand between one of these, or `-DOCSTART-`, and the name of the document.
 _BEFORE_NAME = re.compile(r"([ _-]?id)?[\s:=]*", re.IGNORECASE)

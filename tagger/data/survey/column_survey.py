@@ -29,6 +29,7 @@ from tagger.data.column_file import (
     Row,
     divided,
     fitted_columns,
+    is_docstart,
     read_documents,
     read_sentences,
     split_rows,
@@ -47,6 +48,7 @@ from tagger.data.survey.other_files import holds_sentences, holds_words_alone, w
 from tagger.data.survey.schemes import Scheme, find_scheme
 from tagger.data.survey.spellings import STANDARD, find_spelling, outside_tags, separator_of_spans
 from tagger.data.survey.text_encodings import decoded_lines, open_text
+from tagger.data.survey.token_columns import label_column
 
 #: The number of lines to examine.
 MOST_LINES = 300_000
@@ -221,7 +223,11 @@ def _names_columns(line: str, table: Table, known: Known) -> bool:
 
 
 def _no_columns(path: str, lines: Sequence[Tuple[int, str]], comments: set[int]) -> str:
-    shown = ((n, line) for i, (n, line) in enumerate(lines) if line.strip() and i not in comments)
+    shown = (
+        (n, line)
+        for i, (n, line) in enumerate(lines)
+        if line.strip() and i not in comments and not is_docstart(line.strip())
+    )
     number, line = next(shown, (None, ""))
     if number is None:
         return _NO_SENTENCE.format(path=path)
@@ -275,6 +281,7 @@ def _survey(
         if reason is not None:
             raise ValueError(f"{path}: expected a column file, got {reason}")
         tags = frozenset(tag for _, tag in pairs)
+        _check_labels(path, [row.columns for row in filled], columns.tag)
         canonical = cache(scheme.canonical) if scheme.source_encoding else None
     spelling = scheme.spelling if scheme.source_encoding not in (None, "IO") else None
     layout = Layout(
@@ -296,6 +303,19 @@ def _survey(
         names_of = {False: "blanks", True: "tabs"}
         separator = " or ".join(names_of[each] for each in sorted(have_tabs))
     return ColumnSurvey(path, text_encoding, layout, scheme, names, {}, columns.spans, separator)
+
+
+def _check_labels(path: str, rows: Sequence[Sequence[str]], tag: int) -> None:
+    """Raises an error if another column has the labels of the tags."""
+    cells = {i: [row[i] for row in rows] for i in range(len(rows[0]))}
+    other = label_column(cells, tag)
+    if other is not None:
+        at = next(i for i, each in enumerate(cells[tag]) if each != "O")
+        prefix, label = cells[tag][at], cells[other][at]
+        raise ValueError(
+            f"{path}: column {tag} has prefixes such as {prefix!r}, and column {other} their labels, "
+            f"such as {label!r}; join both as `{prefix}-{label}` in one column"
+        )
 
 
 def _scheme(sentences: Sequence[Sequence[Row]], tag: int, encoding: Optional[str]) -> Scheme:

@@ -59,6 +59,26 @@ def _is_about_sentences(column: Sentences) -> bool:
     )
 
 
+def label_column(columns: Mapping[int, Sequence[str]], tag: int) -> Optional[int]:
+    """Returns the column with the labels of tags that are prefixes alone, such as `B` and `I`.
+
+    It has one cell beside all `O`, and others beside the prefixes, of which there are few.
+
+    Example:
+        >>> label_column({0: ["Ada", "left"], 1: ["B", "O"], 2: ["PER", "_"]}, 1)
+        2
+    """
+    tags = columns[tag]
+    if not {*tags} <= {*"BIOESLUM"} or not {*tags} - {"O"}:
+        return None
+    for i, column in columns.items():
+        outside = {cell for cell, own in zip(column, tags) if own == "O"}
+        labels = {cell for cell, own in zip(column, tags) if own != "O"}
+        if i != tag and len(outside) == 1 and labels.isdisjoint(outside):
+            return i
+    return None
+
+
 def sentence_columns(cells: Mapping[int, Sequence[str]]) -> Tuple[Optional[int], Optional[int]]:
     """Finds the columns that number sentences and tokens in a file without blank lines.
 

@@ -17,6 +17,7 @@ _BINARY = {
     b"\x89PNG": "a picture",
     b"\xff\xd8\xff": "a picture",
     b"ORC": "an ORC file",
+    b"{\\rtf": "an RTF document of a word processor",
     b"Obj\x01": "an Avro file",
     b"7z\xbc\xaf": "an archive of 7-Zip",
 }
@@ -25,6 +26,10 @@ SPANS = 'write `{"text": "Ada left", "label": [[0, 3, "PER"]]}` on each line of 
 _SHARE, _LEAST_SHARE = 0.9, 0.5
 #: What files hold if their first line begins like this, and what to do.
 _OPENINGS = {
+    re.compile(
+        r"(HTTP\S* )?(40\d|50\d)\b:? ?\D*$|(Entry|Repository) not found|Access to .* restricted",
+        re.I,
+    ): "what a server answers in place of a file; download it again",
     re.compile(r"\d+\|[ta]\|"): f"PubTator, which is not read; {SPANS}",
     re.compile(r'c=".*" \d+:\d+ \d+:\d+\|\|'): (
         f"annotations of i2b2 without the texts, which are in other files; join both: {SPANS}"
@@ -66,6 +71,10 @@ def named_text(lines: Sequence[str]) -> Optional[str]:
     named = next((said for opening, said in _OPENINGS.items() if opening.match(first)), None)
     if named is not None:
         return named
+    if any(line.startswith("<<<<<<< ") for line in lines) and any(
+        line.startswith(">>>>>>> ") for line in lines
+    ):
+        return "conflict marks of Git, such as `<<<<<<<`; resolve the conflicts"
     if sum(bool(_LAST_TAG.search(line)) for line in lines) >= _SHARE * len(lines):
         return None
     if sum(" " in line.strip() for line in lines) >= _LEAST_SHARE * len(lines):

@@ -33,6 +33,10 @@ RIGHT = {
     "merged.csv": "word,tag\nAnn,B-PER\nLee,I-PER\nword,tag\nRome,B-LOC\nfell,O\n",
     "rows.md": "| word | tag |\n|:---|---:|\n"
     + "".join(f"| {line.replace(' ', ' | ')} |\n" for line in TAGGED.split("\n")),
+    "elements.vert": '<doc id="a">\n' + "".join(
+        f'<s id="{n}">\n{each.replace(" ", chr(9))}\n</s>\n'
+        for n, each in enumerate(TAGGED.strip().split("\n\n"))),
+    "excel.csv": "sep=;\n" + TAGGED.replace(" ", ";").replace("\n\n", "\n;\n"),
     "literal.txt": TAGGED.replace(" ", "\\t"),
     "nbsp.txt": TAGGED.replace(" ", "\u00a0"),
     "kaggle.csv": table(("Sentence #", "Sentence", "POS", "Tag"),
@@ -40,6 +44,27 @@ RIGHT = {
     "lists.csv": table(("tokens", "ner_tags"), (WORDS, TAGS)),
     "numpy.csv": table(("words", "labels"), (numpy(WORDS), numpy(TAGS))),
 }  # fmt: skip
+
+
+REFUSED = {
+    "apart.tsv": ("Ann\tB\tPER\nLee\tI\tPER\nleft\tO\t_\n\nRome\tB\tLOC\nfell\tO\t_\n",
+                  "column 1 has prefixes such as 'B', and column 2 their labels, such as 'PER'"),
+    "conflict.conll": (f"<<<<<<< HEAD\n{TAGGED}=======\n{TAGGED}>>>>>>> x\n", "conflict marks of Git"),
+    "answer.conll": ("404: Not Found", "what a server answers in place of a file"),
+    "word.txt": ("{\\rtf1\\ansi\n" + TAGGED, "an RTF document"),
+    "blank.tsv": ("a\tB-PER\n \tI-PER\nb\tO\n" * 2, "remove it if its token is white space"),
+    "links.tsv": ("-DOCSTART- (1 EU)\nEU\tB\tEU\tE\nno\nwe\n", "links.tsv:2"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("read", [read_by_start, read_by_convert])
+def test_what_is_no_table_is_named(name, read, tmp_path):
+    content, message = REFUSED[name]
+    path = tmp_path / name
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(ValueError, match=re.escape(message)):
+        read(path)
 
 
 @pytest.mark.parametrize("name", RIGHT)
@@ -67,3 +92,10 @@ def test_parts_of_merged_files_have_no_header_within(tmp_path):
     path.write_text(("word\ttag\n" + TAGGED.replace(" ", "\t")) * 9)
     files = start([path], tmp_path / "mine.jsonnet").files
     assert [text.count("word\ttag") for text in files.values()] == [1, 1, 0]
+
+
+def test_elements_mark_documents(tmp_path):
+    path = tmp_path / "all.vert"
+    path.write_text(RIGHT["elements.vert"] * 2 + RIGHT["elements.vert"].replace('"a"', '"b"') * 2)
+    said = start([path], tmp_path / "mine.jsonnet").said
+    assert any("2 documents" in line for line in said), said
