@@ -2,7 +2,8 @@
 
 import math
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Dict, FrozenSet, Iterable, List, Mapping, Optional
 
 import numpy as np
 import torch
@@ -26,6 +27,8 @@ class LabelCounts(Dict[str, "Counter[str]"]):
     Attributes:
         num_items: By namespace, the number of items with known labels. An item may have several labels
             or none, so this may differ from the sum of the counts.
+        label_sets: By namespace, how many items have each set of several labels. Items in which one
+            label excludes the others are not in it.
         numbers: The parts of the data that are sequences of numbers, (T, D) each, NaN where missing.
 
     Example:
@@ -42,6 +45,7 @@ class LabelCounts(Dict[str, "Counter[str]"]):
     ) -> None:
         super().__init__({name: Counter(by_label) for name, by_label in (counts or {}).items()})
         self.num_items = Counter(num_items or {})
+        self.label_sets: Dict[str, Counter[FrozenSet[str]]] = {}
         self.numbers: List[np.ndarray] = []
 
     def add(self, namespace: str, labels: Iterable[str], num_items: int) -> None:
@@ -50,12 +54,21 @@ class LabelCounts(Dict[str, "Counter[str]"]):
         if counted := Counter(labels):
             self.setdefault(namespace, Counter()).update(counted)
 
+    def add_sets(self, namespace: str, sets: Iterable[Iterable[str]]) -> None:
+        """Adds items that may have several labels: the known labels of each."""
+        items = [frozenset(labels) for labels in sets]
+        self.add(namespace, chain.from_iterable(items), len(items))
+        self.label_sets.setdefault(namespace, Counter()).update(items)
+
     def __add__(self, other: "LabelCounts") -> "LabelCounts":
         total = LabelCounts(self, self.num_items)
         total.numbers = [*self.numbers, *other.numbers]
         total.num_items.update(other.num_items)
         for namespace, by_label in other.items():
             total.setdefault(namespace, Counter()).update(by_label)
+        for part in (self, other):
+            for namespace, by_set in part.label_sets.items():
+                total.label_sets.setdefault(namespace, Counter()).update(by_set)
         return total
 
 
@@ -72,7 +85,7 @@ def count_labels(instances: "Iterable[Instance]") -> LabelCounts:
             elif isinstance(field, LabelField):
                 counts.add(field._label_namespace, [str(field.label)], num_items=1)
             elif isinstance(field, MultiLabelField):
-                counts.add(field._label_namespace, map(str, field.labels), num_items=1)
+                counts.add_sets(field._label_namespace, [map(str, field.labels)])
             elif isinstance(field, SequenceLabelField):
                 counts.add(field._label_namespace, map(str, field.labels), len(field.labels))
     return counts
@@ -124,22 +137,22 @@ class AwaitedCounts:
 
     def __init__(self, vocab: Vocabulary, label_namespace: str) -> None:
         self.labels = tags_in_order(vocab, label_namespace)
-        self._label_namespace = label_namespace
+        self.label_namespace = label_namespace
         self._have_come = False
 
     def look_up(self, counts: LabelCounts) -> List[int]:
         """Returns the count of each label, in the order of their indices."""
-        by_label: Counter[str] = counts.get(self._label_namespace, Counter())
+        by_label: Counter[str] = counts.get(self.label_namespace, Counter())
         label_counts = [by_label[label] for label in self.labels]
         if not any(label_counts):
             raise ValueError(
                 f"the training data have none of the labels {', '.join(self.labels)} of the namespace "
-                f"`{self._label_namespace}`; check that they are labelled"
+                f"`{self.label_namespace}`; check that they are labelled"
             )
         return label_counts
 
     def num_items(self, counts: LabelCounts) -> int:
-        return counts.num_items[self._label_namespace]
+        return counts.num_items[self.label_namespace]
 
     def have_come(self, buffer: torch.Tensor) -> bool:
         """Returns whether the buffer has been computed from the counts."""
@@ -195,6 +208,10 @@ class CountedLabels(torch.nn.Module):
             # In place, because `DistributedDataParallel` keeps references to the buffers.
             self.label_counts.copy_(torch.tensor(self._awaited.look_up(counts)))
             self.num_items.fill_(self._awaited.num_items(counts))
+
+    def awaited_namespace(self) -> Optional[str]:
+        """The namespace of the labels that the trainer counts; None if the counts were given."""
+        return None if self._awaited is None else self._awaited.label_namespace
 
     def are_known(self) -> bool:
         return self._awaited is None or self._awaited.have_come(self.num_items)

@@ -1,9 +1,10 @@
 """Metrics of items that may have several labels, as an AllenNLP metric."""
 
-from typing import Dict, List, Optional
+from typing import Dict, List, Optional, Tuple
 
 import numpy as np
 import torch
+from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.nn.util import dist_reduce_sum
 from allennlp.training.metrics import Metric
@@ -39,6 +40,9 @@ class MultiLabelMetrics(Metric):
         most_tail_count: Labels with at most this many training items are the group `tail`; labels in
             between are the group `medium`. The groups need `label_counts`. The defaults are those of
             Huang et al. 2021.
+        group_quantiles: Two shares, such as `[0.33, 0.67]`, that take the place of the two numbers:
+            `tail` are labels with at most the count that is the first quantile of all labels' counts,
+            `head` are labels with more than the second.
         label_counts: How many training items have each label; may be set later.
     """
 
@@ -51,7 +55,17 @@ class MultiLabelMetrics(Metric):
         least_head_count: int = 35,
         most_tail_count: int = 8,
         label_counts: Optional[List[int]] = None,
+        group_quantiles: Optional[Tuple[float, float]] = None,
     ) -> None:
+        if group_quantiles is not None:
+            low, high = group_quantiles
+            is_valid = 0 <= low <= high <= 1
+            if not is_valid:
+                raise ConfigurationError(
+                    f"`group_quantiles` must be two ascending shares from 0 to 1, such as [0.33, 0.67]; "
+                    f"got {list(group_quantiles)}"
+                )
+        self._group_quantiles = group_quantiles
         self._labels = tags_in_order(vocabulary, label_namespace)
         self._least_head_count = least_head_count
         self._most_tail_count = most_tail_count
@@ -144,6 +158,9 @@ class MultiLabelMetrics(Metric):
             of_training = np.asarray(self.label_counts)
             is_head = of_training >= self._least_head_count
             is_tail = of_training <= self._most_tail_count
+            if self._group_quantiles is not None:
+                lower, upper = np.quantile(of_training, self._group_quantiles)
+                is_tail, is_head = of_training <= lower, of_training > upper
             groups = {"head": is_head, "medium": ~is_head & ~is_tail, "tail": is_tail, **groups}
         metrics: Dict[str, float] = {}
         for name, is_member in groups.items():

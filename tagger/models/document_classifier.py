@@ -1,6 +1,6 @@
 """The document classifier: embedder, encoder to one vector, projection to scores of labels."""
 
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 import torch
 from allennlp.common import Lazy
@@ -40,6 +40,7 @@ class DocumentClassifier(MeasuredModel):
         regularizer: Penalises the parameters.
         term_scores: Adds scores that are linear in the words to those of the encoded text. It needs a
             separate token indexer, without an embedder in `text_field_embedder`.
+        group_quantiles: As in `LabelThresholds`.
     """
 
     default_predictor = "document_classifier"
@@ -56,6 +57,7 @@ class DocumentClassifier(MeasuredModel):
         initializer: Optional[InitializerApplicator] = None,
         regularizer: Optional[RegularizerApplicator] = None,
         term_scores: Optional[TermScores] = None,
+        group_quantiles: Optional[Tuple[float, float]] = None,
     ) -> None:
         super().__init__(vocab, regularizer)  # type: ignore[arg-type]  # AllenNLP's default is None
         self.labels = tags_in_order(vocab, label_namespace)
@@ -64,7 +66,7 @@ class DocumentClassifier(MeasuredModel):
         self.loss = loss or BinaryCrossEntropyLoss()
         self.dropout = torch.nn.Dropout(dropout)
         self.projection = Linear(self.encoder.get_output_dim(), len(self.labels))
-        self.thresholds = LabelThresholds(vocab, label_namespace, threshold)
+        self.thresholds = LabelThresholds(vocab, label_namespace, threshold, group_quantiles)
         self.term_scores = term_scores
         if initializer is not None:
             initializer(self)

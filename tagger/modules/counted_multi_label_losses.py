@@ -4,14 +4,15 @@ After Huang et al. 2021, "Balancing methods for multi-label text classification 
 distribution", section 3. The letters are those of `multi_label_losses`.
 """
 
-from typing import Any, List, Optional
+from typing import Any, List, Optional, Union
 
 import torch
 import torch.distributed
 
 from tagger.common.from_allennlp import Vocabulary
-from tagger.common.ranges import check_number
-from tagger.common.training_counts import CountedLabels, inverse_effective_number
+from tagger.common.ranges import check_is_one_of, check_number
+from tagger.common.training_counts import CountedLabels
+from tagger.modules.label_balancing import NORMS, ClassBalancing, Rebalancing, normalise_weights
 from tagger.modules.loss_formulas import check_gamma, focal_terms
 from tagger.modules.multi_label_losses import MultiLabelLoss
 
@@ -29,12 +30,15 @@ class CountedLoss(MultiLabelLoss):
         num_items: The number of training items, if no trainer supplies it.
         vocab: Holds the labels; the model in a config supplies it.
         label_namespace: The vocabulary's namespace of the labels.
+        weight_norm: `by_instance` divides the weights of an item's labels by the largest of them, and
+            `by_batch` those of all items of a batch. Then the loss of an item depends on which of its
+            labels are known, or on the batch. Without it, as by default, weights stay as they are.
 
     Raises:
         ConfigurationError: If the counts and the vocabulary are missing, or as for `CountedLabels`.
     """
 
-    weighting: "Optional[ClassBalancing | Rebalancing]" = None
+    weighting: Optional[torch.nn.Module]
 
     def __init__(
         self,
@@ -43,61 +47,29 @@ class CountedLoss(MultiLabelLoss):
         num_items: Optional[int] = None,
         vocab: Optional[Vocabulary] = None,
         label_namespace: str = "labels",
+        weight_norm: Optional[str] = None,
     ) -> None:
         super().__init__()
         check_gamma(gamma)
-        self.gamma = gamma
+        if weight_norm is not None:
+            check_is_one_of("weight_norm", weight_norm, NORMS)
+        self.gamma, self.weight_norm = gamma, weight_norm
+        self.weighting = None
         self.counts = CountedLabels(label_counts, num_items, vocab, label_namespace)
 
-    def label_losses(self, scores: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:
+    def item_losses(
+        self, scores: torch.Tensor, positives: torch.Tensor, known: torch.Tensor
+    ) -> torch.Tensor:
         self.counts.check_known()
         terms = self.terms(scores, positives)
-        if self.weighting is None:
-            return terms
-        return self.weighting(positives, self.counts.label_counts) * terms
+        if self.weighting is not None:
+            weights = self.weighting(positives, self.counts.label_counts)
+            terms = normalise_weights(weights, known, self.weight_norm) * terms
+        return terms.masked_fill(~known, 0).sum(-1)
 
     def terms(self, scores: torch.Tensor, positives: torch.Tensor) -> torch.Tensor:
         """The unweighted loss of each label, (..., C)."""
         return focal_terms(scores, positives, self.gamma)
-
-
-class ClassBalancing:
-    """Weighs a label by `(1 - beta) / (1 - beta^n)` (Cui et al. 2019), (C,)."""
-
-    def __init__(self, beta: float) -> None:
-        check_number("beta", beta, 0 <= beta < 1, "at least 0, for equal weights, and below 1")
-        self.beta = beta
-
-    def __call__(self, positives: torch.Tensor, label_counts: torch.Tensor) -> torch.Tensor:
-        return inverse_effective_number(label_counts, self.beta)
-
-
-class Rebalancing:
-    """Weighs label i of an item by `alpha + sigmoid(beta (r_i - mu))`, (..., C), without a gradient.
-
-    `r_i = (1 / n_i) / sum_{j positive} (1 / n_j)` is the share of the item's draws that are due to
-    label i if all labels draw their items equally often (Wu et al. 2020, "Distribution-balanced loss
-    for multi-label classification in long-tailed datasets", section 3). So rare labels weigh more, and
-    frequent labels that an item lacks weigh less if it has a rare one.
-
-    If an item has a single positive, that label has `r = 1`. The papers do not cover items without a
-    positive, which no label draws; we set `r = 1` for all labels of these. A label that no item has
-    counts as if one item had it.
-    """
-
-    def __init__(self, alpha: float, beta: float, mu: float) -> None:
-        check_number("alpha", alpha, alpha >= 0, "at least 0")
-        check_number("beta", beta, beta >= 0, "at least 0, for equal weights")
-        check_number("mu", mu, True, "a finite number")
-        self.alpha, self.beta, self.mu = alpha, beta, mu
-
-    def __call__(self, positives: torch.Tensor, label_counts: torch.Tensor) -> torch.Tensor:
-        # (C,)
-        rarity = 1 / label_counts.clamp(min=1)
-        # (..., 1)
-        drawn = (positives * rarity).sum(-1, keepdim=True)
-        relative = torch.where(drawn > 0, rarity / drawn, torch.ones_like(rarity))
-        return self.alpha + torch.sigmoid(self.beta * (relative - self.mu))
 
 
 @MultiLabelLoss.register("class_balanced_focal")
@@ -108,12 +80,14 @@ class ClassBalancedFocalLoss(CountedLoss):
         beta: `b`. With 0.9, the papers' value for texts, all labels seen more than about 40 times weigh
             the same. There are many more tokens than texts, so use 0.999 or above for tokens. The loss
             shrinks with `1 - b`.
+        mode: The count that a label's weight comes from, see `ClassBalancing`: `by_class`, its own, or
+            those of the labels that the item has, `average_n`, `average_w` or `min_n`.
         **kwargs: The arguments of `CountedLoss`.
     """
 
-    def __init__(self, beta: float = 0.9, **kwargs: Any) -> None:
+    def __init__(self, beta: float = 0.9, mode: str = "by_class", **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.weighting = ClassBalancing(beta)
+        self.weighting = ClassBalancing(beta, mode)
 
 
 @MultiLabelLoss.register("rebalanced_focal")
@@ -126,15 +100,20 @@ class RebalancedFocalLoss(CountedLoss):
     Args:
         alpha: The least weight.
         beta: How steeply weights rise with `r`.
-        mu: The `r` in the middle of the rise.
+        mu: The `r` in the middle of the rise, which the authors' code calls `gamma`. `'auto'` computes
+            it from the training data, see `Rebalancing`.
         **kwargs: The arguments of `CountedLoss`.
     """
 
     def __init__(
-        self, alpha: float = 0.1, beta: float = 10.0, mu: float = 0.9, **kwargs: Any
+        self,
+        alpha: float = 0.1,
+        beta: float = 10.0,
+        mu: Union[float, str] = 0.9,
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.weighting = Rebalancing(alpha, beta, mu)
+        self.weighting = Rebalancing(alpha, beta, mu, self.counts.awaited_namespace())
 
 
 @MultiLabelLoss.register("negative_tolerant")
@@ -174,12 +153,13 @@ class ClassBalancedNegativeTolerantLoss(NegativeTolerantLoss):
 
     Args:
         beta: `b`, as in `ClassBalancedFocalLoss`; use 0.999 or above for tokens.
+        mode: As in `ClassBalancedFocalLoss`.
         **kwargs: The arguments of `NegativeTolerantLoss`.
     """
 
-    def __init__(self, beta: float = 0.9, **kwargs: Any) -> None:
+    def __init__(self, beta: float = 0.9, mode: str = "by_class", **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.weighting = ClassBalancing(beta)
+        self.weighting = ClassBalancing(beta, mode)
 
 
 @MultiLabelLoss.register("distribution_balanced")
@@ -197,10 +177,14 @@ class DistributionBalancedLoss(NegativeTolerantLoss):
     """
 
     def __init__(
-        self, alpha: float = 0.1, beta: float = 10.0, mu: float = 0.9, **kwargs: Any
+        self,
+        alpha: float = 0.1,
+        beta: float = 10.0,
+        mu: Union[float, str] = 0.9,
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.weighting = Rebalancing(alpha, beta, mu)
+        self.weighting = Rebalancing(alpha, beta, mu, self.counts.awaited_namespace())
 
 
 @MultiLabelLoss.register("self_paced_correction")

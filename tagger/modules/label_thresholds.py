@@ -28,12 +28,18 @@ class LabelThresholds(torch.nn.Module):
         vocab: Holds the labels.
         label_namespace: The vocabulary's namespace of the labels.
         threshold: The threshold of every label, until tuned.
+        group_quantiles: Two quantiles of the training counts between which labels are neither rare nor
+            frequent in the metrics, see `MultiLabelMetrics`.
     """
 
     thresholds: torch.Tensor
 
     def __init__(
-        self, vocab: Vocabulary, label_namespace: str = "labels", threshold: float = 0.5
+        self,
+        vocab: Vocabulary,
+        label_namespace: str = "labels",
+        threshold: float = 0.5,
+        group_quantiles: Optional[Tuple[float, float]] = None,
     ) -> None:
         super().__init__()
         is_valid = 0 < threshold < 1
@@ -42,7 +48,7 @@ class LabelThresholds(torch.nn.Module):
         self.register_buffer("thresholds", torch.full((len(self.labels),), threshold))
         # For the metrics of frequent and of rare labels.
         self.counts = CountedLabels(vocab=vocab, label_namespace=label_namespace)
-        self._metrics = MultiLabelMetrics(vocab, label_namespace)
+        self._metrics = MultiLabelMetrics(vocab, label_namespace, group_quantiles=group_quantiles)
         self._tuner: Optional[ThresholdTuner] = None
         self._seen: List[Tuple[torch.Tensor, torch.Tensor]] = []
 

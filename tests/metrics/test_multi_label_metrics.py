@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 import torch
+from allennlp.common.checks import ConfigurationError
 from sklearn.metrics import hamming_loss, precision_recall_fscore_support, roc_auc_score
 
 from tagger.metrics import MultiLabelMetrics, format_metrics
@@ -186,3 +187,17 @@ def test_other_shapes_are_refused(shape):
     metric = MultiLabelMetrics(vocabulary_of(LABELS))
     with pytest.raises(ValueError, match="must have one shape"):
         metric(torch.ones(shape), torch.ones(shape), torch.ones(5) > 0)
+
+
+def test_groups_may_be_quantiles_of_the_training_counts():
+    batch = random_batch(seed=5)
+    # The quantiles of 3, 20, 40 and 100 are 11.5 and 55 (at 1/6 and 3/4), so B is alone in the tail.
+    by_quantile = metrics_of(*batch, label_counts=[40, 3, 20, 100], group_quantiles=[1 / 6, 3 / 4])
+    for group, label in {"tail": "B", "head": "D"}.items():
+        names = [f"{each}-{group}" for each in ("f1-measure", "num-gold", "num-predicted")]
+        labels = [f"{each}-{label}" for each in ("f1-measure", "num-gold", "num-predicted")]
+        assert [by_quantile[name] for name in names] == [by_quantile[name] for name in labels]
+    assert by_quantile["num-labels-medium"] == 2
+    for wrong in ([0.7, 0.3], [-0.1, 0.5], [0.5, 1.5]):
+        with pytest.raises(ConfigurationError, match="must be two ascending shares from 0 to 1"):
+            metrics_of(*batch, group_quantiles=wrong)

@@ -88,8 +88,16 @@ def _hill(z, y, steepness=1.5, margin=1.0, gamma=2.0):
     return focal(z - margin, y, gamma) if y else (steepness - p) * p**2
 
 
-def _balanced(i, beta=0.9, **_):
-    return (1 - beta) / (1 - beta ** LABEL_COUNTS[i])
+def _balanced(i, all_gold, beta=0.9, mode="by_class", **_):
+    def weight(count):
+        return (1 - beta) / (1 - beta**count)
+
+    counts = [count for count, y in zip(LABEL_COUNTS, all_gold) if y == 1]
+    if mode == "by_class" or not counts:
+        return weight(LABEL_COUNTS[i])
+    if mode == "average_w":
+        return sum(map(weight, counts)) / len(counts)
+    return weight(min(counts) if mode == "min_n" else sum(counts) / len(counts))
 
 
 def _rebalanced(i, all_gold, alpha=0.1, beta=10.0, mu=0.9, **_):
@@ -137,7 +145,7 @@ OF_LABELS = {
                 z - margin if y else z, y, **kw
             ),
             "class_balanced_focal": lambda z, y, i, ys, **kw: (
-                _balanced(i, **kw) * focal(z, y, **kw)
+                _balanced(i, ys, **kw) * focal(z, y, **kw)
             ),
             "rebalanced_focal": lambda z, y, i, ys, **kw: (
                 _rebalanced(i, ys, **kw) * focal(z, y, **kw)
@@ -147,7 +155,7 @@ OF_LABELS = {
                 _rebalanced(i, ys, **kw) * _negative_tolerant(z, y, i, **kw)
             ),
             "class_balanced_negative_tolerant": lambda z, y, i, ys, **kw: (
-                _balanced(i, **kw) * _negative_tolerant(z, y, i, **kw)
+                _balanced(i, ys, **kw) * _negative_tolerant(z, y, i, **kw)
             ),
         }.items()
     },
@@ -170,6 +178,10 @@ CASES = [
     (MultiLabelLoss, "hill", {"steepness": 1.0, "margin": 0.5, "gamma": 0.3}),
     (MultiLabelLoss, "self_paced_correction", {"gamma": 0.7, "margin": 0.5, "threshold": 0.3}),
     (MultiLabelLoss, "class_balanced_focal", {"gamma": 1.5, "beta": 0.999}),
+    *(
+        (MultiLabelLoss, "class_balanced_focal", {"beta": 0.99, "mode": mode})
+        for mode in ("average_n", "average_w", "min_n")
+    ),
     (MultiLabelLoss, "rebalanced_focal", {"gamma": 0.5, **_REBALANCED}),
     (MultiLabelLoss, "negative_tolerant", {"gamma": 1.0, **_TOLERANT}),
     (MultiLabelLoss, "distribution_balanced", {**_REBALANCED, **_TOLERANT}),

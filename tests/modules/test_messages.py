@@ -141,6 +141,11 @@ REFUSED = {
     ],
     of_labels(name="class_balanced_focal"): [
         ({"beta": 1.0}, "`beta` must be at least 0.*; got 1.0"),
+        ({"mode": "average"}, "`mode` must be one of by_class, .*; got 'average'; did you mean"),
+        (
+            {"weight_norm": "batch"},
+            "`weight_norm` must be one of by_instance, by_batch; got 'batch'",
+        ),
         ({"label_counts": None}, "`label_counts`, .* or else `vocab`; got None"),
         ({"num_items": None}, "`label_counts`, .* or else `vocab`; got"),
         ({"label_counts": [3], "num_items": 2}, "`label_counts`, .* or else `vocab`; got"),
@@ -149,7 +154,11 @@ REFUSED = {
         ({"alpha": -0.1}, "`alpha` must be at least 0; got -0.1"),
         ({"beta": inf}, "`beta` must be at least 0"),
     ],
-    of_labels(name="distribution_balanced"): [({"mu": nan}, "`mu` must be a finite number")],
+    of_labels(name="distribution_balanced"): [
+        ({"mu": nan}, "`mu` must be a finite number"),
+        ({"mu": "automatic"}, "`mu` must be a finite number, or 'auto'; got 'automatic'"),
+        ({"mu": "auto"}, "`mu: 'auto'` is computed from the training data.*; give a number"),
+    ],
     of_labels(name="negative_tolerant"): [
         ({"kappa": -1}, "`kappa` must be at least 0"),
         ({"negative_scale": 0}, "`negative_scale` must be above 0"),

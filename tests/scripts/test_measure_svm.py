@@ -1,6 +1,9 @@
 import json
 
+import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
+from sklearn.metrics import f1_score
 
 from scripts import measure_svm
 from tests.configs import save_small_transformer
@@ -42,7 +45,11 @@ def test_svms_on_words_and_features_are_measured(files, capsys):
     assert header == "12 training documents, 4 test documents"
     assert titles.split() == ["micro", "macro", "head", "medium", "tail"]
     figures = {row[:24].strip(): [float(number) for number in row[24:].split()] for row in rows}
-    assert list(figures) == ["TF-IDF", "frozen features", "both"]
+    assert list(figures) == [
+        title
+        for name in ("TF-IDF", "frozen features", "both")
+        for title in (name, f"{name}, shifted")
+    ]
     for micro, macro, *_ in figures.values():
         # All labels except the one that no training document has.
         assert micro == pytest.approx(100 * 10 / 11, abs=0.1)
@@ -53,3 +60,22 @@ def test_a_config_without_frozen_features_is_refused():
     embedders = {"token_embedders": {"tokens": {"type": "empty"}}}
     with pytest.raises(SystemExit, match="one token embedder of the type `frozen_transformer`"):
         measure_svm._embedder({"model": {"text_field_embedder": embedders}})
+
+
+def test_a_hyperplane_is_shifted_to_the_best_f1_in_cross_validation():
+    # Every twentieth document has the label, and lies above most others. Balanced machines predict
+    # too many.
+    random = np.random.default_rng(0)
+    gold = np.zeros((300, 2), dtype=np.int64)
+    gold[::20, 0] = 1
+    rows = csr_matrix(random.normal(size=(300, 1)) + 2 * gold[:, :1])
+    # The other label has one document: its hyperplane stays.
+    gold[0, 1] = 1
+    shift, unmoved = measure_svm._shifts(rows, gold)
+    distances = measure_svm._distances(rows, gold, rows)[:, 0]
+
+    def f1(predicted):
+        return f1_score(gold[:, 0], predicted)
+
+    assert shift > 0 == unmoved
+    assert f1(distances > shift) > f1(distances > 0) + 0.03

@@ -70,9 +70,8 @@ class LabelSetsField(Field[torch.Tensor]):
 
     def count_labels(self, counts: LabelCounts) -> None:
         """Adds the known labels to `counts`; elements with only unknown labels are not items."""
-        labels = [label for labels in self.label_sets for label in self._known(labels)]
-        num_items = sum(labels != [self.unknown_tag] for labels in self.label_sets)
-        counts.add(self.label_namespace, labels, num_items)
+        items = [labels for labels in self.label_sets if labels != [self.unknown_tag]]
+        counts.add_sets(self.label_namespace, map(self._known, items))
 
     def index(self, vocab: Vocabulary) -> None:
         """Looks up the labels, skipping unknown ones that the vocabulary lacks."""
