@@ -79,7 +79,7 @@ class Rebalancing(torch.nn.Module):
         ConfigurationError: If a number is out of range, or `mu` is another string than `'auto'`.
     """
 
-    mu: torch.Tensor
+    mu: Union[float, torch.Tensor]
 
     def __init__(
         self,
@@ -93,21 +93,21 @@ class Rebalancing(torch.nn.Module):
         check_number("beta", beta, beta >= 0, "at least 0, for equal weights")
         self.alpha, self.beta = alpha, beta
         self._namespace = label_namespace
-        self._is_auto = mu == "auto"
-        if not self._is_auto:
+        if mu == "auto":
+            if label_namespace is None:
+                raise ConfigurationError(
+                    "`mu: 'auto'` is computed from the training data, but `label_counts` are given "
+                    "without them; give a number, such as 0.9"
+                )
+            self.register_buffer("mu", torch.tensor(torch.nan))
+        else:
             check_number("mu", mu, True, "a finite number, or 'auto'")  # type: ignore[arg-type]
-        elif label_namespace is None:
-            raise ConfigurationError(
-                "`mu: 'auto'` is computed from the training data, but `label_counts` are given without "
-                "them; give a number, such as 0.9"
-            )
-        value = torch.nan if self._is_auto else float(mu)
-        # In the file only if it is not in the config.
-        self.register_buffer("mu", torch.tensor(value), persistent=self._is_auto)
+            # No buffer, because a model in half precision would round it.
+            self.mu = float(mu)
 
     def use_training_counts(self, counts: LabelCounts) -> None:
         """Computes `mu`, if it is `'auto'`."""
-        if not self._is_auto:
+        if not isinstance(self.mu, torch.Tensor):
             return
         assert self._namespace is not None
         sets: Counter[FrozenSet[str]] = counts.label_sets.get(self._namespace, Counter())
