@@ -1,9 +1,10 @@
 """brat: a text in a `.txt` file, and its entities in an `.ann` file beside it."""
 
+import contextlib
 import logging
 import re
 from pathlib import Path
-from typing import Iterable, Iterator, List, NamedTuple, Optional
+from typing import Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 from tagger.common.files import check_is_file, new_folder
 from tagger.common.inputs import PathOrAddress
@@ -45,7 +46,7 @@ def read_brat(
             if line.startswith("T")
         ]
         num_left_out += sum(bool(line.strip()) for line in lines) - len(entities)
-        checked = checked_entities(text, (each.raw for each in entities), str(annotations), offsets)
+        text, checked = _checked(text, [each.raw for each in entities], annotations, offsets)
         entities.sort(key=lambda each: each.raw[1:3])
         widened += [
             f"{annotations}: {text[new.start : new.end]!r}, of which {each.parts!r} was marked"
@@ -82,6 +83,24 @@ def _read(path: Path, text_encoding: Optional[str]) -> str:
         return content.decode(text_encoding or "utf-8")
     except (UnicodeDecodeError, LookupError):
         return decode(content, path, text_encoding)[0]
+
+
+def _checked(
+    text: str, entities: List[RawEntity], place: Path, offsets: Optional[str]
+) -> Tuple[str, List[Annotation]]:
+    """Returns the text and its entities, with line feeds if offsets and words are right only then.
+
+    Git, for example, may turn line ends into CR LF after the annotation.
+    """
+    try:
+        return text, checked_entities(text, entities, str(place), offsets)
+    except ValueError:
+        if "\r\n" not in text:
+            raise
+        as_annotated = text.replace("\r\n", "\n")
+        with contextlib.suppress(ValueError):
+            return as_annotated, checked_entities(as_annotated, entities, str(place), offsets)
+        raise
 
 
 class _Entity(NamedTuple):
