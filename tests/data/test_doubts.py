@@ -89,6 +89,14 @@ def test_labels_without_a_name_and_numbered_letters_are_doubted():
     )
 
 
+def test_labels_that_are_words_or_identifiers_are_doubted():
+    names = [name.split()[0] for name in NAMES]
+    for labels in (names, [f"Q{n}" for n in range(10)]):
+        texts = [sentence(f"{name} left", (label, 0, 0)) for name, label in zip(names, labels)]
+        assert "10 labels for 10 entities" in check_contents(texts, "all")[6]
+    assert check_contents(texts[:9], "all") == {}
+
+
 def test_every_doubt_is_tested():
     assert [each.__name__ for each in DOUBTS] == [*DOUBTED]
 

@@ -143,10 +143,23 @@ def labels_like_tags(contents: Contents) -> Optional[str]:
     odd = [each for each in counts if each.upper() in known or each.isdecimal()]
     odd += [each for each in counts if TAG_LABEL.fullmatch(each) or _MARK_UP.search(each)]
     if not odd:
-        return None
+        return _labels_like_names(contents)
     listed = ", ".join(f"{quoted(each)} {counts[each]:,}" for each in odd[:5])
     numbers = f"{len(odd):,} of {len(counts):,} labels"
     return f"{numbers} look like tags, numbers or mark-up: {listed}; rename them"
+
+
+def _labels_like_names(contents: Contents) -> Optional[str]:
+    """Nearly every entity has its own label: its words, or its identifier."""
+    counts = Counter(each.label for _, each in contents.entities)
+    words = sum(text[each.start : each.end] == each.label for text, each in contents.entities)
+    several, num = max(len(counts), words), counts.total()
+    if num < 2 * FEWEST or several <= MOST * num:
+        return None
+    return (
+        f"{several:,} labels for {num:,} entities, such as {quoted(next(iter(counts)))}, look like the "
+        "entities or their identifiers; name the key or column of their kinds"
+    )
 
 
 def outside_label(contents: Contents) -> Optional[str]:

@@ -178,7 +178,7 @@ def _record(text: Tuple[str, str], lists: List[Tuple[str, List[Any]]]) -> Dict[s
         paths = sorted({_NUMBER.sub("[]", each) for each, _ in given})
         raise ValueError(
             f"{len(given)} lists of entities for the text `{path}`, under "
-            f"{' and '.join(f'`{each}`' for each in paths)}; keep one of them"
+            f"{' and '.join(f'`{each}`' for each in paths)}; keep one of them, or join them"
         )
     spans = given[0][1] if given else []
     spans = located(words, spans)

@@ -44,7 +44,12 @@ from tagger.data.survey.columns import (
 )
 from tagger.data.survey.delimiters import Table, comments_apart, find_table
 from tagger.data.survey.headers import find_header, names_tokens
-from tagger.data.survey.other_files import holds_sentences, holds_words_alone, what_else
+from tagger.data.survey.other_files import (
+    holds_sentences,
+    holds_texts,
+    holds_words_alone,
+    what_else,
+)
 from tagger.data.survey.schemes import Scheme, find_scheme
 from tagger.data.survey.spellings import STANDARD, find_spelling, outside_tags, separator_of_spans
 from tagger.data.survey.text_encodings import decoded_lines, open_text
@@ -275,6 +280,8 @@ def _survey(
         pairs = [(row.columns[columns.token], row.columns[columns.tag]) for row in filled]
         reason = holds_sentences(pairs) if table.delimiter is not None else None
         scheme = _scheme(sentences, columns.tag, known.source_encoding)
+        if scheme == Scheme():
+            reason = reason or holds_texts([token for token, _ in pairs], len(sentences))
         if scheme == Scheme() and known.tag_column is None and not names:
             size = len(sentences), table.num_columns
             reason = reason or holds_words_alone(pairs, *size)

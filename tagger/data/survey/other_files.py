@@ -14,6 +14,7 @@ _MOST_LINES = 1_000
 _SHARE, _LEAST_SHARE = 0.9, 0.5
 _ONE_TOKEN = "write one token and its tag on each line, and a blank line after each sentence"
 _JSON = re.compile(r'\s*(\{\s*("|\}|$)|\[\s*(\{|\[|"|\]|\d+\s*,|$))')
+_TEXTS = f"a text and a label on each line, and not all entities of a text with it; {SPANS}"
 _SENTENCE_END = re.compile(r"[\w'\"”)][.!?…][\"'”’)]*$")
 _TAGGED_WORD = re.compile(
     r"(?:[^\s,;]+|[,;])(?:[/_|][A-Z0-9$.,:#'`()?!;-]+|/[a-z$*.,:'-]+|#{2,}\S+)"
@@ -102,13 +103,22 @@ def holds_words_alone(
     are_words = 2 * len(words) >= len({*tags}) and len(tokens) > 2
     known = {token.lower() for token in tokens}
     is_shared = 2 * sum(word.lower() in known for word in words) >= len(words)
-    if are_words and num_sentences == 1 and mean(len(each.split()) for each in tokens) > 2:
-        return f"a text and a label on each line, without entities; {SPANS}"
+    if are_words and num_sentences == 1 and _are_texts(tokens):
+        return _TEXTS
     if are_words and num_sentences == 1 and (num_columns > 2 or is_shared):
         return (
             f"running text, with equally many words on each line: there are no tags; {_ONE_TOKEN}"
         )
     return None
+
+
+def holds_texts(tokens: Sequence[str], num_sentences: int) -> Optional[str]:
+    """Recognises a text on each line, given the tokens that a file with plain labels seems to have."""
+    return _TEXTS if num_sentences == 1 and len(tokens) > 2 and _are_texts(tokens) else None
+
+
+def _are_texts(tokens: Sequence[str]) -> bool:
+    return mean(len(each.split()) for each in tokens) > 2
 
 
 def _one_column(lines: Sequence[str]) -> Optional[str]:

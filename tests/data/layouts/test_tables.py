@@ -49,6 +49,9 @@ RIGHT = {
 REFUSED = {
     "apart.tsv": ("Ann\tB\tPER\nLee\tI\tPER\nleft\tO\t_\n\nRome\tB\tLOC\nfell\tO\t_\n",
                   "column 1 has prefixes such as 'B', and column 2 their labels, such as 'PER'"),
+    "long.csv": (
+        "text,entity,label\n" + "Ann Lee left Rome,Ann Lee,PER\nAnn Lee left Rome,Rome,LOC\n" * 2,
+        "not all entities of a text with it"),
     "conflict.conll": (f"<<<<<<< HEAD\n{TAGGED}=======\n{TAGGED}>>>>>>> x\n", "conflict marks of Git"),
     "answer.conll": ("404: Not Found", "what a server answers in place of a file"),
     "word.txt": ("{\\rtf1\\ansi\n" + TAGGED, "an RTF document"),
