@@ -128,6 +128,8 @@ def test_a_mark_at_the_start_of_all_tokens_is_doubted():
          "2 of 2 labels are in quotation marks"),
         ([text_of("s 1", ("['B-PER', 'O']", 0, 3))], "1 of 1 labels are in quotation marks"),
         (shifted(0, -1), "10 of 10 entities end one character early, .* add 1 to each end"),
+        ([text_of(f"A {each} ran", ("PER", 2, 1 + len(each))) for each in "Cy 👍🏽 ❤️ 👩‍👧 🇳🇴".split()],
+         "5 of 5 entities end one character early"),
         (shifted(0, 1), "10 of 10 entities end one character late, .* subtract 1 from each end"),
         (shifted(1, 0), "10 of 10 entities begin one character late, .* subtract 1 from each start"),
     ],

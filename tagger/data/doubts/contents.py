@@ -5,6 +5,8 @@ from collections import Counter
 from functools import cached_property
 from typing import List, Sequence, Tuple
 
+import regex
+
 from tagger.data.formats.annotated_text import PLAIN_TAGS, AnnotatedText, Annotation
 from tagger_compat.archive_guard import shortened
 from tagger_texts.segments import is_unspaced
@@ -14,6 +16,8 @@ FEWEST, MOST = 5, 0.5
 #: How many texts of a file are shown, counted and doubted.
 MOST_TEXTS = 10_000
 PATH = re.compile(r"(https?|ftp|s3|gs|file)://\S+|(\.{0,2}/|[A-Za-z]:\\)[\w.@%+-]+([/\\]\S*)?")
+#: Two parts of a character, such as a letter with an accent, or an emoji.
+_PARTS = regex.compile(r".[\p{M}\p{EMod}\u200d]|\u200d.|[\U0001F1E6-\U0001F1FF]{2}", regex.DOTALL)
 TAG_LABEL = re.compile(r"([BIOESLUMbioeslum])[\W_]+(\S+)")
 
 
@@ -54,8 +58,11 @@ class Contents:
 
 
 def joins(text: str, at: int) -> bool:
-    """Whether a place is between two letters or digits."""
-    return 0 < at < len(text) and text[at - 1].isalnum() and text[at].isalnum()
+    """Whether a place is between two letters or digits, or between two parts of one character."""
+    if not 0 < at < len(text):
+        return False
+    before, after = text[at - 1], text[at]
+    return (before.isalnum() and after.isalnum()) or bool(_PARTS.fullmatch(before + after))
 
 
 def without_blanks(text: str, entity: Annotation) -> Tuple[int, int]:

@@ -1,7 +1,7 @@
 """CoNLL-2012's column files, as OntoNotes 5 is distributed for coreference: brackets around entities."""
 
 import re
-from typing import Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from tagger.common.inputs import PathOrAddress
 from tagger.data.formats.annotated_text import AnnotatedText, Annotation
@@ -26,24 +26,29 @@ def is_conll2012(lines: List[str]) -> bool:
 def read_conll2012(
     path: PathOrAddress, text_encoding: Optional[str] = None, labelled: bool = True
 ) -> Iterator[AnnotatedText]:
-    """Reads each sentence as a text, with the `doc_id` of its document; entities may be nested."""
-    name = ""
+    """Reads each sentence as a text, with the `doc_id` of its document; entities may be nested.
+
+    The parts of a document have one `doc_id`.
+    """
+    name, part = "", 0
     rows: List[Tuple[str, List[str]]] = []
     with open_text(path, text_encoding) as (file, _):
         for number, line in decoded_lines(file, path):
             if line.startswith("#"):
                 found = _DOCUMENT.match(line)
-                name = f"{found[1]}, part {found[2]}" if found else name
+                name, part = (found[1], int(found[2])) if found else (name, part)
             elif line.strip():
                 rows.append((f"{path}:{number}", line.split()))
             elif rows:
-                yield _text(rows, name, labelled)
+                yield _text(rows, {"doc_id": name, "part": part}, labelled)
                 rows = []
         if rows:
-            yield _text(rows, name, labelled)
+            yield _text(rows, {"doc_id": name, "part": part}, labelled)
 
 
-def _text(rows: List[Tuple[str, List[str]]], name: str, labelled: bool) -> AnnotatedText:
+def _text(
+    rows: List[Tuple[str, List[str]]], properties: Dict[str, Any], labelled: bool
+) -> AnnotatedText:
     for place, cells in rows:
         if len(cells) <= _ENTITY or not _CELL.fullmatch(cells[_ENTITY]):
             raise ValueError(
@@ -65,4 +70,4 @@ def _text(rows: List[Tuple[str, List[str]]], name: str, labelled: bool) -> Annot
     if open_ones:
         raise ValueError(f"{rows[0][0]}: an entity {open_ones[-1][0]} does not end in its sentence")
     entities = sorted(entities, key=lambda each: each[1:]) if labelled else []
-    return AnnotatedText(text, entities, places, [len(rows)], rows[0][0], {"doc_id": name})
+    return AnnotatedText(text, entities, places, [len(rows)], rows[0][0], properties)

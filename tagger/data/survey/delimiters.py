@@ -77,8 +77,9 @@ def _is_better(table: Table, best: Table, lines: Sequence[str]) -> bool:
     if table.is_quoted and best.delimiter is None and table.share == 1 and _all_quoted(lines):
         return True
     if table.is_quoted and not best.is_quoted and table.delimiter == best.delimiter:
-        # A quotation mark by itself is a token.
-        return not any('"' in row.columns for row in split_rows(enumerate(lines), table.delimiter))
+        # A quotation mark by itself is a token, but two may be around a delimiter.
+        rows = split_rows(enumerate(lines), table.delimiter)
+        return not any(row.columns.count('"') == 1 for row in rows)
     if table.delimiter is None or best.delimiter is not None or table.share < 1:
         return False
     if table.delimiter != "\t":

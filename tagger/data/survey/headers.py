@@ -2,11 +2,17 @@
 
 import re
 from collections import Counter
-from typing import Container, Optional, Sequence
+from typing import Collection, Container, Optional, Sequence
 
 from tagger.data.column_file import Row
 from tagger.data.survey.schemes import marks_outside
-from tagger.data.survey.spellings import OUTSIDE, SPELLINGS, find_spelling, outside_tags
+from tagger.data.survey.spellings import (
+    OUTSIDE,
+    SPELLINGS,
+    WITHOUT_SEPARATOR,
+    find_spelling,
+    outside_tags,
+)
 
 #: Possible names of columns, in lowercase, best first.
 NAMES = {
@@ -76,9 +82,14 @@ def _names_columns(first: Sequence[str], others: Sequence[Row]) -> bool:
     return (has_spans or has_numbers) and not recurs if is_unknown else has_spans
 
 
-def _is_tag(cell: str, counts: Container[str], spelling: str) -> bool:
+def _is_tag(cell: str, counts: Collection[str], spelling: str) -> bool:
     """Whether a cell is a tag, or the label of others."""
-    return cell in OUTSIDE or cell in counts or bool(SPELLINGS[spelling].fullmatch(cell))
+    pattern = SPELLINGS[spelling]
+    match = pattern.fullmatch(cell)
+    if match and spelling in WITHOUT_SEPARATOR:  # many words begin like tags
+        matches = map(pattern.fullmatch, counts)
+        return any(each and each["label"] == match["label"] for each in matches)
+    return cell in OUTSIDE or cell in counts or bool(match)
 
 
 def names_tokens(header: Sequence[str]) -> bool:

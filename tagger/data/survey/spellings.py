@@ -33,7 +33,7 @@ def _spelling(comes_last: bool, prefixes: str, separator: str) -> Tuple[str, Pat
     return separator.join(names), re.compile(between.join(patterns))
 
 
-STANDARD, _WITHOUT_SEPARATOR = "B-PER", ("BPER", "bPER")
+STANDARD, WITHOUT_SEPARATOR = "B-PER", ("BPER", "bPER")
 #: The patterns of all spellings, named after their forms of `B-PER`; the usual one is first.
 SPELLINGS: Dict[str, Pattern[str]] = {
     **dict(
@@ -96,7 +96,7 @@ def _are_spans(matches: Mapping[str, Match[str]], others: Collection[str], spell
     prefixes: Dict[str, Set[str]] = {}
     for match in matches.values():
         prefixes.setdefault(match["label"], set()).add(match["prefix"].upper())
-    if spelling in _WITHOUT_SEPARATOR:
+    if spelling in WITHOUT_SEPARATOR:
         begin = all("B" in each or not each & {*"ILME"} for each in prefixes.values())
         several = any(len(each) > 1 for each in prefixes.values())
         return len(matches) == len(others) and begin and several

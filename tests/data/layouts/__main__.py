@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 
 from tests.data.layouts.columns import column_case
+from tests.data.layouts.exports import export_case
 from tests.data.layouts.outcomes import NAMES, outcome_of
 from tests.data.layouts.records import span_case, token_case
 from tests.data.layouts.treebanks import conllu_case
@@ -17,6 +18,7 @@ MAKERS = {
     "spans": span_case,
     "tokens": token_case,
     "conllu": conllu_case,
+    "exports": export_case,
 }
 
 

@@ -12,6 +12,8 @@ from tests.data.layouts.contents import Corpus, Sentence, random_corpus
 _ENCODINGS = ("BIO", "IOB1", "BIOUL", "BMES", "IOBES", "IO")
 _SEPARATORS = ("-", "_", ":", "/", ".", *"–‐‑‒—―−﹣－", "")
 _OUTSIDE = ("O", "o", "0", "_", "-", "NULL", "B-O", "OTHER", "none", "Other", "NIL", "out")
+#: Delimiters between which cells may be empty.
+_MARKED = ("\t", ",", ";", "|")
 #: Strings between the tags of nested entities.
 _JOINTS = ("|", "+", ";", "#")
 _HEADERS = {
@@ -79,7 +81,7 @@ class Spelling(NamedTuple):
         return self.separator.join(parts)
 
 
-def _spelling(rng: Random) -> Spelling:
+def _spelling(rng: Random, delimiter: str) -> Spelling:
     encoding = pick(rng, *_ENCODINGS, usual=0.6)
     separator = pick(rng, *_SEPARATORS, usual=0.6)
     return Spelling(
@@ -87,13 +89,14 @@ def _spelling(rng: Random) -> Spelling:
         separator,
         separator != "" and rng.random() < 0.15,
         rng.random() < 0.15,
-        pick(rng, *_OUTSIDE, usual=0.6),
+        pick(rng, *_OUTSIDE, *[""] * (delimiter in _MARKED), usual=0.6),
     )
 
 
 def column_case(rng: Random) -> Case:
     """Makes a file with a token per line."""
-    spelling = _spelling(rng)
+    delimiter = pick(rng, "\t", " ", ",", ";", "|", "  ", usual=0.35)
+    spelling = _spelling(rng, delimiter)
     is_ambiguous = spelling.encoding == "IO" or spelling.separator == ""
     corpus = random_corpus(rng, may_nest=not is_ambiguous and spelling.outside != "B-O")
     while is_ambiguous and corpus.labels[0] == "B-side":  # nobody could read it
@@ -106,7 +109,6 @@ def column_case(rng: Random) -> Case:
         )
     if spelling.encoding == "IO":
         corpus = corpus.mapped(lambda sentence, _: sentence.merged())
-    delimiter = pick(rng, "\t", " ", ",", ";", "|", "  ", usual=0.35)
     if corpus.is_nested:
         free = [each for each in _JOINTS if each not in (delimiter, spelling.separator)]
         spelling = spelling._replace(joint=pick(rng, *free))
@@ -179,7 +181,7 @@ def _judged(rng: Random, case: Case) -> Case:
             case = case._replace(kind=kind, reading={}, refusal=refusal)
     elif spelling.separator == "" and spelling.encoding != "IO":
         case = case._replace(kind="columns, tags without separator")
-    elif spelling.outside not in ("O", "o", "0", "_", "-"):
+    elif spelling.outside not in ("O", "o", "0", "_", "-", ""):
         case = case._replace(kind="columns, unusual outside")
     elif traits["nested"]:
         case = case._replace(kind="columns, nested")

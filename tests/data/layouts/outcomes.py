@@ -1,6 +1,7 @@
 """How a file is understood: it is read rightly, refused, or read wrongly."""
 
 import re
+import shutil
 from pathlib import Path
 from typing import Callable, NamedTuple, Optional, Sequence
 
@@ -27,9 +28,12 @@ class Outcome(NamedTuple):
 def outcome_of(case: Case, folder: Path) -> Outcome:
     """Writes the file and reads it in both ways; the worse outcome counts."""
     path = folder / case.name
-    path.write_bytes(case.content)
+    files = {"": case.content} if isinstance(case.content, bytes) else case.content
+    for name, content in files.items():
+        (path / name).parent.mkdir(exist_ok=True)
+        (path / name).write_bytes(content)
     found = [_outcome(case, path, read) for read in (_by_start, _by_convert, _doubts, _documents)]
-    path.unlink()
+    path.unlink() if path.is_file() else shutil.rmtree(path)
     return max(found, key=lambda each: NAMES.index(each.name))
 
 

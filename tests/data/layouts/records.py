@@ -69,8 +69,9 @@ def span_case(rng: Random) -> Case:
     unit = traits["unit"]
     if unit != "characters":
         case = case._replace(kind=f"spans, {unit}", reading={"offsets": unit})
-        # Without blanks or quotes, nobody sees that an end is inclusive.
-        is_seen = unit != "inclusive" or corpus.joint != "" or traits["form"] == "quoted"
+        # Without quotes or blanks behind names, nobody sees that an end is inclusive.
+        has_blanks = corpus.joint != "" and corpus.script != "korean"
+        is_seen = unit != "inclusive" or has_blanks or traits["form"] == "quoted"
         if is_seen and rng.random() < 0.4:
             case = case._replace(
                 kind=f"spans, {unit}, unsaid",

@@ -69,6 +69,8 @@ GOOD = {
     "brackets.gold_conll": _CONLL2012.replace("GPE", "LOC").replace("PERSON", "PER"),
     "header.conll": "Wort Etikett\n" + "Ann PER\nLee PER\nleft O\n\nRome LOC\nfell O\n\n" * 20,
     "other.csv": "词;标签\n" + _TAGS.replace(" O", ";OTHER").replace(" ", ";"),
+    "glued.tsv": "Wort\tEtikett\n" + _TAGS.replace("-", "").replace(" ", "\t"),
+    "marks.ssv": "Ann;B-PER\nLee;I-PER\nleft;\n\";\";\n\nRome;B-LOC\nfell;\n",
     "begin.conll": "#begin document (d0); part 000\nNP Ann 1 PER 0.3\nNP Lee 2 PER 0.3\n"
     "VP left 3 O 0.4\nVP then 4 O 0.4\n\nNP Rome 1 LOC 0.4\nVP fell 2 O 0.4\n\n#end document\n",
     "nested.tsv": "Ann\tB-NP\tB-PER\nLee\tI-NP\tI-PER|B-PER.LAST\nleft\tB-VP\tO\n\nRome\tB-NP\tB-LOC\n"

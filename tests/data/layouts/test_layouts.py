@@ -9,7 +9,7 @@ import pytest
 from tests.data.layouts.__main__ import MAKERS
 from tests.data.layouts.outcomes import outcome_of
 
-_COUNT = 80
+_COUNT = 60
 
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)

@@ -180,6 +180,16 @@ def test_a_column_of_a_csv_file_names_the_document_of_each_text(split, tmp_path,
     assert len(texts) == 4 * len({text.properties["doc_id"] for text in texts}) == 8
 
 
+def test_the_parts_of_a_document_of_conll_2012_stay_together(split, tmp_path, capsys):
+    lines = [
+        f"#begin document (d{n % 4}); part 00{n // 4}\nd 0 0 Ada NN * - - - X (PER) -\n\n"
+        for n in range(8)
+    ]
+    (tmp_path / "all.gold_conll").write_text("".join(lines))
+    split(tmp_path / "all.gold_conll", tmp_path / "out", "--shares", 1, 1, 0)
+    assert "4 documents, told by `doc_id`, none divided" in capsys.readouterr().out
+
+
 def test_an_object_in_a_csv_file_names_the_document_of_each_text(split, tmp_path, capsys):
     rows = [f'"{{""doc"": {n % 5}}}",Ada {n},"[[0, 3, ""PER""]]"\n' for n in range(20)]
     (tmp_path / "all.csv").write_text("meta,text,entities\n" + "".join(rows))
