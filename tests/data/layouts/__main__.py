@@ -1,6 +1,7 @@
 """Counts files of random layouts that are read rightly: `python -m tests.data.layouts --count 10000`."""
 
 import argparse
+import contextlib
 import logging
 import tempfile
 from collections import Counter, defaultdict
@@ -31,7 +32,8 @@ def main() -> None:
     args = parser.parse_args()
     logging.disable(logging.CRITICAL)
     counts, shown = defaultdict(Counter), Counter()
-    with tempfile.TemporaryDirectory() as folder:
+    # Ctrl-C shows what was counted so far.
+    with tempfile.TemporaryDirectory() as folder, contextlib.suppress(KeyboardInterrupt):
         for number in range(args.count):
             rng = Random(f"{args.seed} {number}")
             case = MAKERS[args.makers[number % len(args.makers)]](rng)
