@@ -122,6 +122,7 @@ def test_a_mark_at_the_start_of_all_tokens_is_doubted():
     [
         ([text_of(f"/data/upload/{n}.txt", ("PER", 0, 5)) for n in range(9)], "9 of 9 texts are paths"),
         ([sentence("Ada Lee left", ("B.PER", 0, 0), ("I.PER", 1, 1))], "'B.PER' and 'I.PER' are tags"),
+        ([sentence("Ada Lee left", ("BPER", 0, 0), ("IPER", 1, 1))], "'BPER' and 'IPER' are tags"),
         ([sentence("Ada Lee left", ("B-PER", 0, 0), ("I-PER", 1, 1), ("[CLS]", 2, 2))],
          "are tags, but 1 labels are none: '.CLS.'; write `O` there"),
         ([sentence('"Ada" "left"', ('"B-PER"', 0, 0), ('"O"', 1, 1))],

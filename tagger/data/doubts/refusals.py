@@ -30,6 +30,8 @@ def label_pairs(contents: Contents) -> Optional[str]:
         if match:
             found.setdefault(match[2], {})[match[1].upper()] = label
     pairs = [own for own in found.values() if "B" in own and {*"IME"} & own.keys()]
+    glued = (each for each in counts if len(each) > 2 and each[0] == "B" and each.isupper())
+    pairs += [{"B": each, "I": f"I{each[1:]}"} for each in glued if f"I{each[1:]}" in counts]
     if not pairs:
         return None
     others = [each for each in counts if not TAG_LABEL.fullmatch(each)]
