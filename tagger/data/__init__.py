@@ -8,7 +8,11 @@ from tagger.data.dataset_readers import (
     NumericSequencesDatasetReader,
 )
 from tagger.data.fields import LabelSetsField, NumbersField, TagField, TagSetsField
-from tagger.data.samplers import OversamplingBatchSampler, SentenceResamplingBatchSampler
+from tagger.data.samplers import (
+    OversamplingBatchSampler,
+    SentenceResamplingBatchSampler,
+    UndersamplingBatchSampler,
+)
 from tagger.data.token_indexers import CachedCharactersIndexer
 from tagger.data.tokenizers import (
     BlanksTokenizer,
@@ -36,5 +40,6 @@ __all__ = [
     "SentenceResamplingBatchSampler",
     "TagField",
     "TagSetsField",
+    "UndersamplingBatchSampler",
     "WordsTokenizer",
 ]

@@ -58,7 +58,7 @@ class RepeatingBatchSampler(BucketBatchSampler):
         sentences = _labelled_sentences(instances, self.label_namespace)
         factors = self.factors(sentences)
         if not self._is_logged:
-            logger.info("Over-sampling:\n%s", format_shares(sentences, factors))
+            logger.info("Resampling:\n%s", format_shares(sentences, factors))
             self._is_logged = True
         drawn = np.repeat(np.arange(len(instances)), draw_repeats(factors)).tolist()
         for batch in super().get_batch_indices([instances[i] for i in drawn]):

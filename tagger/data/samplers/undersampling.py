@@ -1,0 +1,52 @@
+"""A batch sampler that shows sentences without a rare label less often."""
+
+from typing import Any, Sequence
+
+import numpy as np
+from allennlp.data.samplers import BatchSampler
+
+from tagger.common.ranges import check_number
+from tagger.data.samplers.repeating import (
+    RepeatingBatchSampler,
+    SentenceLabels,
+    shares_of_sentences,
+)
+
+
+@BatchSampler.register("undersampling")
+class UndersamplingBatchSampler(RepeatingBatchSampler):
+    """Leaves out, in each epoch, some of the sentences without a rare label.
+
+    Each epoch draws other sentences; those with a rare label are all shown once. Epochs become shorter:
+    train for more of them to keep the number of steps.
+
+    Args:
+        batch_size: The number of sentences in a batch.
+        rate: How often an epoch shows a sentence without a rare label, above 0 and at most 1.
+        threshold: A label in less than this share of sentences, above 0 and at most 1, is rare.
+        label_namespace: As in `RepeatingBatchSampler`.
+        **kwargs: The arguments of AllenNLP's `bucket`.
+
+    Raises:
+        ConfigurationError: If `rate` or `threshold` is out of range.
+    """
+
+    def __init__(
+        self,
+        batch_size: int,
+        rate: float,
+        threshold: float = 0.1,
+        label_namespace: str = "labels",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(batch_size, label_namespace, **kwargs)
+        check_number("rate", rate, 0 < rate <= 1, "above 0 and at most 1")
+        check_number("threshold", threshold, 0 < threshold <= 1, "above 0 and at most 1")
+        self.rate, self.threshold = rate, threshold
+
+    def factors(self, sentences: Sequence[SentenceLabels]) -> np.ndarray:
+        shares = shares_of_sentences(sentences, np.ones(len(sentences)))
+        has_rare = [
+            any(shares[label] < self.threshold for label in each.counts) for each in sentences
+        ]
+        return np.where(has_rare, 1.0, self.rate)
