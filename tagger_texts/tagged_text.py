@@ -19,6 +19,9 @@ class Extras(NamedTuple):
     candidates: Optional[float] = None
 
 
+NO_EXTRAS = Extras()
+
+
 def extras_of(
     probabilities: bool = False, leak_labels: Sequence[str] = (), candidates: Optional[float] = None
 ) -> Extras:

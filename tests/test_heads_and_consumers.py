@@ -274,6 +274,14 @@ def promise_of_masks(cell):
     assert masking.of_tokens.tolist() == [t in inside for t in range(len(WORDS))] * TIMES
 
 
+def compare_data(cell):
+    output, gold = cell.path("compared.json"), cell.gold()
+    cell.allennlp("compare-data", cell.archive, gold, gold, "-o", output)
+    estimates = json.loads(output.read_text())["estimates"]
+    (truth,) = (each for name, each in estimates.items() if "the truth" in name)
+    assert {*LABELS, "overall"} == truth.keys()
+
+
 def report(cell):
     archive = load_archive(cell.archive)
     found = evaluate(archive.model, archive.validation_dataset_reader, str(cell.gold()), 5, 0)
@@ -339,6 +347,7 @@ CONSUMERS: Dict[str, Callable[[Cell], None]] = {
     "evaluate --from-text": evaluate_from_text,
     "tune-decoding": tune_decoding,
     "tune-decoding --masked": promise_of_masks,
+    "compare-data": compare_data,
     "report": report,
     "find-label-errors": find_label_errors,
     "rank-unlabelled": rank_unlabelled,
@@ -389,6 +398,7 @@ REFUSED = {
     ),
     "tune-decoding": TUNED,
     "tune-decoding --masked": TUNED,
+    "compare-data": TUNED,
     "find-label-errors": refused(
         (SIGMOIDS, "`dataset_reader.label_separator`"),
         (CHAINS, "`dataset_reader.label_chains`"),

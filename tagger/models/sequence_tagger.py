@@ -15,7 +15,7 @@ from tagger.metrics import SegmentMetrics
 from tagger.models.tagging_model import TaggingModel
 from tagger.modules.building import build, build_encoder
 from tagger.modules.document_contexts import DocumentContext
-from tagger.modules.heads import LabelChainsHead, TaggingHead
+from tagger.modules.heads import TaggingHead
 from tagger.modules.linear import Linear
 from tagger.modules.sentence_rows import SentenceRows
 from tagger.spans import complete_tags, infer_encoding
@@ -92,7 +92,7 @@ class SequenceTagger(TaggingModel):
             head, vocab=vocab, label_namespace=label_namespace, tag_encoding=tag_encoding
         )
         if segment_tolerance is not None:
-            if isinstance(self.head, LabelChainsHead):
+            if self.head.describe().overlaps:
                 raise ConfigurationError(
                     "`segment_tolerance` needs the head `crf`, `softmax` or `sigmoid`; leave it out"
                 )

@@ -9,19 +9,9 @@ from allennlp.data import TextFieldTensors, Vocabulary
 from allennlp.models import Model
 
 from tagger.common.ranges import check_is_one_of
-from tagger.linear_chain import viterbi_decode
 from tagger.models.tagging_model import TaggingModel
-from tagger.modules.chain_decoder import expected_right
-from tagger.modules.heads import (
-    ChainHead,
-    LabelChainsHead,
-    SigmoidHead,
-    SoftmaxHead,
-    TaggingHead,
-)
-from tagger.modules.heads.label_chains import vocabulary_of_chain
+from tagger.modules.heads import TaggingHead
 from tagger.modules.sentence_rows import SentenceRows
-from tagger.spans.overlapping import chain_namespace
 
 AVERAGES = ("emissions", "marginals")
 
@@ -76,8 +66,8 @@ class SequenceTaggerEnsemble(TaggingModel):
         self.segment_metrics = first.segment_metrics
         self.average = average
         self.head = _mean_head([tagger.head for tagger in taggers])
-        if average == "marginals" and not isinstance(self.head, SigmoidHead):
-            self.head = _mixture(self.head, vocab, self.label_namespace)
+        if average == "marginals":
+            self.head = self.head.mixture(vocab, self.label_namespace)
         self.members = torch.nn.ModuleList(taggers)
 
     @property
@@ -94,62 +84,7 @@ class SequenceTaggerEnsemble(TaggingModel):
         emissions = torch.stack([tagger.emissions(tokens, mask, rows) for tagger in taggers])
         if self.average == "emissions":
             return emissions.mean(0)
-        if isinstance(self.head, LabelChainsHead):
-            return self._log_odds_of_chains(emissions, rows.mask)
-        pairs = zip(taggers, emissions)
-        marginals = [tagger.head.marginals(scores, rows.mask) for tagger, scores in pairs]
-        probabilities = torch.stack(marginals).mean(0)
-        return probabilities.logit() if isinstance(self.head, SigmoidHead) else probabilities.log()
-
-    def _log_odds_of_chains(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Returns the log-odds of each tag to the `O` of its chain, (S, L, K), and 0 for `O`.
-
-        The probability of `O` differs from chain to chain, so log-probabilities could not share one.
-        """
-        odds = torch.zeros_like(emissions[0])
-        heads = [cast(LabelChainsHead, member.head) for member in self.members]
-        by_chain = zip(*(head.chains_of(scores) for head, scores in zip(heads, emissions)))
-        for members, indices in zip(by_chain, cast(LabelChainsHead, self.head).tag_indices):
-            marginals = [chain.marginals(scores, mask) for chain, scores in members]
-            probabilities = torch.stack(marginals).mean(0)
-            outside = probabilities[:, :, :1].clamp(min=torch.finfo(probabilities.dtype).tiny)
-            odds[:, :, indices[1:]] = probabilities[:, :, 1:].log() - outside.log()
-        return odds
-
-
-class MixtureHead(SoftmaxHead):
-    """Decodes log-probabilities of tags to the legal sequence with the fewest expected wrong tags.
-
-    A mixture of chains is not a chain. The marginals of its tags are exact. The probability of an entity
-    is approximate: it is computed in a chain with these marginals and without transition scores.
-    """
-
-    def __init__(self, vocab: Vocabulary, namespace: str, tag_encoding: Optional[str]) -> None:
-        is_constrained = tag_encoding is not None
-        super().__init__(vocab, namespace, tag_encoding, constrain_decoding=is_constrained)
-
-    def marginals(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        return emissions.float().softmax(2)
-
-    def best_tags(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        probabilities = self.marginals(self.decoder.biased(emissions), mask)
-        return viterbi_decode(expected_right(self.chain_scores(emissions), probabilities), mask)[0]
-
-
-def _mixture(head: TaggingHead, vocab: Vocabulary, namespace: str) -> TaggingHead:
-    """Returns a head for averaged marginals, with the decoding settings of `head`."""
-    if isinstance(head, LabelChainsHead):
-        for index, chain in enumerate(head.by_label):
-            own = chain_namespace(namespace, head.labels[index])
-            head.chains[index] = _mixture(chain, vocabulary_of_chain(chain.tags, own), own)
-        return head
-    if not isinstance(head, ChainHead):
-        raise ConfigurationError(
-            f"`average` must be `emissions` for members with a `{type(head).__name__}`; got `marginals`"
-        )
-    mixture = MixtureHead(vocab, namespace, head.tag_encoding)
-    mixture.decoder, mixture.recalibration = head.decoder, head.recalibration
-    return mixture
+        return self.head.average([tagger.head for tagger in taggers], emissions, rows.mask)
 
 
 def _mean_head(heads: List[TaggingHead]) -> TaggingHead:

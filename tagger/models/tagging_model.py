@@ -15,10 +15,11 @@ from tagger.linear_chain import ChainMarginals
 from tagger.linear_chain.declared import declare_right_padded
 from tagger.metrics import SegmentMetrics
 from tagger.models.measured_model import MeasuredModel
-from tagger.modules.heads import TaggingHead
+from tagger.modules.heads import ChainHead, TaggingHead
 from tagger.modules.sentence_rows import SentenceRows
 from tagger.modules.token_embedders import share_unknown_words
 from tagger.spans import infer_encoding
+from tagger_texts.tagged_text import NO_EXTRAS, Extras
 
 logger = logging.getLogger(__name__)
 
@@ -65,6 +66,7 @@ class TaggingModel(MeasuredModel):
         word_ids: Optional[torch.Tensor] = None,
         soft_tags: Optional[torch.Tensor] = None,
         soft_transitions: Optional[torch.Tensor] = None,
+        extras: Extras = NO_EXTRAS,
     ) -> Dict[str, Any]:
         """Computes the loss if there are gold tags, and predicts tags except in training steps.
 
@@ -78,6 +80,7 @@ class TaggingModel(MeasuredModel):
             soft_tags: (B, T, K), a teacher's probability of each tag at each token, 0 in the padding.
             soft_transitions: (B, N, K, K), how often the teacher expects each transition in each of up
                 to N sentences of a document; N is 1 if the instances are sentences.
+            extras: What to return besides tags and entities.
 
         Returns:
             `loss`, a scalar, if `tags` are given. Except in training steps without `training_metrics`,
@@ -102,7 +105,7 @@ class TaggingModel(MeasuredModel):
             output["loss"] = self._loss(losses, mask)
             if self.training and not self.training_metrics:
                 return output
-        predictions = self.head.predict(emissions, rows.mask)
+        predictions = self.head.predict(emissions, rows.mask, extras)
         output.update({name: rows.join(values) for name, values in predictions.items()}, mask=mask)
         if sentence_lengths is not None:
             output["sentence_lengths"] = sentence_lengths
@@ -191,3 +194,8 @@ class TaggingModel(MeasuredModel):
         if self.loss_reduction == "token":
             return sequence_losses.sum() / mask.sum().clamp(min=1)
         return sequence_losses.sum()
+
+
+def chain_of(model: torch.nn.Module) -> Optional[ChainHead]:
+    """Returns the chain behind a model's predictions; None for a model without one."""
+    return model.head.as_chain() if isinstance(model, TaggingModel) else None

@@ -18,7 +18,7 @@ from tagger.common.ranges import check_number
 from tagger.data.soft_labels import SoftLabels
 from tagger.linear_chain import ChainMarginals, ChainScores, chain_marginals
 from tagger.models.sequence_tagger_ensemble import SequenceTaggerEnsemble
-from tagger.models.tagging_model import TaggingModel
+from tagger.models.tagging_model import TaggingModel, chain_of
 from tagger.modules.heads import ChainHead
 from tagger.modules.sentence_rows import SentenceRows
 
@@ -39,7 +39,8 @@ def soft_labels_of(
         batch_size: The number of instances at a time.
         temperature: What the teacher's scores are divided by. Above 1 its distributions are softer.
     """
-    if not isinstance(getattr(model, "head", None), ChainHead):
+    chain = chain_of(model)
+    if chain is None or chain.labels_of_rows:
         raise ConfigurationError(
             "a teacher must be a `sequence_tagger` with the head `crf` or `softmax`, or an ensemble of "
             "such"

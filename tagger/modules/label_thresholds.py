@@ -1,12 +1,14 @@
 """Thresholds for predicting labels, with their metrics and their tuning."""
 
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 import torch
 import torch.distributed
+from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import is_distributed
 from allennlp.data import Vocabulary
 
+from tagger.common.did_you_mean import did_you_mean
 from tagger.common.ranges import check_number
 from tagger.common.training_counts import CountedLabels
 from tagger.common.vocabulary import tags_in_order
@@ -55,6 +57,21 @@ class LabelThresholds(torch.nn.Module):
     def forward(self, probabilities: torch.Tensor) -> torch.Tensor:
         """Returns which labels are predicted, (..., C) bool, given their probabilities, (..., C)."""
         return probabilities >= self.thresholds
+
+    def replace(self, changes: Mapping[str, float]) -> None:
+        """Replaces the thresholds of some labels; the buffer itself may be shared and is not written."""
+        thresholds = self.thresholds.clone()
+        for label, threshold in changes.items():
+            if label not in self.labels:
+                raise ConfigurationError(
+                    f"the tagger knows no label {label!r}; it has {', '.join(self.labels)}"
+                    + did_you_mean(label, self.labels)
+                )
+            if not 0 <= threshold <= 1:
+                message = f"a threshold must be from 0 to 1; got {threshold!r} for {label!r}"
+                raise ConfigurationError(message)
+            thresholds[self.labels.index(label)] = threshold
+        self.thresholds = thresholds
 
     def start_tuning(self, tuner: ThresholdTuner) -> None:
         """Starts tuning the thresholds to the data of each pass that is not training."""

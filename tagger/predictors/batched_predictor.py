@@ -164,12 +164,15 @@ class BatchedPredictor(Predictor):
         device = self._model._get_prediction_device()
         with torch.inference_mode():
             # On a CPU, skip `move_to_device`, which would walk through all of the metadata.
-            outputs = self._model(**(move_to_device(batch, device) if device >= 0 else batch))
+            outputs = self._run(move_to_device(batch, device) if device >= 0 else batch)
             outputs = self._model.make_output_human_readable(outputs)
         return {
             name: values.tolist() if isinstance(values, torch.Tensor) else values
             for name, values in outputs.items()
         }
+
+    def _run(self, batch: Dict[str, Any]) -> Dict[str, Any]:
+        return self._model(**batch)
 
 
 class Throughput:

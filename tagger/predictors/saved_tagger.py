@@ -5,26 +5,23 @@ import html
 import itertools
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
-import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader, Tokenizer
 from allennlp.models import Archive, load_archive
 
 from tagger.common.collections_paused import collections_paused
-from tagger.common.did_you_mean import did_you_mean
 from tagger.data.tokenizers import max_sentence_tokens_of
 from tagger.models import TaggingModel
-from tagger.modules import ChainDecoder
+from tagger.models.tagging_model import chain_of
 from tagger.modules.chain_decoder import labels_with_bias
-from tagger.modules.heads import DECODING_HEADS, SigmoidHead
 from tagger.predictors import SequenceTaggerPredictor
 from tagger.spans import AMBIGUOUS, labels_of_tags
 from tagger.transformers.pretrained import transformer_given
 from tagger_texts.inputs import RUN_CHARACTERS
-from tagger_texts.tagged_text import Entity, Extras, TaggedText, extras_of
+from tagger_texts.tagged_text import NO_EXTRAS, Entity, Extras, TaggedText, extras_of
 from tagger_texts.text import Text
 from tagger_texts.text_tagger import TextTagger
 
@@ -67,8 +64,6 @@ class SavedTagger(TextTagger[Union[str, Text]]):
             self.predictor = SequenceTaggerPredictor(
                 model, dataset_reader, language, run_characters=run_characters
             )
-        # The predictor for the extras requested last.
-        self._with_extras: Optional[Tuple[Extras, SequenceTaggerPredictor]] = None
 
     @classmethod
     def of(
@@ -123,11 +118,11 @@ class SavedTagger(TextTagger[Union[str, Text]]):
     @property
     def biases(self) -> Dict[str, float]:
         """The bias of each label, 0 by default; empty if the tagger has no biases."""
-        head = self.model.head
-        if not isinstance(head, DECODING_HEADS) or self.tag_encoding in AMBIGUOUS:
+        chain = chain_of(self.model)
+        if chain is None or self.tag_encoding in AMBIGUOUS:
             return {}
         labels = labels_with_bias(self.model.tags, self.tag_encoding)
-        return {label: head.decoder.decode_bias.get(label, 0.0) for label in labels}
+        return {label: chain.decoder.decode_bias.get(label, 0.0) for label in labels}
 
     def split(self, text: str) -> Text:
         """Splits a text into tokens, as `tag` does; `tag` also accepts the result."""
@@ -154,7 +149,7 @@ class SavedTagger(TextTagger[Union[str, Text]]):
         """
         inputs = {"document" if isinstance(document, str) else "sentences": document}
         extras = extras_of(probabilities, leak_labels, candidates)
-        prediction = self._predictor_of(extras).predict_json(inputs)
+        prediction = self.predictor.of(extras).predict_json(inputs)
         return _tagged_text(prediction, extras, self.labels)
 
     def with_bias(
@@ -195,10 +190,11 @@ class SavedTagger(TextTagger[Union[str, Text]]):
     def __repr__(self) -> str:
         num_weights = sum(weights.numel() for weights in self.model.parameters())
         text = f"{self._name}: {', '.join(self.labels)}; {num_weights:,} weights"
-        decoder = getattr(self.model.head, "decoder", None)
+        chain = chain_of(self.model)
+        settings = vars(chain.decoder) if chain else {}
         for name in ("decode_bias", "entity_thresholds"):
-            if getattr(decoder, name, None):
-                text += f"; {name} {getattr(decoder, name)}"
+            if settings.get(name):
+                text += f"; {name} {settings[name]}"
         return f"<SavedTagger {text}>"
 
     def _repr_html_(self) -> str:
@@ -217,45 +213,18 @@ class SavedTagger(TextTagger[Union[str, Text]]):
         kinds = ("sentence" if isinstance(each, self.text_types) else "tokens" for each in inputs)
         if self.predictor.reads_numbers:
             kinds = ("numbers" for _ in inputs)
-        predictions = self._predictor_of(extras).predict_batch_json(
+        predictions = self.predictor.of(extras).predict_batch_json(
             [{kind: each} for kind, each in zip(kinds, inputs)]
         )
         return [_tagged_text(prediction, extras, self.labels) for prediction in predictions]
-
-    def _predictor_of(self, extras: Extras) -> SequenceTaggerPredictor:
-        if extras == Extras():
-            return self.predictor
-        # Another thread may replace the attribute meanwhile, so read it once.
-        known = self._with_extras
-        if known is None or known[0] != extras:
-            known = extras, self.predictor.of(_with_own_head(self.model), extras)
-            self._with_extras = known
-        return known[1]
 
     def _with_settings(
         self, biases: Mapping[str, float], thresholds: Mapping[str, float]
     ) -> "SavedTagger":
         model = _with_own_head(self.model)
-        head = model.head
-        if isinstance(head, DECODING_HEADS):
-            before = head.decoder
-            decoder = ChainDecoder(
-                model.tags,
-                model.tag_encoding,
-                {**before.decode_bias, **biases},
-                {**before.entity_thresholds, **thresholds},
-                before.decoding,
-            )
-            head.set_decoder(decoder.to(before.bias.device))
-        elif isinstance(head, SigmoidHead) and not biases:
-            own = head.thresholds
-            own.thresholds = _replaced(own.thresholds, model.tags, thresholds)
-        else:
-            raise ConfigurationError(
-                "this tagger decides each label by itself and has no biases; use `with_thresholds`"
-            )
+        model.head.adjust(biases, thresholds)
         changed = copy.copy(self)
-        changed.predictor, changed._with_extras = self.predictor.of(model, Extras()), None
+        changed.predictor = self.predictor.of(NO_EXTRAS, model)
         return changed
 
 
@@ -314,21 +283,3 @@ def _with_own_head(model: TaggingModel) -> TaggingModel:
     copied._modules = dict(model._modules)
     copied.head = copy.deepcopy(model.head, {id(each): each for each in shared})
     return copied
-
-
-def _replaced(
-    thresholds: torch.Tensor, labels: Sequence[str], changes: Mapping[str, float]
-) -> torch.Tensor:
-    """Returns thresholds by label (C,), some of them replaced."""
-    thresholds = thresholds.clone()
-    for label, threshold in changes.items():
-        if label not in labels:
-            raise ConfigurationError(
-                f"the tagger knows no label {label!r}; it has {', '.join(labels)}"
-                + did_you_mean(label, labels)
-            )
-        if not 0 <= threshold <= 1:
-            message = f"a threshold must be from 0 to 1; got {threshold!r} for {label!r}"
-            raise ConfigurationError(message)
-        thresholds[labels.index(label)] = threshold
-    return thresholds

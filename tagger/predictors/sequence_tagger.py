@@ -3,7 +3,7 @@
 import copy
 import itertools
 import math
-from typing import Any, List, Optional, Sequence, Union, cast
+from typing import Any, Dict, List, Optional, Sequence, Union, cast
 
 import numpy as np
 from allennlp.common.checks import ConfigurationError
@@ -19,7 +19,7 @@ from tagger.data.documents import DocumentTokens
 from tagger.data.text_splitter import TextSplitter, tokens_of
 from tagger.data.tokenizers import max_sentence_tokens_of, tokenizer_of
 from tagger.models import TaggingModel
-from tagger.modules.heads import DECODING_HEADS
+from tagger.models.tagging_model import chain_of
 from tagger.predictors.batched_predictor import BatchedPredictor, Throughput
 from tagger.predictors.recordings import check_kind, origin, own_output
 from tagger_texts.inputs import (
@@ -117,7 +117,7 @@ class SequenceTaggerPredictor(BatchedPredictor):
         if isinstance(dataset_reader, NumericSequencesDatasetReader):
             self._numbers = dataset_reader = dataset_reader.without_labels()
         super().__init__(model, dataset_reader, frozen, batch_tokens, plain)
-        self._give(extras_of(probabilities, leak_labels or (), candidates))
+        self._extras = self._checked(extras_of(probabilities, leak_labels or (), candidates))
         check_is_one_of("sentence_borders", sentence_borders, SENTENCE_BORDERS)
         if run_characters is not None and run_characters < 1:
             raise ConfigurationError(f"`run_characters` must be at least 1; got {run_characters}")
@@ -127,20 +127,23 @@ class SequenceTaggerPredictor(BatchedPredictor):
             tokenizer, language, run_characters, sentence_borders, most_tokens
         )
 
-    def of(self, model: TaggingModel, extras: Extras) -> "SequenceTaggerPredictor":
-        """Returns a predictor for a changed copy of the model; it shares the rest with this one."""
+    def of(self, extras: Extras, model: Optional[TaggingModel] = None) -> "SequenceTaggerPredictor":
+        """Returns a predictor for other extras, or a changed model; it shares the rest with this one."""
         # Skip `__init__`, where the tokenizer takes a tenth of a second.
         other = copy.copy(self)
-        other._model = model
-        other.throughput = Throughput()
-        other._give(extras)
+        if model is not None:
+            other._model, other.throughput = model, Throughput()
+        other._extras = other._checked(extras)
         return other
 
-    def _give(self, extras: Extras) -> None:
+    def _run(self, batch: Dict[str, Any]) -> Dict[str, Any]:
+        return self._model(**batch, extras=self._extras)
+
+    def _checked(self, extras: Extras) -> Extras:
         if self._numbers is not None and extras.leak_labels:
             raise ConfigurationError("`leak_labels` needs texts; this tagger reads numbers")
-        self._extras = extras
-        self.model.head.give(extras)
+        self.model.head.check(extras)
+        return extras
 
     @property
     def reads_numbers(self) -> bool:
@@ -266,7 +269,7 @@ class SequenceTaggerPredictor(BatchedPredictor):
 
     def _nothing(self) -> JsonDict:
         """The output for a text without tokens."""
-        if not isinstance(self.model.head, DECODING_HEADS):
+        if chain_of(self.model) is None:
             return {"labels": [], "probabilities": []}
         names = ["tags"] + ["probabilities"] * self._extras.probabilities
         names += ["entities"] * (self.model.tag_encoding is not None)

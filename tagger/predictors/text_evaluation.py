@@ -31,7 +31,6 @@ from tagger.data.joined_text import JoinedText, join_tokens
 from tagger.data.splitting.documents import TEXTS
 from tagger.metrics.label_metrics import metrics_by_label, partial_metrics
 from tagger.metrics.masking_metrics import masking_metrics
-from tagger.modules.heads import LabelChainsHead
 from tagger.predictors.saved_tagger import SavedTagger
 from tagger.spans import Span, tags_to_spans
 from tagger.spans.finding import Spans
@@ -133,7 +132,7 @@ def evaluate_texts(
     ]
     found = {place[0] for _, *both in tagged_texts for places in both for place in places}
     labels = sorted({*tagger.labels, *found})
-    apart = labels if isinstance(tagger.model.head, LabelChainsHead) else ()
+    apart = labels if tagger.model.head.describe().overlaps else ()
     sides = (
         ((text, gold) for text, gold, _ in tagged_texts),
         ((text, predicted) for text, _, predicted in tagged_texts),

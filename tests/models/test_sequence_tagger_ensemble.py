@@ -15,8 +15,9 @@ from allennlp.nn.util import get_text_field_mask
 from tagger.data import LabelSetsField, TagField
 from tagger.data.fields import LabelChainsField
 from tagger.models import SequenceTaggerEnsemble
-from tagger.models.sequence_tagger_ensemble import AVERAGES, MixtureHead
+from tagger.models.sequence_tagger_ensemble import AVERAGES
 from tagger.modules.heads import LabelChainsHead, TaggingHead
+from tagger.modules.heads.mixture import MixtureHead
 from tagger.tools.tuning.commands.ensemble import Ensemble
 from tests.conftest import ROOT
 from tests.models.batches import small_tagger, tensors

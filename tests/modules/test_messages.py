@@ -56,7 +56,7 @@ def recalibrated(tag_encoding="BIO", **recalibration):
 
 
 def giving(tag_encoding="BIO", **extras):
-    CrfHead(VOCAB, tag_encoding=tag_encoding).give(Extras(**extras))
+    CrfHead(VOCAB, tag_encoding=tag_encoding).check(Extras(**extras))
 
 
 of_tags, of_labels = given(loss, base=TokenLoss), given(loss, base=MultiLabelLoss)

@@ -15,7 +15,6 @@ import tagger
 import tagger_onnx
 from tagger.integrations.onnx.commands.export import export
 from tagger.predictors.saved_tagger import SavedTagger
-from tagger_texts.tagged_text import Extras
 from tests.models.test_multi_label_tagger import LEXICON, params_of, write_corpus
 from tests.routes import ONNX_TOLERANCE
 
@@ -267,16 +266,15 @@ def test_threads_with_different_extras_get_what_they_get_alone(model, monkeypatc
         assert of_copy.result() == [wanted] * 5
 
 
-def test_another_thread_cannot_come_between(model):
-    other = Extras(probabilities=True), model._predictor_of(Extras(probabilities=True))
+def test_what_a_call_asks_for_is_kept_nowhere(model):
+    def states():
+        return [
+            dict(vars(each)) for each in (model, model.predictor, model.model, model.model.head)
+        ]
 
-    class Interrupted(SavedTagger):
-        """Another thread asks for other extras after each line."""
-
-        _with_extras = property(lambda self: other, lambda self, value: None)
-
-    interrupted = Interrupted(model.model, model.predictor.dataset_reader, "interrupted")
-    assert interrupted.tag(TEXTS, candidates=0.01) == model.tag(TEXTS, candidates=0.01)
+    before = states()
+    model.tag(TEXTS, probabilities=True, leak_labels=["PER"], candidates=0.01)
+    assert states() == before
 
 
 def test_making_a_tagger_leaves_the_garbage_collector_alone(trained):

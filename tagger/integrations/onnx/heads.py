@@ -1,6 +1,6 @@
 """Heads as ONNX, which turn emissions into tags, entities and probabilities."""
 
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union, cast
 
 import numpy as np
 import torch
@@ -25,21 +25,19 @@ from tagger.integrations.onnx.graph import Value
 from tagger.linear_chain import ChainScores
 from tagger.models import SequenceTagger
 from tagger.modules.chain_decoder import expected_right
-from tagger.modules.heads import ChainHead, LabelChainsHead, SigmoidHead, SoftmaxHead
+from tagger.modules.heads import ChainHead, SigmoidHead
 from tagger.spans import AMBIGUOUS
 from tagger.spans.encodings import split_tag
 
 
 def add_head(model: SequenceTagger, emissions: Value, mask: Value, is_last: Value) -> None:
     """Adds a model's head to emissions, (B, T, K) float32, and declares its outputs."""
-    head = model.head
-    if isinstance(head, SigmoidHead):
-        _add_sigmoid(head, emissions, mask)
-    elif isinstance(head, ChainHead):
-        _add_chain(model, head, emissions, mask, is_last)
-    elif isinstance(head, LabelChainsHead):
-        rows = _rows_of_chains(head, emissions, mask, is_last)
-        _add_chain(model, head.joint, *rows)
+    head, chain = model.head, model.head.as_chain()
+    if chain is not None:
+        rows = emissions, mask, is_last
+        _add_chain(model, chain, *(_rows_of_chains(chain, *rows) if chain.labels_of_rows else rows))
+    elif head.describe().has_label_sets:
+        _add_sigmoid(cast(SigmoidHead, head), emissions, mask)
     else:
         raise ConfigurationError(
             f"the head `{type_name(type(head))}` cannot be exported; use `crf`, `label_chains`, "
@@ -54,21 +52,21 @@ def describe_head(model: SequenceTagger) -> Dict[str, Any]:
         labels = [None if tag == "O" else tag for tag in model.tags]
     else:
         labels = [split_tag(tag, model.tag_encoding)[1] for tag in model.tags]
-    kind = "sigmoid" if isinstance(model.head, SigmoidHead) else "chain"
-    description = {"head": kind, "tags": model.tags, "labels_of_tags": labels}
-    if isinstance(model.head, LabelChainsHead):
-        return {**description, "head": "label_chains", "num_chains": len(model.head.labels)}
+    description = {"head": model.head.describe().kind, "tags": model.tags, "labels_of_tags": labels}
+    chain = model.head.as_chain()
+    if chain is not None and chain.labels_of_rows:
+        return {**description, "num_chains": chain.rows_per_sentence}
     return description
 
 
 def _rows_of_chains(
-    head: LabelChainsHead, emissions: Value, mask: Value, is_last: Value
+    chain: ChainHead, emissions: Value, mask: Value, is_last: Value
 ) -> Tuple[Value, Value, Value]:
-    """Emissions, mask and ends of a row for each label and sentence, as `LabelChainsHead.as_rows`."""
-    num_chains, num_tags = len(head.labels), len(head.joint.tags)
+    """Emissions, mask and ends of a row for each label and sentence, as `ChainHead.as_rows`."""
+    num_chains, num_tags = chain.rows_per_sentence, len(chain.tags)
     ones = torch.ones(1, 1, num_tags)
     with torch.no_grad():
-        wide, _, _ = head.as_rows(ones, 0 * ones.long(), ones[:, :, 0].bool())
+        wide, _, _ = chain.as_rows(ones, 0 * ones.long(), ones[:, :, 0].bool())
     # (C, 1, K): the factor of each emission, of which that of `O` is 0, and -inf for other labels.
     factors = wide.masked_fill(wide.isinf(), 0.0).numpy()
     offsets = (wide - wide.masked_fill(wide.isinf(), 0.0)).nan_to_num(neginf=-np.inf).numpy()
@@ -131,7 +129,7 @@ def _add_chain(
 
 def _decoded(head: ChainHead, chain: Chain, scores: Value, marginals: Optional[Value]) -> Value:
     """Decodes the tags, (B, T), from scores with the bias; `marginals` are given if there is no bias."""
-    if isinstance(head, SoftmaxHead) and not head.constrain_decoding:
+    if head.decodes_tokens_apart:
         return chain.mask.where(scores.op("ArgMax", axis=2, keepdims=0), np.int64(0))
     biased = chain._replace(emissions=scores.cast("float64"))
     if head.decoder.decoding != "minimum_risk":

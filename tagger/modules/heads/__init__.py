@@ -8,7 +8,4 @@ from tagger.modules.heads.sigmoid import SigmoidHead
 from tagger.modules.heads.softmax import SoftmaxHead
 from tagger.modules.heads.tagging_head import TaggingHead
 
-#: The heads that decode chains of tags. Their `decoder` holds numbers by label.
-DECODING_HEADS = (ChainHead, LabelChainsHead)
-
 __all__ = ["ChainHead", "CrfHead", "LabelChainsHead", "SigmoidHead", "SoftmaxHead", "TaggingHead"]

@@ -1,6 +1,6 @@
 """The base of the heads under which a sequence of tags is a linear chain."""
 
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -11,18 +11,16 @@ from tagger.linear_chain import ChainScores, check_is_right_padded, tag_marginal
 from tagger.metrics import TagMetrics
 from tagger.modules.chain_decoder import ChainDecoder
 from tagger.modules.heads.output_parts import (
-    CandidatePart,
+    PARTS,
     EntityPart,
-    MarginalPart,
-    MissedPart,
-    OutputPart,
     Tagged,
+    parts_of,
     with_probabilities,
 )
-from tagger.modules.heads.tagging_head import TaggingHead
+from tagger.modules.heads.tagging_head import HeadDescription, TaggingHead
 from tagger.modules.recalibration import Recalibration
 from tagger.spans import transition_table
-from tagger_texts.tagged_text import Extras
+from tagger_texts.tagged_text import NO_EXTRAS, Extras
 
 
 class ChainHead(TaggingHead):
@@ -48,8 +46,11 @@ class ChainHead(TaggingHead):
         tags: All tags, in the order of their indices.
         tag_encoding: Their encoding.
         decoder: Chooses the tags; `set_decoder` replaces it by another one for the same tags.
-        extras: What else `predict` returns; `give` sets it.
+        entities: Finds the entities that tags spell; None if they spell none.
+        labels_of_rows: The label of each row of a sentence, see `as_rows`; empty if it is one row.
     """
+
+    labels_of_rows: Sequence[str] = ()
 
     def __init__(
         self,
@@ -66,21 +67,59 @@ class ChainHead(TaggingHead):
         # While an archive is loaded, PyTorch's tensors are limited; NumPy's tables are as large as this.
         torch.empty(len(tags), len(tags))
         self.decoder = ChainDecoder(tags, tag_encoding, decode_bias, entity_thresholds, decoding)
-        self.extras = Extras()
         self.tags, self.tag_encoding = tags, tag_encoding
-        self._entities = EntityPart(tags, tag_encoding) if tag_encoding else None
-        self._parts: List[OutputPart] = [self._entities] if self._entities else []
-        self._num_bins = 10 if self._entities and self._entities.has_probabilities else 0
+        self.entities = EntityPart(tags, tag_encoding) if tag_encoding else None
+        self._num_bins = 10 if self.entities and self.entities.has_probabilities else 0
         self._metrics = TagMetrics(
             vocab, label_namespace, tag_encoding, calibration_bins=self._num_bins
         )
         self.recalibration: Optional[Recalibration] = None
         if recalibration:
-            labels = with_probabilities("recalibration", self._entities).find.labels
+            labels = with_probabilities("recalibration", self.entities).find.labels
             self.recalibration = Recalibration(labels, recalibration)
 
     def set_decoder(self, decoder: ChainDecoder) -> None:
         self.decoder = decoder
+
+    def adjust(self, biases: Mapping[str, float], thresholds: Mapping[str, float]) -> None:
+        before = self.decoder
+        settings = {**before.decode_bias, **biases}, {**before.entity_thresholds, **thresholds}
+        decoder = ChainDecoder(self.tags, self.tag_encoding, *settings, before.decoding)
+        self.set_decoder(decoder.to(before.bias.device))
+
+    def describe(self) -> HeadDescription:
+        return HeadDescription("chain")
+
+    def as_chain(self) -> "ChainHead":
+        return self
+
+    @property
+    def decodes_tokens_apart(self) -> bool:
+        """Whether the best tags are the best tag of each token by itself."""
+        return False
+
+    @property
+    def rows_per_sentence(self) -> int:
+        """How many rows of `as_rows` are of a sentence."""
+        return len(self.labels_of_rows) or 1
+
+    def as_rows(
+        self, emissions: torch.Tensor, gold_tags: torch.Tensor, mask: torch.Tensor
+    ) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Returns a model's emissions, gold tags and mask as rows for this chain."""
+        return emissions, gold_tags, mask
+
+    def gold_rows(self, gold_tags: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """Returns the gold tags of `as_rows`."""
+        return gold_tags
+
+    def mixture(self, vocab: Vocabulary, label_namespace: str) -> "ChainHead":
+        # A mixture is itself a chain.
+        from tagger.modules.heads.mixture import MixtureHead
+
+        mixture = MixtureHead(vocab, label_namespace, self.tag_encoding)
+        mixture.decoder, mixture.recalibration = self.decoder, self.recalibration
+        return mixture
 
     def chain_scores(self, emissions: torch.Tensor) -> ChainScores:
         """Returns the scores of tag sequences; those that must not be predicted have -inf."""
@@ -99,22 +138,13 @@ class ChainHead(TaggingHead):
             return self.predict(emissions, mask)["predicted_tags"]
         return self.best_tags(emissions, mask)
 
-    def give(self, extras: Extras) -> None:
-        parts: List[OutputPart] = [self._entities] if self._entities else []
-        if extras.leak_labels:
-            parts.append(MissedPart(self._entities, extras.leak_labels))
-        if extras.candidates is not None:
-            parts.append(CandidatePart(self._entities, extras.candidates))
-        if extras.probabilities:
-            parts.append(MarginalPart(self.tags))
-        self.extras, self._parts = extras, parts
-
-    def output_names(self) -> List[str]:
-        """Returns the names of the tensors that `predict` may give."""
-        return ["predicted_tags", *(name for part in self._parts for name in part.names)]
+    def check(self, extras: Extras) -> None:
+        parts_of(self, extras)
 
     @torch.no_grad()
-    def predict(self, emissions: torch.Tensor, mask: torch.Tensor) -> Dict[str, torch.Tensor]:
+    def predict(
+        self, emissions: torch.Tensor, mask: torch.Tensor, extras: Extras = NO_EXTRAS
+    ) -> Dict[str, torch.Tensor]:
         """Returns `predicted_tags`, (B, T) int64, and the tensors of the parts of the output.
 
         If tags spell spans, `EntityPart` is one of them. The `extras` choose the others.
@@ -126,7 +156,8 @@ class ChainHead(TaggingHead):
         check_is_right_padded(mask, emissions)
         tags, scores = self.best_tags(emissions, mask), self.chain_scores(emissions)
         tagged = Tagged(emissions, mask, tags, scores)
-        found = [zip(part.names, part.predict(self, tagged)) for part in self._parts]
+        parts = parts_of(self, extras)
+        found = [zip(part.names, part.predict(self, tagged)) for part in parts]
         output = {"predicted_tags": tagged.tags}
         for tensors in found:
             output.update(tensors)
@@ -165,10 +196,10 @@ class ChainHead(TaggingHead):
         names = self.tags
         tags = [[names[k] for k in row[:length]] for row, length in zip(rows, lengths)]
         readable: Dict[str, List[Any]] = {"tags": tags}
-        for part in self._parts:
+        for part in PARTS:
             if part.names[0] in output:
                 tensors = (output.pop(name, None) for name in part.names)
-                readable.update(part.read(tags, *tensors))
+                readable.update(part.read(self, tags, *tensors))
         return readable
 
 

@@ -9,7 +9,7 @@ from allennlp.data import Vocabulary
 from tagger.linear_chain import ChainMarginals, ChainScores
 from tagger.modules.conditional_random_field import ConditionalRandomField
 from tagger.modules.heads.chain_head import ChainHead, legal_transitions
-from tagger.modules.heads.tagging_head import TaggingHead
+from tagger.modules.heads.tagging_head import HeadDescription, TaggingHead
 from tagger.modules.loss_formulas import are_known
 from tagger.modules.tag_weighting import TagWeighting
 
@@ -64,6 +64,9 @@ class CrfHead(ChainHead):
         self.crf = ConditionalRandomField(
             len(tags), constraints, include_start_end_transitions, weighting, constrain_training
         )
+
+    def describe(self) -> HeadDescription:
+        return super().describe()._replace(takes_new_labels=True)
 
     def sequence_loss(
         self, emissions: torch.Tensor, gold_tags: torch.Tensor, mask: torch.Tensor

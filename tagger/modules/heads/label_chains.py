@@ -4,7 +4,7 @@ Letters: `B` sentences, `T` tokens, `C` labels, `K` tags of one label and `O`, `
 and `O`. Row `b * C + c` of `B * C` rows is the chain of label c over sentence b.
 """
 
-from typing import Any, Collection, Dict, Iterator, List, Optional, Sequence, Tuple, cast
+from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, cast
 
 import torch
 from allennlp.common import Lazy, Params
@@ -16,12 +16,13 @@ from tagger.linear_chain import ChainScores, check_is_right_padded
 from tagger.modules.chain_decoder import ChainDecoder
 from tagger.modules.heads.chain_head import ChainHead
 from tagger.modules.heads.crf import CrfHead
+from tagger.modules.heads.output_parts import OUTPUT_NAMES
 from tagger.modules.heads.outputs_of_chains import MERGED, stacked
-from tagger.modules.heads.tagging_head import TaggingHead
+from tagger.modules.heads.tagging_head import HeadDescription, TaggingHead, mean_marginals
 from tagger.modules.tag_weighting import TagWeighting
 from tagger.spans import split_tag
 from tagger.spans.overlapping import chain_namespace
-from tagger_texts.tagged_text import Extras
+from tagger_texts.tagged_text import NO_EXTRAS, Extras
 
 #: The arguments of weightings that give numbers by label.
 _BY_LABEL = ("label_weights", "missing", "inventing", "confusing")
@@ -114,6 +115,37 @@ class LabelChainsHead(TaggingHead):
         """The settings of all labels; set them by `set_decoder`."""
         return self.joint.decoder
 
+    def describe(self) -> HeadDescription:
+        return HeadDescription("label_chains", takes_new_labels=True)
+
+    def as_chain(self) -> "JointChain":
+        return self.joint
+
+    def adjust(self, biases: Mapping[str, float], thresholds: Mapping[str, float]) -> None:
+        self.joint.adjust(biases, thresholds)
+        self.set_decoder(self.decoder)
+
+    def mixture(self, vocab: Vocabulary, label_namespace: str) -> "LabelChainsHead":
+        for index, chain in enumerate(self.by_label):
+            own = chain_namespace(label_namespace, self.labels[index])
+            self.chains[index] = chain.mixture(vocabulary_of_chain(chain.tags, own), own)
+        return self
+
+    def average(
+        self, members: Sequence[TaggingHead], emissions: torch.Tensor, mask: torch.Tensor
+    ) -> torch.Tensor:
+        """Returns the log-odds of each tag to the `O` of its chain, (B, T, N), and 0 for `O`.
+
+        The probability of `O` differs from chain to chain, so log-probabilities could not share one.
+        """
+        odds = torch.zeros_like(emissions[0])
+        for index, indices in enumerate(self.tag_indices):
+            heads = [cast(LabelChainsHead, member).by_label[index] for member in members]
+            probabilities = mean_marginals(heads, emissions[..., indices].unbind(0), mask)
+            outside = probabilities[:, :, :1].clamp(min=torch.finfo(probabilities.dtype).tiny)
+            odds[:, :, indices[1:]] = probabilities[:, :, 1:].log() - outside.log()
+        return odds
+
     def set_decoder(self, decoder: ChainDecoder) -> None:
         """Gives each chain the settings of its label."""
         self.joint.decoder = decoder
@@ -168,21 +200,24 @@ class LabelChainsHead(TaggingHead):
             marginals[:, :, indices[1:]] = chain.marginals(scores, mask)[:, :, 1:]
         return marginals
 
-    def give(self, extras: Extras) -> None:
+    def check(self, extras: Extras) -> None:
         for label in extras.leak_labels:
             check_is_label("leak_labels", label, self.labels, of="tagger")
-        for label, chain in zip(self.labels, self.by_label):
-            own = tuple(each for each in extras.leak_labels if each == label)
-            chain.give(extras._replace(leak_labels=own))
+        self.joint.check(extras)
 
     @torch.no_grad()
-    def predict(self, emissions: torch.Tensor, mask: torch.Tensor) -> Dict[str, torch.Tensor]:
+    def predict(
+        self, emissions: torch.Tensor, mask: torch.Tensor, extras: Extras = NO_EXTRAS
+    ) -> Dict[str, torch.Tensor]:
         """Returns the tensors of the chains' predictions, stacked to (B, T, C, ...).
 
         `predicted_tags` are (B, T, C) int64, indices of the chain's own tags. See `ChainHead.predict`.
         """
         check_is_right_padded(mask, emissions)
-        outputs = [chain.predict(scores, mask) for chain, scores in self.chains_of(emissions)]
+        outputs = []
+        for label, (chain, scores) in zip(self.labels, self.chains_of(emissions)):
+            own = tuple(each for each in extras.leak_labels if each == label)
+            outputs.append(chain.predict(scores, mask, extras._replace(leak_labels=own)))
         names = dict.fromkeys(name for output in outputs for name in output)
         return {name: stacked([output.get(name) for output in outputs]) for name in names}
 
@@ -214,17 +249,15 @@ class LabelChainsHead(TaggingHead):
 
         A token's `tags` are joined by `|`; its `probabilities` are of all tags but `O`.
         """
-        names = {name for chain in self.by_label for name in chain.output_names()}
-        tensors = {name: output.pop(name) for name in names & output.keys()}
+        tensors = {name: output.pop(name) for name in OUTPUT_NAMES if name in output}
         of_chains = [
             chain.make_readable({name: each[:, :, c] for name, each in tensors.items()}, lengths)
             for c, chain in enumerate(self.by_label)
         ]
-        # What some chains have, such as leaks, is that of these.
         return {
-            name: list(map(merge, zip(*(each[name] for each in of_chains if name in each))))
+            name: list(map(merge, zip(*(each[name] for each in of_chains))))
             for name, merge in MERGED.items()
-            if any(name in each for each in of_chains)
+            if name in of_chains[0]
         }
 
     def as_rows(
@@ -269,6 +302,18 @@ class JointChain(ChainHead):
 
     #: The head with these chains, in a list so that it does not become a submodule.
     heads: List[LabelChainsHead]
+
+    @property
+    def labels_of_rows(self) -> List[str]:  # type: ignore[override]
+        return self.heads[0].labels
+
+    def as_rows(
+        self, emissions: torch.Tensor, gold_tags: torch.Tensor, mask: torch.Tensor
+    ) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        return self.heads[0].as_rows(emissions, gold_tags, mask)
+
+    def gold_rows(self, gold_tags: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        return self.heads[0].gold_rows(gold_tags, mask)
 
     def chain_scores(self, emissions: torch.Tensor) -> ChainScores:
         (head,) = self.heads

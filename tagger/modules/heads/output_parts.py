@@ -5,7 +5,7 @@ Letters: `B` batch, `T` tokens, `K` tags, `N` entities, `M` the most candidates 
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Sequence, Tuple, Type
 
 import numpy as np
 import torch
@@ -16,6 +16,7 @@ from tagger.linear_chain import ChainScores
 from tagger.spans.encodings import AMBIGUOUS, split_tag
 from tagger.spans.entities import Entities, EntityFinder
 from tagger.spans.missed import MissFinder
+from tagger_texts.tagged_text import Extras
 
 if TYPE_CHECKING:
     from tagger.modules.heads.chain_head import ChainHead
@@ -52,7 +53,8 @@ class OutputPart:
         """Returns the tensors (B, T, ...); the last ones may be missing."""
         raise NotImplementedError
 
-    def read(self, tags: List[List[str]], *tensors: Any) -> Readable:
+    @staticmethod
+    def read(head: "ChainHead", tags: List[List[str]], *tensors: Any) -> Readable:
         """Returns lists with an entry for each sentence, given its tags and the tensors or None."""
         raise NotImplementedError
 
@@ -94,10 +96,11 @@ class EntityPart(OutputPart):
         at_firsts[rows, firsts] = probabilities
         return lengths, at_firsts
 
-    def read(self, tags: List[List[str]], *tensors: Any) -> Readable:
+    @staticmethod
+    def read(head: "ChainHead", tags: List[List[str]], *tensors: Any) -> Readable:
         entities: List[List[Dict[str, Any]]] = [[] for _ in tags]
         for row, entity in _read_spans(*(each for each in tensors if each is not None)):
-            label = split_tag(tags[row][entity["first"]], self.encoding)[1] or ""
+            label = split_tag(tags[row][entity["first"]], head.tag_encoding)[1] or ""
             entities[row].append({"label": label, **entity})
         return {"entities": entities}
 
@@ -125,7 +128,8 @@ class MissedPart(OutputPart):
         at_firsts[:, :1] = log_none.unsqueeze(1)
         return expected, at_firsts
 
-    def read(self, tags: List[List[str]], *tensors: Any) -> Readable:
+    @staticmethod
+    def read(head: "ChainHead", tags: List[List[str]], *tensors: Any) -> Readable:  # noqa: ARG004
         expected, log_none = tensors
         return {
             "leak_probability": (-torch.expm1(log_none.sum(1))).tolist(),
@@ -166,12 +170,14 @@ class CandidatePart(OutputPart):
         )
         return tuple(each.new_zeros(shape).index_put(at, each) for each in columns)
 
-    def read(self, tags: List[List[str]], *tensors: Any) -> Readable:
+    @staticmethod
+    def read(head: "ChainHead", tags: List[List[str]], *tensors: Any) -> Readable:
         lengths, labels, probabilities = tensors
+        names = with_probabilities("candidates", head.entities).find.labels
         candidates: List[List[Dict[str, Any]]] = [[] for _ in tags]
         indices = labels[lengths.nonzero(as_tuple=True)].tolist()
         for index, (row, candidate) in zip(indices, _read_spans(lengths, probabilities)):
-            label = self._find.labels[index]
+            label = names[index]
             candidates[row].append({"label": "" if label == "_" else label, **candidate})
         return {"candidates": candidates}
 
@@ -182,19 +188,35 @@ class MarginalPart(OutputPart):
     #: (B, T, K).
     names = ("marginals",)
 
-    def __init__(self, tags: List[str]) -> None:
-        self._tags = tags
-
     def predict(self, head: "ChainHead", tagged: Tagged) -> Tensors:
         return (head.marginals(tagged.emissions, tagged.mask),)
 
-    def read(self, tags: List[List[str]], *tensors: Any) -> Readable:
+    @staticmethod
+    def read(head: "ChainHead", tags: List[List[str]], *tensors: Any) -> Readable:
         (marginals,) = tensors
         probabilities = [
-            [dict(zip(self._tags, token)) for token in sentence[: len(own)]]
+            [dict(zip(head.tags, token)) for token in sentence[: len(own)]]
             for own, sentence in zip(tags, marginals.tolist())
         ]
         return {"probabilities": probabilities}
+
+
+#: All parts, in the order in which they are read.
+PARTS: Tuple[Type[OutputPart], ...] = (EntityPart, MissedPart, CandidatePart, MarginalPart)
+#: The names of all tensors that a prediction may have.
+OUTPUT_NAMES = ("predicted_tags", *(name for part in PARTS for name in part.names))
+
+
+def parts_of(head: "ChainHead", extras: Extras) -> List[OutputPart]:
+    """Returns the parts of a head's output with these extras; an error if it cannot give them."""
+    parts: List[OutputPart] = [head.entities] if head.entities else []
+    if extras.leak_labels:
+        parts.append(MissedPart(head.entities, extras.leak_labels))
+    if extras.candidates is not None:
+        parts.append(CandidatePart(head.entities, extras.candidates))
+    if extras.probabilities:
+        parts.append(MarginalPart())
+    return parts
 
 
 def with_probabilities(argument: str, entities: Optional[EntityPart]) -> EntityPart:

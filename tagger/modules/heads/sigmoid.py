@@ -1,15 +1,16 @@
 """The tagging head for tokens that may have several labels, or none."""
 
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
 from tagger.common.vocabulary import tags_in_order
-from tagger.modules.heads.tagging_head import TaggingHead
+from tagger.modules.heads.tagging_head import HeadDescription, TaggingHead, mean_marginals
 from tagger.modules.label_thresholds import LabelThresholds
 from tagger.modules.multi_label_losses import BinaryCrossEntropyLoss, MultiLabelLoss
+from tagger_texts.tagged_text import NO_EXTRAS, Extras
 
 
 @TaggingHead.register("sigmoid")
@@ -62,7 +63,27 @@ class SigmoidHead(TaggingHead):
     def marginals(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         return torch.sigmoid(emissions.float())
 
-    def predict(self, emissions: torch.Tensor, mask: torch.Tensor) -> Dict[str, torch.Tensor]:
+    def describe(self) -> HeadDescription:
+        return HeadDescription("sigmoid")
+
+    def adjust(self, biases: Mapping[str, float], thresholds: Mapping[str, float]) -> None:
+        if biases:
+            raise ConfigurationError(
+                "this tagger decides each label by itself and has no biases; use `with_thresholds`"
+            )
+        self.thresholds.replace(thresholds)
+
+    def mixture(self, vocab: Vocabulary, label_namespace: str) -> "SigmoidHead":
+        return self
+
+    def average(
+        self, members: Sequence[TaggingHead], emissions: torch.Tensor, mask: torch.Tensor
+    ) -> torch.Tensor:
+        return mean_marginals(members, emissions.unbind(0), mask).logit()
+
+    def predict(
+        self, emissions: torch.Tensor, mask: torch.Tensor, extras: Extras = NO_EXTRAS
+    ) -> Dict[str, torch.Tensor]:
         """Returns `predicted_labels`, (B, T, C) bool, and `probabilities`, (B, T, C)."""
         probabilities = self.marginals(emissions, mask)
         predicted_labels = self.thresholds(probabilities) & mask.unsqueeze(-1)

@@ -67,6 +67,10 @@ class SoftmaxHead(ChainHead):
             end=self.transitions[:-2, -1],
         )
 
+    @property
+    def decodes_tokens_apart(self) -> bool:
+        return not self.constrain_decoding
+
     def best_tags(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         if self.constrain_decoding:
             return super().best_tags(emissions, mask)

@@ -1,17 +1,46 @@
 """What every tagging head provides."""
 
-from typing import Any, Dict, List, Optional
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 import torch
 from allennlp.common import Registrable
 from allennlp.common.checks import ConfigurationError
+from allennlp.data import Vocabulary
 
 from tagger.linear_chain import ChainMarginals
-from tagger_texts.tagged_text import Extras
+from tagger_texts.tagged_text import NO_EXTRAS, Extras
+
+if TYPE_CHECKING:
+    from tagger.modules.heads.chain_head import ChainHead
+
+
+class HeadDescription(NamedTuple):
+    """What a head answers, for callers that treat answers differently.
+
+    Attributes:
+        kind: `"chain"` for one tag per token, `"label_chains"` for entities that may overlap,
+            `"sigmoid"` for any number of labels per token, or `"other"`.
+        takes_new_labels: Whether `add-label` can add labels to it.
+    """
+
+    kind: str
+    takes_new_labels: bool = False
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether entities of different labels may overlap."""
+        return self.kind == "label_chains"
+
+    @property
+    def has_label_sets(self) -> bool:
+        """Whether a token may have several labels, in place of a tag."""
+        return self.kind == "sigmoid"
 
 
 class TaggingHead(torch.nn.Module, Registrable):
     """Turns emissions into a loss in training, and into tags afterwards; computes their metrics.
+
+    Other code asks a head what it can answer, never for its class: see `describe` and `as_chain`.
 
     Letters: `B` batch, `T` tokens, `K` tags. Emissions are (B, T, K), scores of each tag at each token.
     A mask is (B, T) bool, right-padded unless a method says otherwise.
@@ -56,18 +85,52 @@ class TaggingHead(torch.nn.Module, Registrable):
         """
         raise NotImplementedError
 
-    def predict(self, emissions: torch.Tensor, mask: torch.Tensor) -> Dict[str, torch.Tensor]:
-        """Returns a model's output: tensors (B, T, ...) by name."""
+    def describe(self) -> HeadDescription:
+        """Returns what the head answers."""
+        return HeadDescription("other")
+
+    def as_chain(self) -> Optional["ChainHead"]:
+        """Returns the chain behind the predictions, for all that works on chains; None without one."""
+        return None
+
+    def predict(
+        self, emissions: torch.Tensor, mask: torch.Tensor, extras: Extras = NO_EXTRAS
+    ) -> Dict[str, torch.Tensor]:
+        """Returns a model's output: tensors (B, T, ...) by name.
+
+        `extras` are what to return besides tags and entities; `check` says whether the head can.
+        """
         raise NotImplementedError
 
-    def give(self, extras: Extras) -> None:
-        """Sets what `predict` returns besides tags and entities; an error if the head cannot."""
+    def check(self, extras: Extras) -> None:
+        """Raises a `ConfigurationError` if `predict` cannot return these extras."""
         for name in ("leak_labels", "candidates"):
             if getattr(extras, name):
                 raise ConfigurationError(
                     f"`{name}` needs a tagger with the head `crf` or `softmax`, and tags that spell "
                     f"entities; leave it out"
                 )
+
+    def adjust(self, biases: Mapping[str, float], thresholds: Mapping[str, float]) -> None:
+        """Replaces settings of decoding: biases and thresholds by label; others stay as they are."""
+        raise ConfigurationError(
+            f"the head `{type(self).__name__}` has no biases and no thresholds; leave them out"
+        )
+
+    def mixture(self, vocab: Vocabulary, label_namespace: str) -> "TaggingHead":
+        """Returns a head, perhaps this one, that decodes what `average` gives, with these settings."""
+        raise ConfigurationError(
+            f"`average` must be `emissions` for members with a `{type(self).__name__}`; got `marginals`"
+        )
+
+    def average(
+        self, members: Sequence["TaggingHead"], emissions: torch.Tensor, mask: torch.Tensor
+    ) -> torch.Tensor:
+        """Returns the emissions of a `mixture`, (B, T, K), that stand for averaged marginals.
+
+        `members` are the heads of an ensemble; their emissions are stacked, (members, B, T, K).
+        """
+        raise NotImplementedError
 
     def make_readable(
         self, output: Dict[str, torch.Tensor], lengths: List[int]
@@ -99,3 +162,11 @@ class TaggingHead(torch.nn.Module, Registrable):
     def get_tables(self) -> List[str]:
         """Returns further tables of the pass that the last reset ended, to show below the metrics."""
         return []
+
+
+def mean_marginals(
+    heads: Sequence[TaggingHead], emissions: Sequence[torch.Tensor], mask: torch.Tensor
+) -> torch.Tensor:
+    """Returns the mean of the heads' marginals, (B, T, K)."""
+    marginals = [head.marginals(scores, mask) for head, scores in zip(heads, emissions)]
+    return torch.stack(marginals).mean(0)

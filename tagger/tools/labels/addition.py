@@ -21,7 +21,7 @@ from tagger.common.console import say
 from tagger.common.files import sha256_of_file
 from tagger.data.fields import LabelChainsField, TagSetsField
 from tagger.models import SequenceTagger, SequenceTaggerEnsemble
-from tagger.modules.heads import ChainHead, CrfHead, LabelChainsHead
+from tagger.models.tagging_model import chain_of
 from tagger.spans import AMBIGUOUS, labels_of_tags, labels_opened
 from tagger.tools.labels.new_chains import only_new, tags_in
 from tagger.tools.labels.new_label_bias import PARTS_NAME, cross_validated_bias
@@ -107,7 +107,7 @@ def add_labels(
         raise
     _tell(sentences, dropped)
     common_logging.prepare_global_logging(str(folder))
-    if isinstance(model.head, LabelChainsHead):
+    if model.head.describe().overlaps:
         most_lost = None
     bias = cross_validated_bias(model, sentences, reader, params, folder, most_lost)
     prepare_environment(params)
@@ -143,16 +143,16 @@ def _tell(sentences: NewSentences, dropped: Sequence[str]) -> None:
 
 
 def _checked_tagger(model: Model, archive_file: Union[str, PathLike]) -> SequenceTagger:
-    head = getattr(model, "head", None)
-    is_tagger = isinstance(model, SequenceTagger) and isinstance(head, (CrfHead, LabelChainsHead))
+    is_tagger = isinstance(model, SequenceTagger) and model.head.describe().takes_new_labels
+    chain = chain_of(model)
     if is_tagger and model.tag_encoding not in (None, *AMBIGUOUS):
         return cast(SequenceTagger, model)
     if isinstance(model, SequenceTaggerEnsemble):
         got, remedy = "an ensemble", "add them to each member, and make an ensemble of the results"
     elif is_tagger:
         got, remedy = "tags of another kind", "convert the tags and train it again"
-    elif isinstance(head, ChainHead):
-        got = f"the head {type(head).__name__}"
+    elif chain is not None and not chain.labels_of_rows:
+        got = f"the head {type(chain).__name__}"
         remedy = "train a tagger with the head `crf` on what `allennlp soft-labels` makes of it"
     else:
         got, remedy = f"a {type(model).__name__}", "label its old labels too and train it again"

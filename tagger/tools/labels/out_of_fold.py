@@ -15,7 +15,7 @@ from allennlp.data import DatasetReader
 from allennlp.models import Model
 
 from tagger.models import TaggingModel
-from tagger.modules.heads import ChainHead
+from tagger.models.tagging_model import chain_of
 from tagger.spans import AMBIGUOUS, spans_to_tags
 from tagger.tools.labels.corpus import Corpus, make_folds
 from tagger.tools.runs.jobs import run_jobs, seeded_jobs
@@ -121,10 +121,11 @@ def train_and_score(config: Mapping[str, Any], folder: Path) -> None:
 @torch.no_grad()
 def score_file(model: Model, reader: DatasetReader, path: str) -> SentenceScores:
     """Returns a tagger's scores of the sentences of a file, in order."""
-    head = getattr(model, "head", None)
+    chain = chain_of(model)
     if (
         not isinstance(model, TaggingModel)
-        or not isinstance(head, ChainHead)
+        or chain is None
+        or chain.labels_of_rows
         or model.tag_encoding in (None, *AMBIGUOUS)
     ):
         raise ConfigurationError(
@@ -133,7 +134,7 @@ def score_file(model: Model, reader: DatasetReader, path: str) -> SentenceScores
             f"`{type(model).__name__}` with {getattr(model, 'tag_encoding', None) or 'plain labels'}"
         )
     batches = [batch for batch, _, _ in encoded(model, read_instances(reader, path), 64)]
-    chains = [head.chain_scores(batch.emissions) for batch in batches]
+    chains = [chain.chain_scores(batch.emissions) for batch in batches]
     return SentenceScores(
         np.array(model.tags),
         np.concatenate([batch.mask.sum(1).cpu().numpy() for batch in batches]),

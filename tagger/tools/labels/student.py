@@ -70,8 +70,9 @@ def make_student(
     made = Model.from_params(vocab=vocab, params=model_params, serialization_dir=str(folder))
     student = cast(SequenceTagger, made)
     own, weights = student.state_dict(), teacher.state_dict()
-    if isinstance(teacher.head, LabelChainsHead) and isinstance(student.head, LabelChainsHead):
-        weights = with_new_chains(weights, teacher.head, student.head)
+    if teacher.head.describe().overlaps:
+        heads = cast(LabelChainsHead, teacher.head), cast(LabelChainsHead, student.head)
+        weights = with_new_chains(weights, *heads)
     grown = with_new_rows(weights, teacher.tags, student.tags)
     num_features = student.projection.in_features - teacher.projection.in_features
     projection = grown["projection.weight"]
@@ -126,9 +127,10 @@ def keep_what_is_known(
 ) -> None:
     """Freezes everything that the teacher has, so that its scores of old tag sequences do not change."""
     known = dict(teacher.named_parameters())
-    if isinstance(teacher.head, LabelChainsHead) and isinstance(student.head, LabelChainsHead):
+    if teacher.head.describe().overlaps:
+        heads = cast(LabelChainsHead, teacher.head), cast(LabelChainsHead, student.head)
         others = {k: each for k, each in known.items() if not k.startswith("head.chains.")}
-        names = known_chains(teacher.head, student.head).items()
+        names = known_chains(*heads).items()
         known = {**others, **{name: known[old] for name, old in names if old in known}}
     num_old = len(teacher.tags)
     for name, weights in student.named_parameters():

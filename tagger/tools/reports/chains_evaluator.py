@@ -10,7 +10,7 @@ import torch
 from allennlp.data import Instance
 
 from tagger.models import TaggingModel
-from tagger.modules.heads import LabelChainsHead
+from tagger.models.tagging_model import chain_of
 from tagger.spans.finding import UNKNOWN, certain_tags
 from tagger.spans.overlapping import tags_by_label
 from tagger.tools.reports.evaluators import Result, TagEvaluator, gold_tensor, places
@@ -22,22 +22,24 @@ class ChainsEvaluator(TagEvaluator):
 
     def __init__(self, model: TaggingModel) -> None:
         super().__init__(model)
-        assert isinstance(model.head, LabelChainsHead)
-        self._head = model.head
-        self.thresholds = dict(self._head.decoder.entity_thresholds or {})
+        chain = chain_of(model)
+        assert chain is not None
+        self._chain = chain
 
     def results(self, instance: Instance, output: Mapping[str, Any]) -> Iterator[Result]:
         gold_tags = torch.from_numpy(gold_tensor(instance, "tags")[np.newaxis])
-        gold_tags = gold_tags.to(self._head.tag_indices.device)
+        gold_tags = gold_tags.to(self._chain.decoder.bias.device)
         is_token = torch.ones_like(gold_tags[:, :, 0], dtype=torch.bool)
         # (C, T)
-        all_gold = certain_tags(self._head.gold_rows(gold_tags, is_token).cpu().numpy())
+        all_gold = certain_tags(self._chain.gold_rows(gold_tags, is_token).cpu().numpy())
         for place in places(instance, output, len(output["tags"])):
             own = place.tokens
             gold, tags = all_gold[:, own], output["tags"][own]
             by_label = tags_by_label(tags, self._encoding)
             outside = ["O"] * len(tags)
-            predicted = [by_label.get(label.strip("_"), outside) for label in self._head.labels]
+            predicted = [
+                by_label.get(label.strip("_"), outside) for label in self._chain.labels_of_rows
+            ]
             counts = self._count(
                 np.array([[self._index_of[tag] for tag in row] for row in predicted]), gold
             )
@@ -48,7 +50,7 @@ class ChainsEvaluator(TagEvaluator):
                 continue
             names = self.model.tags
             spans = [s for row in gold[is_known] for s in self._spans([names[k] for k in row])]
-            known = {label for label, each in zip(self._head.labels, is_known) if each}
+            known = {label for label, each in zip(self._chain.labels_of_rows, is_known) if each}
             entities = [
                 each
                 for each in output["entities"]

@@ -12,7 +12,6 @@ from allennlp.data import DatasetReader
 
 from tagger.metrics.calibration import count_calibration
 from tagger.models import DocumentClassifier, TaggingModel
-from tagger.modules.heads import LabelChainsHead, SigmoidHead
 from tagger.tools.reports.chains_evaluator import ChainsEvaluator
 from tagger.tools.reports.evaluators import BATCH_SIZE, LabelEvaluator, Result, TagEvaluator
 from tagger.tools.reports.tagged_sentences import Example, precision_recall_points, sample_errors
@@ -54,9 +53,9 @@ def evaluate(
     """Runs a model over a file with gold tags or labels, and samples `num_errors` examples."""
     model.eval()
     evaluator: Union[TagEvaluator, LabelEvaluator]
-    if isinstance(model, TaggingModel) and isinstance(model.head, LabelChainsHead):
+    if isinstance(model, TaggingModel) and model.head.describe().overlaps:
         evaluator = ChainsEvaluator(model)
-    elif isinstance(model, TaggingModel) and not isinstance(model.head, SigmoidHead):
+    elif isinstance(model, TaggingModel) and not model.head.describe().has_label_sets:
         evaluator = TagEvaluator(model)
     else:
         evaluator = LabelEvaluator(model)

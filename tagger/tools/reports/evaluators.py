@@ -11,7 +11,7 @@ import torch
 from allennlp.data import Instance
 
 from tagger.models import DocumentClassifier, TaggingModel
-from tagger.modules.heads import DECODING_HEADS, ChainHead
+from tagger.models.tagging_model import chain_of
 from tagger.modules.label_thresholds import thresholds_of
 from tagger.spans import AMBIGUOUS, Span, tags_to_spans
 from tagger.spans.entities import Entities, EntityFinder
@@ -31,8 +31,7 @@ from tagger.tools.reports.tagged_sentences import (
     example_of_spans,
     notes_on_labels,
 )
-from tagger.tools.tuning.labelled_file import chain_of, encoded
-from tagger_texts.tagged_text import Extras
+from tagger.tools.tuning.labelled_file import encoded
 
 BATCH_SIZE = 64
 #: The number of characters of a document that are shown.
@@ -159,9 +158,8 @@ class TagEvaluator:
         self._index_of = {tag: index for index, tag in enumerate(model.tags)}
         self.kind = "tokens" if model.tag_encoding is None else "entities"
         self.labels = self._tables.labels
-        self.thresholds: Dict[str, float] = {}
-        if isinstance(model.head, ChainHead):
-            self.thresholds = dict(model.head.decoder.entity_thresholds or {})
+        chain = chain_of(model)
+        self.thresholds: Dict[str, float] = dict(chain.decoder.entity_thresholds) if chain else {}
 
     def results(self, instance: Instance, output: Mapping[str, Any]) -> Iterator[Result]:
         """Yields a result for each sentence of an instance, which may be a document."""
@@ -264,20 +262,18 @@ class TagEvaluator:
         self, drawn: Sequence[Wrong]
     ) -> Tuple[List[Wrong], List[List[float]]]:
         """Returns sentences with the probabilities of their predicted tags and of their gold tags."""
-        head = self.model.head
-        assert isinstance(head, ChainHead)
-        before = head.extras
-        head.give(Extras(probabilities=True))
-        try:
-            outputs = self.model.forward_on_instances([place.instance for place, _ in drawn])
-        finally:
-            head.give(before)
-            self.model.get_all_metrics(reset=True)
+        chain = chain_of(self.model)
+        assert chain is not None
+        instances = [place.instance for place, _ in drawn]
+        marginals: List[Any] = []
+        for batch, rows, _ in encoded(self.model, instances, len(instances)):
+            with torch.no_grad():
+                marginals += rows.join(chain.marginals(batch.emissions, batch.mask)).tolist()
         measured, of_gold = [], []
-        for (place, sentence), output in zip(drawn, outputs):
-            own = output["probabilities"][place.tokens]
+        for (place, sentence), of_tokens in zip(drawn, marginals):
+            own = of_tokens[place.tokens]
             gold, predicted = (
-                [own[first][label] for label, (first, _) in spans]
+                [own[first][self._index_of[label]] for label, (first, _) in spans]
                 for spans in (sentence.gold, sentence.predicted)
             )
             measured.append((place, sentence._replace(probabilities=predicted)))
@@ -291,9 +287,10 @@ def span_probabilities(
 ) -> List[List[float]]:
     """Returns the model's probabilities of any spans; empty for a model without probabilities."""
     encoding = model.tag_encoding
-    if not isinstance(model.head, DECODING_HEADS) or encoding in (None, *AMBIGUOUS):
+    chain = chain_of(model)
+    if chain is None or encoding in (None, *AMBIGUOUS):
         return [[] for _ in spans]
-    head, num_chains = chain_of(model.head)
+    num_chains = chain.rows_per_sentence
     finder = EntityFinder(model.tags, encoding)
     found: List[List[float]] = []
     for batch, rows, _ in encoded(model, instances, BATCH_SIZE):
@@ -317,7 +314,7 @@ def span_probabilities(
             for label, (first, last) in of_instance
         ]
         entities = Entities(*np.array(columns, dtype=np.int64).reshape(-1, 4).T)
-        scores = head.chain_scores(batch.emissions)
+        scores = chain.chain_scores(batch.emissions)
         numbers = iter(finder.probabilities(scores, entities, batch.mask).tolist())
         found += [[next(numbers) for _ in of_instance] for of_instance in of_batch]
     return found

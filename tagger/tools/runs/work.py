@@ -35,15 +35,14 @@ class SentenceCounts(NamedTuple):
 
 def count_sentences(model: Any, reader: Any, data_path: str) -> Optional[SentenceCounts]:
     """Counts in file order, by document if marked; None if the model has no chain that spells spans."""
-    from tagger.models import DocumentClassifier, TaggingModel
-    from tagger.modules.heads import DECODING_HEADS
+    from tagger.models import DocumentClassifier
+    from tagger.models.tagging_model import chain_of
     from tagger.tools.tuning.groups import told_groups
     from tagger.tools.tuning.labelled_file import settings_of, tuner_on_file
 
     if isinstance(model, DocumentClassifier):
         return _count_texts(model, reader, data_path)
-    is_chain = isinstance(model, TaggingModel) and isinstance(model.head, DECODING_HEADS)
-    if not is_chain or model.tag_encoding in (None, *AMBIGUOUS):
+    if chain_of(model) is None or model.tag_encoding in (None, *AMBIGUOUS):
         return None
     tuner = tuner_on_file(model, reader, data_path, _BATCH_SIZE, in_order=True)
     groups = told_groups(reader, data_path, tuner.num_sentences)

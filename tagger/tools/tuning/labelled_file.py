@@ -13,7 +13,7 @@ from allennlp.nn.util import get_text_field_mask, move_to_device
 
 from tagger.linear_chain.declared import declare_right_padded
 from tagger.models import TaggingModel
-from tagger.modules.heads import DECODING_HEADS, ChainHead, LabelChainsHead, TaggingHead
+from tagger.models.tagging_model import chain_of
 from tagger.modules.sentence_rows import SentenceRows
 from tagger.spans import AMBIGUOUS
 from tagger.spans.finding import UNKNOWN, certain_tags
@@ -40,16 +40,16 @@ def decoding_tuner(
         # Sentences of similar lengths are batched together, to reduce padding.
         instances = sorted(instances, key=lambda instance: len(instance["tokens"]))
     batches = [batch for batch, _, _ in encoded(model, instances, batch_size)]
-    head, rows_per_sentence = chain_of(copy.deepcopy(model.head))
-    head.recalibration = None
+    head = copy.deepcopy(model.head).as_chain()
+    assert head is not None
     assert model.tag_encoding is not None
-    return DecodingTuner(head, model.tags, model.tag_encoding, batches, rows_per_sentence)
+    head.recalibration = None
+    return DecodingTuner(head, model.tags, model.tag_encoding, batches, head.rows_per_sentence)
 
 
 def tuned_model(model: Model) -> TaggingModel:
     """Returns the model; refuses one without probabilities of entities."""
-    head = getattr(model, "head", None)
-    if not isinstance(model, TaggingModel) or not isinstance(head, DECODING_HEADS):
+    if not isinstance(model, TaggingModel) or chain_of(model) is None:
         raise ConfigurationError(
             "`archive_file` must hold a `sequence_tagger` with the head `crf`, `softmax` or "
             "`label_chains`; `--target` tunes models of several labels"
@@ -62,19 +62,11 @@ def tuned_model(model: Model) -> TaggingModel:
     return model
 
 
-def chain_of(head: TaggingHead) -> Tuple[ChainHead, int]:
-    """Returns the chain of the rows that `encoded` yields, and how many rows a sentence has."""
-    if isinstance(head, LabelChainsHead):
-        return head.joint, len(head.labels)
-    assert isinstance(head, ChainHead)
-    return head, 1
-
-
 def settings_of(model: Model) -> Settings:
     """Returns the decoder settings of a model that `decoding_tuner` accepts."""
-    assert isinstance(model, TaggingModel)
-    assert isinstance(model.head, DECODING_HEADS)
-    return Settings(model.head.decoder.decode_bias, model.head.decoder.entity_thresholds)
+    chain = chain_of(model)
+    assert chain is not None
+    return Settings(chain.decoder.decode_bias, chain.decoder.entity_thresholds)
 
 
 def read_instances(reader: DatasetReader, path: str) -> List[Instance]:
@@ -90,10 +82,12 @@ def encoded(
 ) -> Iterator[Tuple[Batch, SentenceRows, Dict[str, Any]]]:
     """Yields batches of instances, their rows, and their indexed tokens.
 
-    Puts the model into evaluation mode. Instances without tags get unknown ones. With the head
-    `label_chains`, a sentence of a batch is a row for each label, as its `joint` chain takes them.
+    Puts the model into evaluation mode. Instances without tags get unknown ones. A batch holds the rows
+    that the model's chain takes: with the head `label_chains`, one for each label of a sentence.
     """
     model.eval()
+    chain = chain_of(model)
+    assert chain is not None
     device = next(model.parameters()).device
     for group in lazy_groups_of(iter(instances), batch_size):
         batch = InstanceBatch(group)
@@ -105,16 +99,15 @@ def encoded(
         rows = model.sentence_rows(mask, tensors.get("sentence_lengths"), tensors.get("word_ids"))
         with torch.no_grad():
             emissions = model.emissions(tensors["tokens"], mask, rows).float()
-        of_chains = isinstance(model.head, LabelChainsHead)
         if gold_tags is None:
-            shape = (*mask.shape, len(model.tags)) if of_chains else mask.shape
+            shape = (*mask.shape, len(model.tags)) if chain.labels_of_rows else mask.shape
             gold_tags = torch.full(shape, UNKNOWN)
-        elif not of_chains:
+        elif not chain.labels_of_rows:
             gold_tags = torch.from_numpy(certain_tags(gold_tags.numpy()))
         batch_of_rows = Batch(emissions, rows.split(gold_tags.to(device)), rows.mask)
-        if isinstance(model.head, LabelChainsHead):
+        if chain.labels_of_rows:
             with torch.no_grad():
-                emissions, gold, row_mask = model.head.as_rows(*batch_of_rows)
+                emissions, gold, row_mask = chain.as_rows(*batch_of_rows)
             gold = torch.from_numpy(certain_tags(gold.cpu().numpy())).to(device)
             batch_of_rows = Batch(emissions, gold, declare_right_padded(row_mask.contiguous()))
         yield batch_of_rows, rows, tensors["tokens"]

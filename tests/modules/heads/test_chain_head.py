@@ -249,8 +249,7 @@ def test_masks_with_holes_are_accepted_except_in_predictions(build, emissions):
 
 def test_marginals_are_output_on_request(build, emissions):
     head = build()
-    head.give(Extras(probabilities=True))
-    output = head.predict(emissions, mask_of(LENGTHS))
+    output = head.predict(emissions, mask_of(LENGTHS), Extras(probabilities=True))
     readable = head.make_readable(output, LENGTHS)
     assert not output
     assert [len(tokens) for tokens in readable["probabilities"]] == LENGTHS
@@ -283,11 +282,10 @@ def test_leaks_equal_the_sum_over_all_paths(encoding, kind, labels):
     # The bias changes predictions but not probabilities.
     bias = {} if encoding == "IOB1" else {"decode_bias": {"X": 1.0}}
     head = HEADS[kind](vocabulary_of(tags), tag_encoding=encoding, **bias).double()
-    head.give(Extras(leak_labels=labels))
     emissions = torch.randn(4, 4, len(tags)).double() * 1.5
     mask = mask_of(lengths, 4)
     emissions[~mask] = torch.nan
-    output = head.predict(emissions, mask)
+    output = head.predict(emissions, mask, Extras(leak_labels=labels))
     at_tokens = output["expected_missed"].clone()
     readable = head.make_readable(output, lengths)
     assert not output
@@ -311,12 +309,9 @@ def test_leaks_equal_the_sum_over_all_paths(encoding, kind, labels):
 
 def test_leaks_depend_on_dropped_entities(build, emissions):
     head = build(entity_thresholds={"X": 1.0})
-    head.give(Extras(leak_labels=("X",)))
-    mask = mask_of(LENGTHS)
-    dropped = head.predict(emissions.double(), mask)
-    kept = build()
-    kept.give(Extras(leak_labels=("X",)))
-    found = kept.predict(emissions.double(), mask)
+    mask, extras = mask_of(LENGTHS), Extras(leak_labels=("X",))
+    dropped = head.predict(emissions.double(), mask, extras)
+    found = build().predict(emissions.double(), mask, extras)
     of_x = found["entity_probabilities"].clamp(min=0) * (found["predicted_tags"] == 1)
     assert of_x.sum() > 0.5
     if isinstance(head, CrfHead):
@@ -329,9 +324,7 @@ def test_leaks_depend_on_dropped_entities(build, emissions):
 @pytest.mark.parametrize("least", [0.02, 0.3])
 def test_candidates_are_all_entities_above_the_probability(build, emissions, least):
     head = build()
-    head.give(Extras(candidates=least))
-    mask = mask_of(LENGTHS)
-    output = head.predict(emissions.double(), mask)
+    output = head.predict(emissions.double(), mask_of(LENGTHS), Extras(candidates=least))
     readable = head.make_readable(output, LENGTHS)
     assert not output
     candidates, num_found = readable["candidates"], 0

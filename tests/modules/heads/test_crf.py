@@ -85,9 +85,8 @@ def test_recalibration_changes_only_reported_probabilities_not_thresholds():
         make(vocabulary_of(SPANS), entity_thresholds={"X": 0.4}, recalibration=numbers).float()
         for numbers in (None, COEFFICIENTS)
     )
-    for head in (plain, corrected):
-        head.give(Extras(candidates=0.05))
-    before, after = (head.predict(emissions, mask) for head in (plain, corrected))
+    extras = Extras(candidates=0.05)
+    before, after = (head.predict(emissions, mask, extras) for head in (plain, corrected))
     assert torch.equal(before["predicted_tags"], after["predicted_tags"])
     assert torch.equal(before["candidate_labels"], after["candidate_labels"])
     is_x = before["predicted_tags"] == SPANS.index("B-X")

@@ -114,8 +114,8 @@ def test_unknown_labels_learn_nothing_and_change_no_other(weighting, emissions, 
 
 def test_probabilities_of_entities_leaks_and_candidates_are_those_of_each_chain(emissions):
     head = make()
-    head.give(Extras(probabilities=True, leak_labels=("PER",), candidates=1e-6))
-    output = head.predict(emissions, MASK)
+    extras = Extras(probabilities=True, leak_labels=("PER",), candidates=1e-6)
+    output = head.predict(emissions, MASK, extras)
     readable = head.make_readable(dict(output), LENGTHS)
     for row, length in enumerate(LENGTHS):
         loc, per = paths_of(head, emissions, row)
@@ -147,8 +147,8 @@ def test_leaks_of_several_labels_are_independent(emissions):
     head = make()
 
     def leaks(*labels):
-        head.give(Extras(leak_labels=labels))
-        return head.make_readable(head.predict(emissions, MASK), LENGTHS)["leak_probability"]
+        output = head.predict(emissions, MASK, Extras(leak_labels=labels))
+        return head.make_readable(output, LENGTHS)["leak_probability"]
 
     for both, loc, per in zip(leaks("LOC", "PER"), leaks("LOC"), leaks("PER")):
         assert both == pytest.approx(1 - (1 - loc) * (1 - per))
@@ -165,7 +165,7 @@ def test_rows_of_the_joint_chain_have_the_distributions_of_the_chains(emissions,
         actual = of_rows[name].unflatten(0, (3, 2)).transpose(1, 2)
         torch.testing.assert_close(actual, of_chains[name])
     every = Entities(*torch.tensor([[1, 0, 1], [0, 0, 1], [0, 1, 1], [1, 1, 2]]).numpy())
-    finder = head.joint._entities.find
+    finder = head.joint.entities.find
     assert finder.labels == head.labels
     found = finder.probabilities(head.joint.chain_scores(rows), every, mask)
     assert bool((found >= 0).all())
@@ -226,4 +226,4 @@ def test_mistakes_are_named():
         make([*TAGS, "B-ORG"])
     head = make()
     with pytest.raises(ConfigurationError, match="`leak_labels` names `X`"):
-        head.give(Extras(leak_labels=("X",)))
+        head.check(Extras(leak_labels=("X",)))

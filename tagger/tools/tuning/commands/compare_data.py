@@ -14,6 +14,7 @@ from tagger.commands.command_line import load, make_predictor
 from tagger.common.console import say
 from tagger.common.files import write_atomically
 from tagger.common.locations import check_output
+from tagger.models.tagging_model import chain_of
 from tagger.tools.tuning.commands.soft_labels import reader_without_tags
 from tagger.tools.tuning.data_comparison import (
     Difference,
@@ -116,7 +117,8 @@ class CompareData(Command):
 def _estimates(
     model: Any, labelled: SentenceFeatures, new: SentenceFeatures
 ) -> Dict[str, Estimate]:
-    recalibration = model.head.recalibration
+    chain = chain_of(model)
+    recalibration = chain.recalibration if chain else None
     own = None if recalibration is None else Correction(recalibration.coefficients.cpu().numpy())
     estimates = {"Estimated for {new}, by the tagger's own probabilities": estimate(new, own)}
     if labelled.has_gold.any():
