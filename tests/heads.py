@@ -106,9 +106,14 @@ def _config(kind):
     return {**config, **data}, labels
 
 
-def write_tagger(kind, folder, changes=None):
-    """Writes an archive of a kind that is no ensemble; `changes` are added to emissions of words."""
+def write_tagger(kind, folder, changes=None, head=None):
+    """Writes an archive of a kind that is no ensemble.
+
+    `changes` are added to emissions of words; `head` takes the place of the kind's own in the config.
+    """
     config, labels = _config(kind)
+    if head:
+        config["model"]["head"] = head
     vocab = Vocabulary(non_padded_namespaces=["labels"])
     for label in labels:
         vocab.add_token_to_namespace(label, "labels")

@@ -11,6 +11,7 @@ from typing import Any, Callable, Dict, NamedTuple
 
 import numpy as np
 import pytest
+import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.models import load_archive
 from allennlp.predictors import Predictor
@@ -21,7 +22,10 @@ from tagger.data.formats import FORMATS, read_texts
 from tagger.data.soft_labels import SoftLabels
 from tagger.integrations.onnx.commands.export import export
 from tagger.integrations.service.app import Served, create_app
+from tagger.linear_chain import ChainScores, log_likelihood
 from tagger.models.sequence_tagger_ensemble import AVERAGES
+from tagger.modules.heads import ChainHead, TaggingHead
+from tagger.modules.heads.chain_head import legal_transitions
 from tagger.tools.deidentification.masks import STYLES
 from tagger.tools.reports.evaluation import evaluate
 from tagger.tools.tuning.decoding import Settings
@@ -38,6 +42,7 @@ from tests.heads import (
     label_probabilities,
     predictions,
     write_kind,
+    write_tagger,
 )
 from tests.integrations.service.test_app import ask
 
@@ -431,14 +436,52 @@ def archives(tmp_path_factory):
     return lambda kind: write_kind(kind, folder / kind.replace(", averaged ", "-"))
 
 
+class NewHead(ChainHead):
+    """A head that the package knows nothing of: all sequences that spell entities, with no scores."""
+
+    def __init__(self, vocab, label_namespace="labels", tag_encoding=None, **kwargs):
+        super().__init__(vocab, label_namespace, tag_encoding, **kwargs)
+        allowed = legal_transitions(tag_encoding, self.tags)
+        scores = torch.zeros(allowed.shape).masked_fill(~allowed, -torch.inf)
+        self.register_buffer("scores", scores, persistent=False)
+
+    def sequence_loss(self, emissions, gold_tags, mask):
+        return -log_likelihood(self.chain_scores(emissions), gold_tags, mask)
+
+    def chain_scores(self, emissions):
+        inner, start, end = self.scores[:-2, :-2], self.scores[-2, :-2], self.scores[:-2, -1]
+        return ChainScores(emissions, inner, start, end)
+
+
+@pytest.fixture(scope="module")
+def archive_of_a_new_head(tmp_path_factory):
+    heads = TaggingHead._registry[TaggingHead]
+    TaggingHead.register("new")(NewHead)
+    # Its distribution is that of a softmax over the same sequences.
+    yield write_tagger("softmax", tmp_path_factory.mktemp("new"), head={"type": "new"})
+    del heads["new"]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("consumer", CONSUMERS)
 def test_a_cell_is_right_or_refused_in_one_sentence(
     consumer, kind, archives, allennlp, tmp_path, monkeypatch, capsys
 ):
-    monkeypatch.chdir(tmp_path)
     cell = Cell(kind, archives(kind), tmp_path, allennlp)
-    words = REFUSED.get(consumer, {}).get(kind)
+    _check(consumer, cell, monkeypatch, capsys)
+
+
+@pytest.mark.parametrize("consumer", CONSUMERS)
+def test_a_head_of_a_dozen_lines_outside_the_package_has_every_exit(
+    consumer, archive_of_a_new_head, allennlp, tmp_path, monkeypatch, capsys
+):
+    cell = Cell("softmax", archive_of_a_new_head, tmp_path, allennlp)
+    _check(consumer, cell, monkeypatch, capsys)
+
+
+def _check(consumer, cell, monkeypatch, capsys):
+    monkeypatch.chdir(cell.folder)
+    words = REFUSED.get(consumer, {}).get(cell.kind)
     if words is None:
         CONSUMERS[consumer](cell)
         return

@@ -260,15 +260,6 @@ class LabelChainsHead(TaggingHead):
             if name in of_chains[0]
         }
 
-    def as_rows(
-        self, emissions: torch.Tensor, gold_tags: torch.Tensor, mask: torch.Tensor
-    ) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Returns emissions, gold tags and mask of B * C rows for `joint`."""
-        wide = emissions.new_full((*emissions.shape[:2], *self._wide()), -torch.inf)
-        for c, (chain, scores) in enumerate(self.chains_of(emissions)):
-            wide[:, :, c, self.tag_indices[c]] = chain.chain_scores(scores).emissions
-        return self._rows(wide), self.gold_rows(gold_tags, mask), self._rows(mask)
-
     def _wide(self) -> Tuple[int, int]:
         return len(self.labels), len(self.joint.tags)
 
@@ -284,7 +275,7 @@ class LabelChainsHead(TaggingHead):
         return self._rows(torch.where(tags < 0, -1, self.tag_indices[labels, tags.clamp(min=0)]))
 
     def gold_rows(self, gold_tags: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Returns gold tags as in `as_rows`, (B * C, T) int64, or (B * C, T, N) bool for sets."""
+        """Returns gold tags of `JointChain`, (B * C, T) int64, or (B * C, T, N) bool for sets."""
         gold = self.gold_of_chains(gold_tags, mask)
         if gold.dim() == 3:
             return self._tag_rows(gold)
@@ -295,7 +286,7 @@ class LabelChainsHead(TaggingHead):
 class JointChain(ChainHead):
     """The chains of all labels as one chain over all tags, for what works with any `ChainHead`.
 
-    A row of `LabelChainsHead.as_rows` makes the tags of all other labels impossible, so under this chain
+    A row of `as_rows` makes the tags of all other labels impossible, so under this chain
     it has exactly the distribution of its label's chain. This is slow, as slow as a chain over all tags
     for each label, and training and prediction do not use it. It has no parameters.
     """
@@ -310,7 +301,11 @@ class JointChain(ChainHead):
     def as_rows(
         self, emissions: torch.Tensor, gold_tags: torch.Tensor, mask: torch.Tensor
     ) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        return self.heads[0].as_rows(emissions, gold_tags, mask)
+        (head,) = self.heads
+        wide = emissions.new_full((*emissions.shape[:2], *head._wide()), -torch.inf)
+        for c, (chain, scores) in enumerate(head.chains_of(emissions)):
+            wide[:, :, c, head.tag_indices[c]] = chain.chain_scores(scores).emissions
+        return head._rows(wide), head.gold_rows(gold_tags, mask), head._rows(mask)
 
     def gold_rows(self, gold_tags: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         return self.heads[0].gold_rows(gold_tags, mask)

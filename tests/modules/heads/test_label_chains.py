@@ -156,7 +156,7 @@ def test_leaks_of_several_labels_are_independent(emissions):
 
 def test_rows_of_the_joint_chain_have_the_distributions_of_the_chains(emissions, gold):
     head = make(decode_bias={"PER": 0.7}, entity_thresholds={"LOC": 0.2})
-    rows, gold_rows, mask = head.as_rows(emissions, gold, MASK)
+    rows, gold_rows, mask = head.joint.as_rows(emissions, gold, MASK)
     of_rows, of_chains = head.joint.predict(rows, mask), head.predict(emissions, MASK)
     assert gold_rows[1].tolist() == [B_PER, I_PER, 0, 0]
     assert gold_rows[0].tolist() == [0, B_LOC, 0, 0]
