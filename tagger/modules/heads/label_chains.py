@@ -12,10 +12,11 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
 from tagger.common.vocabulary import check_is_label, tags_in_order
-from tagger.linear_chain import ChainScores, check_is_right_padded
+from tagger.linear_chain import check_is_right_padded
 from tagger.modules.chain_decoder import ChainDecoder
 from tagger.modules.heads.chain_head import ChainHead
 from tagger.modules.heads.crf import CrfHead
+from tagger.modules.heads.joint_chain import JointChain
 from tagger.modules.heads.output_parts import OUTPUT_NAMES
 from tagger.modules.heads.outputs_of_chains import MERGED, stacked
 from tagger.modules.heads.tagging_head import HeadDescription, TaggingHead, mean_marginals
@@ -227,8 +228,8 @@ class LabelChainsHead(TaggingHead):
         """Adds a batch to the metrics, see `TagMetrics`, for which each chain is a sentence."""
         rows = {"predicted_tags": self._tag_rows(predictions["predicted_tags"])}
         if "entity_probabilities" in predictions:
-            rows["entity_probabilities"] = self._rows(predictions["entity_probabilities"])
-        self.joint.measure(rows, self.gold_rows(gold_tags, mask), self._rows(mask))
+            rows["entity_probabilities"] = self.rows(predictions["entity_probabilities"])
+        self.joint.measure(rows, self.gold_rows(gold_tags, mask), self.rows(mask))
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
         return self.joint.get_metrics(reset)
@@ -260,10 +261,11 @@ class LabelChainsHead(TaggingHead):
             if name in of_chains[0]
         }
 
-    def _wide(self) -> Tuple[int, int]:
+    def wide(self) -> Tuple[int, int]:
+        """The numbers of labels and of all tags."""
         return len(self.labels), len(self.joint.tags)
 
-    def _rows(self, values: torch.Tensor) -> torch.Tensor:
+    def rows(self, values: torch.Tensor) -> torch.Tensor:
         """Values (B, T, C, ...), or the same (B, T) for all labels, as rows (B * C, T, ...)."""
         if values.dim() == 2:
             values = values.unsqueeze(2).expand(-1, -1, len(self.labels))
@@ -272,56 +274,15 @@ class LabelChainsHead(TaggingHead):
     def _tag_rows(self, tags: torch.Tensor) -> torch.Tensor:
         """Tags of the chains, (B, T, C), -1 where unknown, as rows of tags among all, (B * C, T)."""
         labels = torch.arange(len(self.labels), device=tags.device)
-        return self._rows(torch.where(tags < 0, -1, self.tag_indices[labels, tags.clamp(min=0)]))
+        return self.rows(torch.where(tags < 0, -1, self.tag_indices[labels, tags.clamp(min=0)]))
 
     def gold_rows(self, gold_tags: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """Returns gold tags of `JointChain`, (B * C, T) int64, or (B * C, T, N) bool for sets."""
         gold = self.gold_of_chains(gold_tags, mask)
         if gold.dim() == 3:
             return self._tag_rows(gold)
-        wide = torch.zeros(*mask.shape, *self._wide(), dtype=torch.bool, device=gold.device)
-        return self._rows(wide.scatter(3, self.tag_indices.expand_as(gold), gold))
-
-
-class JointChain(ChainHead):
-    """The chains of all labels as one chain over all tags, for what works with any `ChainHead`.
-
-    A row of `as_rows` makes the tags of all other labels impossible, so under this chain
-    it has exactly the distribution of its label's chain. This is slow, as slow as a chain over all tags
-    for each label, and training and prediction do not use it. It has no parameters.
-    """
-
-    #: The head with these chains, in a list so that it does not become a submodule.
-    heads: List[LabelChainsHead]
-
-    @property
-    def labels_of_rows(self) -> List[str]:  # type: ignore[override]
-        return self.heads[0].labels
-
-    def as_rows(
-        self, emissions: torch.Tensor, gold_tags: torch.Tensor, mask: torch.Tensor
-    ) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        (head,) = self.heads
-        wide = emissions.new_full((*emissions.shape[:2], *head._wide()), -torch.inf)
-        for c, (chain, scores) in enumerate(head.chains_of(emissions)):
-            wide[:, :, c, head.tag_indices[c]] = chain.chain_scores(scores).emissions
-        return head._rows(wide), head.gold_rows(gold_tags, mask), head._rows(mask)
-
-    def gold_rows(self, gold_tags: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        return self.heads[0].gold_rows(gold_tags, mask)
-
-    def chain_scores(self, emissions: torch.Tensor) -> ChainScores:
-        (head,) = self.heads
-        size = len(self.tags)
-        transitions = emissions.new_full((size, size), -torch.inf)
-        start, end = (emissions.new_full((size,), -torch.inf) for _ in range(2))
-        for chain, indices in zip(head.by_label, head.tag_indices):
-            own = chain.chain_scores(emissions[:, :, indices])
-            # Subtracting the same from the score of each path changes no probability. Of all paths of a
-            # length, this subtracts the score of `O O O`, so that `O` is the same in all chains.
-            transitions[indices.unsqueeze(1), indices] = own.transitions - own.transitions[0, 0]
-            start[indices], end[indices] = own.start - own.start[0], own.end - own.end[0]
-        return ChainScores(emissions, transitions, start, end)
+        wide = torch.zeros(*mask.shape, *self.wide(), dtype=torch.bool, device=gold.device)
+        return self.rows(wide.scatter(3, self.tag_indices.expand_as(gold), gold))
 
 
 def vocabulary_of_chain(tags: Sequence[str], namespace: str) -> Vocabulary:

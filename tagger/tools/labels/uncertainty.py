@@ -21,14 +21,13 @@ from tagger.linear_chain import (
     transition_marginals,
     viterbi_decode,
 )
-from tagger.models.tagging_model import chain_of
 from tagger.modules.heads import ChainHead
 from tagger.spans import Span
 from tagger.spans.entities import Entities, EntityFinder
 from tagger.spans.finding import tag_tables
 from tagger.spans.missed import MissFinder, expected_entities
 from tagger.tools.tuning.decoding import Batch
-from tagger.tools.tuning.labelled_file import encoded, tuned_model
+from tagger.tools.tuning.labelled_file import encoded, tuned_chain
 
 #: The row, first token and last token of N questions, (N, 3) int64.
 Places = np.ndarray
@@ -133,11 +132,9 @@ def uncertain_sentences(
     check_is_one_of("by", by, UNITS)
     check_is_one_of("score", score, list(SCORES))
     check_number("least_doubt", least_doubt, 0 < least_doubt < 0.5, "above 0 and below 0.5")
-    model = tuned_model(model)
-    head = chain_of(model)
-    assert head is not None
-    assert model.tag_encoding is not None
+    model, head = tuned_chain(model)
     num_chains = head.rows_per_sentence
+    assert model.tag_encoding is not None
     finder = EntityFinder(model.tags, model.tag_encoding)
     tables = tag_tables(model.tags, model.tag_encoding)
     score_of = SCORES[score](model.tags, model.tag_encoding)

@@ -12,7 +12,6 @@ from allennlp.data.fields import TextField
 from allennlp.models import Model
 
 from tagger.linear_chain import ChainScores, tag_marginals
-from tagger.models.tagging_model import chain_of
 from tagger.modules.heads import ChainHead
 from tagger.modules.token_embedders import are_unknown
 from tagger.spans.entities import Entities, EntityFinder
@@ -20,7 +19,7 @@ from tagger.spans.finding import tag_tables
 from tagger.spans.missed import expected_entities
 from tagger.tools.tuning.decoding import Batch
 from tagger.tools.tuning.groups import Groups
-from tagger.tools.tuning.labelled_file import encoded, tuned_model
+from tagger.tools.tuning.labelled_file import encoded, tuned_chain
 
 #: Less probable spans are only candidates if they are predicted.
 LEAST_PROBABILITY = 0.001
@@ -56,11 +55,9 @@ def features_of(
     model: Model, instances: Sequence[Instance], batch_size: int = 16
 ) -> SentenceFeatures:
     """Returns the features of instances, in order, with each sentence in a separate group."""
-    model = tuned_model(model)
-    head = chain_of(model)
-    assert head is not None
-    assert model.tag_encoding is not None
+    model, head = tuned_chain(model)
     num_chains = head.rows_per_sentence
+    assert model.tag_encoding is not None
     finder = EntityFinder(model.tags, model.tag_encoding)
     tables = tag_tables(model.tags, model.tag_encoding)
     parts: List[Dict[str, np.ndarray]] = []

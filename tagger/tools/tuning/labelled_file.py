@@ -14,6 +14,7 @@ from allennlp.nn.util import get_text_field_mask, move_to_device
 from tagger.linear_chain.declared import declare_right_padded
 from tagger.models import TaggingModel
 from tagger.models.tagging_model import chain_of
+from tagger.modules.heads import ChainHead
 from tagger.modules.sentence_rows import SentenceRows
 from tagger.spans import AMBIGUOUS
 from tagger.spans.finding import UNKNOWN, certain_tags
@@ -62,10 +63,17 @@ def tuned_model(model: Model) -> TaggingModel:
     return model
 
 
-def settings_of(model: Model) -> Settings:
-    """Returns the decoder settings of a model that `decoding_tuner` accepts."""
+def tuned_chain(model: Model) -> Tuple[TaggingModel, ChainHead]:
+    """Returns what `tuned_model` does, and the chain of the rows that `encoded` yields."""
+    model = tuned_model(model)
     chain = chain_of(model)
     assert chain is not None
+    return model, chain
+
+
+def settings_of(model: Model) -> Settings:
+    """Returns the decoder settings of a model that `decoding_tuner` accepts."""
+    _, chain = tuned_chain(model)
     return Settings(chain.decoder.decode_bias, chain.decoder.entity_thresholds)
 
 
