@@ -269,3 +269,11 @@ def test_words_that_people_search_for_lead_to_a_page_that_has_them(word):
     topic = word.lower().split()[0]
     if topic in ("hamming", "stratified", "svm", "focal"):
         assert any(topic in DOCS[Path(page).stem].lower() for page, _ in linked)
+
+
+def test_the_stations_of_a_text_are_where_contributing_says():
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    stations = re.findall(r"^\| `(\S+)`: `(\w+)` \|", text, re.MULTILINE)
+    assert 8 < len(stations) <= 12
+    for path, name in stations:
+        assert f"def {name}(" in (ROOT / path).read_text(), (path, name)

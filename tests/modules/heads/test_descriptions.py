@@ -18,7 +18,7 @@ MODULES = [
 
 
 def heads_asked_for(source):
-    """The heads whose class a module asks for, under whatever name it knows them."""
+    """The classes of heads that a module asks for, under any name."""
     tree = ast.parse(source)
     imported, assigned = _imported(tree), _assigned(tree)
     found = set()
