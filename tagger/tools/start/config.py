@@ -3,7 +3,7 @@
 import json
 import os
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from tagger.data.column_file import Row
 from tagger.tools.start.survey import Survey
@@ -19,6 +19,9 @@ _FEW_ENTITIES, _SMALL_NETWORK = 800, 100
 _MOST_LISTED = 8
 #: Where `fetch-encoder` writes encoders, relative to the working directory.
 _TRANSFORMER = Path("data/all-MiniLM-L6-v2")
+_MULTILINGUAL = Path("data/multilingual-e5-small")
+#: The layers of the latter that are used.
+_LAYERS = [4, 6, 8, 10, 12]
 _GLOVE = Path("data/glove/glove.6B.50d.txt")
 
 
@@ -196,9 +199,9 @@ def best_metric(found: Survey) -> str:
 
 def _pretrained_lines(found: Survey) -> List[str]:
     """Returns the lines that use available pretrained parts, and suggest missing ones."""
-    at_hand = pretrained_at_hand(found.tokenization.language)
+    at_hand = pretrained_at_hand(found.tokenization.in_english)
     lines = [f"  // {each[0].upper()}{each[1:]}." for each in at_hand.said]
-    lines += [f"  {name}:: {_string(value)}," for name, value in at_hand.settings.items()]
+    lines += [f"  {name}:: {_literal(value)}," for name, value in at_hand.settings.items()]
     if "glove_file" in at_hand.settings:
         return [*lines, "  word_dim:: 50,", "  lowercase_words:: true,", ""]
     return [
@@ -226,10 +229,12 @@ def _suggestions(found: Survey, counts: Dict[str, int], num_tokens: int) -> List
 def _arguments(values: Mapping[str, Any]) -> str:
     """Returns the fields of a Jsonnet object, leaving out those that are None."""
     return ", ".join(
-        f"{name}: {_string(value) if isinstance(value, str) else json.dumps(value)}"
-        for name, value in values.items()
-        if value is not None
+        f"{name}: {_literal(value)}" for name, value in values.items() if value is not None
     )
+
+
+def _literal(value: Any) -> str:
+    return _string(value) if isinstance(value, str) else json.dumps(value)
 
 
 def _string(text: str) -> str:
@@ -241,33 +246,43 @@ def _string(text: str) -> str:
 class AtHand(NamedTuple):
     """Template fields that use pretrained parts, and lines that report which were found."""
 
-    settings: Dict[str, str]
+    settings: Dict[str, Any]
     said: List[str]
 
 
-def pretrained_at_hand(language: str) -> AtHand:
-    """Looks for the transformer and the word vectors written by `fetch-encoder`, which are English.
+def pretrained_at_hand(in_english: Optional[bool]) -> AtHand:
+    """Looks for the transformers and the word vectors that `fetch-encoder` writes.
 
-    The transformer may also be in the folder named by the environment variable TAGGER_TRANSFORMERS.
+    Args:
+        in_english: Whether the texts are in English, like the word vectors and the first transformer.
+            Otherwise one for many languages is looked for. None means that this is not clear.
     """
-    if language != "en":
-        advice = "`transformer::` takes a folder with one for this language"
-        return AtHand({}, [f"no pretrained transformer, since the texts are not English; {advice}"])
-    settings: Dict[str, str] = {}
+    encoder, texts = _TRANSFORMER, ""
+    if in_english is False:
+        encoder, texts = _MULTILINGUAL, ", since the texts are not all in English"
+    other = f"; for another language than English, take {_MULTILINGUAL.name}"
+    hint = other if in_english is None else ""
+    settings: Dict[str, Any] = {}
     said = []
+    # Transformers may also be in the folder that the environment variable names.
     others = os.environ.get(FOLDER_VARIABLE)
-    places = [*([Path(others, _TRANSFORMER.name)] if others else []), _TRANSFORMER]
+    places = [*([Path(others, encoder.name)] if others else []), encoder]
     transformer = next(
         (each for each in places if weights_in(each) and (each / "config.json").is_file()), None
     )
     if transformer is not None:
         settings["transformer"] = str(transformer)
-        said.append(f"features of the transformer {transformer}, which help most")
+        if encoder == _MULTILINGUAL:
+            settings["transformer_layers"] = _LAYERS
+        said.append(f"features of the transformer {transformer}, which help most{texts}{hint}")
     else:
         said.append(
-            "no pretrained transformer, which would help most: there is none in "
-            f"{' or '.join(map(str, places))}; get it with `allennlp fetch-encoder all-MiniLM-L6-v2`"
+            f"no pretrained transformer, which would help most: there is none in "
+            f"{' or '.join(map(str, places))}; get it with `allennlp fetch-encoder {encoder.name}`"
+            f"{texts}{hint}"
         )
+    if in_english is False:
+        return AtHand(settings, said)
     if _GLOVE.is_file():
         settings["glove_file"] = str(_GLOVE)
         said.append(f"word vectors of {_GLOVE}, for words that are not in the training file")

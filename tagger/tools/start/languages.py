@@ -4,7 +4,7 @@ import importlib
 import unicodedata
 from collections import Counter
 from functools import cache, lru_cache
-from typing import Dict, FrozenSet, Iterable, Optional, Tuple
+from typing import Dict, FrozenSet, Iterable, Optional, Sequence, Tuple
 
 import regex
 
@@ -48,6 +48,8 @@ _SHARE_OF_KANA = 0.05
 _FEWEST_WORDS = 3
 #: At least this share of all words must be frequent words of the language.
 _SHARE_OF_LANGUAGE = 0.2
+#: A corpus is in English if at most this share of its sentences are clearly in other languages.
+_SHARE_OF_OTHERS = 0.1
 
 
 def guess_language(tokens: Iterable[str]) -> str:
@@ -64,8 +66,40 @@ def guess_language(tokens: Iterable[str]) -> str:
         ['zh', 'ja', 'xx']
     """
     tokens = list(tokens)
+    return _clear_language(tokens) or _LANGUAGES[main_script(tokens)][0]
+
+
+def is_in_english(sentences: Iterable[Sequence[str]]) -> Optional[bool]:
+    """Whether sentences are in English, with hardly any of them in other languages.
+
+    Returns:
+        None if too few frequent words tell, as in a list of addresses.
+
+    Example:
+        >>> english, german = "he was in the house".split(), "er war mit ihr in dem Haus".split()
+        >>> [is_in_english(each) for each in ([english], [english, german], [["Elm", "St"]])]
+        [True, False, None]
+    """
+    sentences = list(sentences)
+    # Short sentences may only be clear together.
+    whole = _clear_language([token for each in sentences for token in each])
+    clear = [language for each in sentences if (language := _clear_language(each))]
+    if whole is None and not clear:
+        return None
+    num_others = sum(language != "en" for language in clear)
+    return whole in (None, "en") and num_others <= _SHARE_OF_OTHERS * len(clear)
+
+
+def _clear_language(tokens: Sequence[str]) -> Optional[str]:
+    """Returns the language that the script or frequent words tell; None if they do not."""
+    if not any(map(_script_of, tokens)):
+        return None
     languages = _LANGUAGES[main_script(tokens)]
-    return _by_frequent_words(tokens, languages) if len(languages) > 1 else languages[0]
+    if len(languages) == 1:
+        return languages[0]
+    found = _by_frequent_words(tokens, languages)
+    # Other scripts than the Latin one are not English in any case.
+    return found or (languages[0] if languages[0] != "en" else None)
 
 
 def main_script(tokens: Iterable[str]) -> str:
@@ -76,7 +110,7 @@ def main_script(tokens: Iterable[str]) -> str:
     return max(counts, key=counts.__getitem__) if any(counts.values()) else "Latin"
 
 
-def _by_frequent_words(tokens: Iterable[str], languages: Tuple[str, ...]) -> str:
+def _by_frequent_words(tokens: Iterable[str], languages: Tuple[str, ...]) -> Optional[str]:
     words = [unicodedata.normalize("NFC", token.lower()) for token in tokens if _script_of(token)]
     shares = {
         language: sum(word in _frequent_words(language) for word in words) / max(len(words), 1)
@@ -85,7 +119,7 @@ def _by_frequent_words(tokens: Iterable[str], languages: Tuple[str, ...]) -> str
     best = max(shares, key=shares.__getitem__)
     num_distinct = len(_frequent_words(best).intersection(words))
     is_clear = shares[best] >= _SHARE_OF_LANGUAGE and num_distinct >= _FEWEST_WORDS
-    return best if is_clear else languages[0]
+    return best if is_clear else None
 
 
 @lru_cache(maxsize=100_000)

@@ -180,7 +180,7 @@ def _choices(found: Survey, sentences: Sequence[Sequence[Row]]) -> List[str]:
     return [
         f"  head {head}; the best epoch by {best_metric(found)}",
         f"  {sizes.reason}{f' ({settings})' if settings else ''}",
-        *(f"  {each}" for each in pretrained_at_hand(found.tokenization.language).said),
+        *(f"  {each}" for each in pretrained_at_hand(found.tokenization.in_english).said),
     ]
 
 

@@ -22,7 +22,7 @@ from tagger.data.tokenizers import (
     WordsTokenizer,
     words_of,
 )
-from tagger.tools.start.languages import guess_language, main_script
+from tagger.tools.start.languages import guess_language, is_in_english, main_script
 from tagger_texts.segments import EMOJI, is_character, is_unspaced
 
 T = TypeVar("T")
@@ -56,6 +56,7 @@ class Tokenization(NamedTuple):
         of: Which of the two it is: `tokens` or `entities`.
         num_entities: The number of entities that were tried.
         advice: What to do if no tokenizer gives the tokens of the corpus.
+        in_english: That of `is_in_english`.
     """
 
     tokenizer: Tokenizer
@@ -65,6 +66,7 @@ class Tokenization(NamedTuple):
     has_blanks: bool
     num_entities: int = 0
     advice: Optional[str] = None
+    in_english: Optional[bool] = None
 
     @property
     def config(self) -> Optional[Dict[str, str]]:
@@ -138,8 +140,8 @@ def find_tokenization(texts: Sequence[AnnotatedText]) -> Tokenization:
             advice = _ADVICE.format(best, most)
     num_entities = sum(len(text.entities) for text in spans)
     shares = {str(tokenizer): share for tokenizer, share in ordered}
-    has_blanks = not _has_no_blanks(tokens)
-    return Tokenization(ordered[0][0], language, shares, of, has_blanks, num_entities, advice)
+    counted = not _has_no_blanks(tokens), num_entities, advice, is_in_english(sentences)
+    return Tokenization(ordered[0][0], language, shares, of, *counted)
 
 
 def _by_tokens(
