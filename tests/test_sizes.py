@@ -35,7 +35,7 @@ TOTALS = {
     "core": (40_250, ["tagger", "tagger_compat", "tagger_onnx", "tagger_texts"]),
     "tools": (12_000, ["tagger/tools"]),
     "integrations": (5_450, ["tagger/integrations"]),
-    "tests and scripts": (51_950, ["tests", "scripts"]),
+    "tests and scripts": (52_000, ["tests", "scripts"]),
 }
 WINGS = ["tagger/tools", "tagger/integrations"]
 

@@ -19,6 +19,7 @@ from typing import Any, Dict, FrozenSet, NoReturn
 import torch
 from allennlp.common.checks import ConfigurationError
 
+from tagger.transformers.exact_blocks import has_blocks, load_blocks, with_blocks
 from tagger.transformers.tokenizer_rules import REMEDY, check_tokenizer, without_panic
 from tagger.transformers.transformer import Transformer
 from tagger_compat.archive_contents import MAX_NUMBER, leaves, read_json
@@ -86,10 +87,20 @@ class CarriedTransformer(Transformer):
         return AutoModel.from_config(self.config()).float()
 
     def model(self, dtype: Any = torch.float32) -> Any:
-        from safetensors.torch import load_model
+        from safetensors import safe_open
+        from safetensors.torch import load_file, load_model
 
         model = self.model_without_weights()
-        load_model(model, self.folder / WEIGHTS)
+        path = self.folder / WEIGHTS
+        with safe_open(path, "pt") as file:
+            names = file.keys()
+        if not has_blocks(names):
+            load_model(model, path)
+            return model.eval()
+        try:
+            load_blocks(model, load_file(path))
+        except ValueError as error:
+            refuse(f"{self._name(WEIGHTS)} is damaged ({error})", REMEDY)
         return model.eval()
 
     def description(self) -> Dict[str, Any]:
@@ -111,7 +122,7 @@ class CarriedTransformer(Transformer):
 
 def write_carried(transformer: Transformer, folder: Path, with_weights: bool) -> CarriedTransformer:
     """Writes a transformer to a new folder, which appears once all files are in it."""
-    from safetensors.torch import save_model
+    from safetensors.torch import save_file, save_model
 
     unfinished = folder.with_name(f".{folder.name}.unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
@@ -122,7 +133,13 @@ def write_carried(transformer: Transformer, folder: Path, with_weights: bool) ->
         (unfinished / TOKENIZER).write_text(_rules(tokenizer), encoding="utf-8")
         if with_weights:
             model = transformer.model(dtype="auto")
-            save_model(model, str(unfinished / WEIGHTS), {"format": "pt"})
+            tensors = with_blocks(model)
+            if has_blocks(tensors):
+                # Tensors of a file may not share memory.
+                separate = {name: each.clone() for name, each in tensors.items()}
+                save_file(separate, unfinished / WEIGHTS, {"format": "pt"})
+            else:
+                save_model(model, str(unfinished / WEIGHTS), {"format": "pt"})
         carried = CarriedTransformer(unfinished, "")
         _check_same(tokenizer, carried.tokenizer())
         carried.config()
@@ -135,6 +152,11 @@ def write_carried(transformer: Transformer, folder: Path, with_weights: bool) ->
         ) from None
     unfinished.rename(folder)
     return CarriedTransformer(folder, "")
+
+
+def num_bytes_in_archive(transformer: Transformer) -> int:
+    """Returns how many bytes the weights of a transformer take when it is carried."""
+    return sum(each.nbytes for each in with_blocks(transformer.model(dtype="auto")).values())
 
 
 def description_of(transformer: Transformer) -> Dict[str, Any]:

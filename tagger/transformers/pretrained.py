@@ -19,6 +19,7 @@ from tagger.transformers.carried import (
     TOKENIZER,
     WEIGHTS,
     CarriedTransformer,
+    num_bytes_in_archive,
     write_carried,
 )
 from tagger.transformers.transformer import Transformer
@@ -167,7 +168,8 @@ def carry_transformer(
     """Copies a transformer to the folder of a training run, from where the archive takes it.
 
     A transformer of more than `max_megabytes` is not copied, with a warning, unless the run's config
-    has `include_in_archive: ['transformers']`; 0 copies none. Nothing is copied to an archive.
+    has `include_in_archive: ['transformers']`; 0 copies none. Matrices of four bits count as stored in
+    the archive. Nothing is copied to an archive.
     """
     target = Path(run_folder, ARCHIVED, Path(name).name)
     is_loaded = archive_guard.archive_file() is not None
@@ -179,6 +181,8 @@ def carry_transformer(
         shutil.rmtree(target)
     files = transformer_files(transformer.folder)
     num_bytes = sum(file.stat().st_size for file in files)
+    if max_megabytes and num_bytes > max_megabytes * 1e6:
+        num_bytes = min(num_bytes, num_bytes_in_archive(transformer))
     if num_bytes <= max_megabytes * 1e6 or _carries_all(run_folder):
         write_carried(transformer, target, with_weights=True)
     elif max_megabytes:
