@@ -33,7 +33,7 @@ from allennlp.data import DatasetReader, Instance
 from allennlp.models import load_archive
 
 from tagger.common.console import say
-from tagger.data.fields import TagSetsField
+from tagger.data.fields.tag_sets_field import TagSetsField
 from tagger.models import SequenceTagger
 from tagger.spans import TagSet, spans_to_tags
 from tagger.tools.labels.addition import MOST_LOST, add_labels

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, Optional
 import numpy as np
 from allennlp.models import load_archive
 
-import tagger.commands.components  # noqa: F401  (registers them)
+import tagger  # noqa: F401  (AllenNLP then knows our components)
 from tagger.metrics.calibration import count_calibration, expected_calibration_error
 from tagger.tools.tuning.data_comparison import (
     compare_samples,

@@ -30,7 +30,7 @@ from allennlp.common import Params
 from allennlp.data import Batch, DatasetReader, Instance, Vocabulary
 from allennlp.modules import TokenEmbedder
 
-import tagger.commands.components  # noqa: F401  (registers them)
+import tagger  # noqa: F401  (AllenNLP then knows our components)
 from tagger.data.splitting.stratified_split import stratified_split
 from tagger.metrics import MultiLabelMetrics
 from tagger.training.thresholds import tune_thresholds

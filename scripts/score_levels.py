@@ -36,7 +36,7 @@ from allennlp.common import Params
 from allennlp.data import DatasetReader
 
 import tagger
-from tagger.data.fields import LabelChainsField
+from tagger.data.fields.label_chains_field import LabelChainsField
 from tagger.metrics.label_metrics import precision_recall_f1
 from tagger.spans import Span, spans_to_tags, tags_to_spans
 from tagger.spans.overlapping import joined_tags, tags_by_label

@@ -20,6 +20,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
+from tagger.commands.components import import_all
 from tagger.common.component_reference import TEMPLATES, Component, components, template
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -56,6 +57,7 @@ LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Adds the generated pages."""
     import_plugins()
+    import_all()
     pages: Dict[str, Callable[[], str]] = {
         "reference/commands.md": commands_page,
         "reference/components.md": components_page,

@@ -47,8 +47,8 @@ tagger_compat.set_variables_of_pytorch()
 # An installed package does this at interpreter start; a checkout on PYTHONPATH does it here.
 tagger_compat.install()
 if not tagger_compat.is_installed() and importlib.util.find_spec("allennlp"):
-    # With the hook turned off, nobody tells us when AllenNLP looks for our components.
-    importlib.import_module("tagger.commands.components")
+    # With the hook turned off, nobody tells us when AllenNLP looks for one of our components.
+    importlib.import_module("tagger.commands.components").import_all()
 
 
 if not TYPE_CHECKING:  # otherwise type checkers would accept any name

@@ -131,11 +131,11 @@ def with_our_commands(commands: Any) -> Iterator[None]:
 
 @contextmanager
 def with_our_components(registrable: Any) -> Iterator[None]:
-    """If `tagger` has been imported, registers our components when AllenNLP first looks for one.
+    """If `tagger` has been imported, registers each of our components when its name is asked for.
 
-    `import tagger` imports neither AllenNLP nor modules that need it. Afterwards, looking up a missing
-    name or all names in AllenNLP's registry finds ours too; so does registering a class under one of our
-    names with `exist_ok`.
+    `import tagger` imports neither AllenNLP nor modules that need it. Afterwards, looking up one of our
+    names in AllenNLP's registry finds its component, and lists of names have ours too; registering a
+    class under one of our names needs `exist_ok`.
     """
     yield
     # The functions behind these class methods accept any class.
@@ -143,15 +143,24 @@ def with_our_components(registrable: Any) -> Iterator[None]:
     resolve = registrable.Registrable.resolve_class_name.__func__
     list_names = registrable.Registrable.list_available.__func__
 
+    def register_ours(cls: type, name: Any) -> None:
+        """Imports our component of this name, unless a class of others has taken the name."""
+        if not isinstance(name, str) or "tagger" not in sys.modules:
+            return
+        registered = registrable.Registrable._registry[cls].get(name)
+        if registered is None or registered[0].__module__.startswith("allennlp."):
+            _ours("commands.components").import_component(cls.__name__, name)
+
     def resolve_class_name(cls: type, name: str) -> Any:
-        if name not in registrable.Registrable._registry[cls]:
-            _register_ours()
+        register_ours(cls, name)
         return resolve(cls, name)
 
-    def list_available(cls: type) -> List[str]:
-        _register_ours()
+    def list_available(cls: Any) -> List[str]:
+        # AllenNLP refuses to list a default that is not registered.
+        register_ours(cls, cls.default_implementation)
         names: List[str] = list_names(cls)
-        return names
+        modules = _ours("commands.components").MODULES if "tagger" in sys.modules else {}
+        return [*names, *(name for name in modules.get(cls.__name__, ()) if name not in names)]
 
     def register_after_ours(
         cls: type, name: str, constructor: Any = None, exist_ok: bool = False
@@ -159,9 +168,8 @@ def with_our_components(registrable: Any) -> Iterator[None]:
         add_to_registry = register(cls, name, constructor, exist_ok)
 
         def add(subclass: Any) -> Any:
-            package = getattr(subclass, "__module__", "").partition(".")[0]
-            if package not in ("allennlp", "tagger"):
-                _register_ours()
+            if getattr(subclass, "__module__", "").partition(".")[0] not in ("allennlp", "tagger"):
+                register_ours(cls, name)
             return add_to_registry(subclass)
 
         return add
@@ -169,12 +177,6 @@ def with_our_components(registrable: Any) -> Iterator[None]:
     registrable.Registrable.resolve_class_name = classmethod(resolve_class_name)
     registrable.Registrable.list_available = classmethod(list_available)
     registrable.Registrable.register = classmethod(register_after_ours)
-
-
-def _register_ours() -> None:
-    """Imports our components if `tagger` has been imported; nested calls meanwhile do nothing."""
-    if "tagger" in sys.modules:
-        _ours("commands.components")
 
 
 @contextmanager

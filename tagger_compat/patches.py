@@ -177,6 +177,13 @@ OUR_PATCHES = (
         libraries.with_local_paths,
     ),
     Patch(
+        "components",
+        "`import tagger` does not import AllenNLP, to be fast; each of our components must be there "
+        "when AllenNLP looks for its name, but its registry has no callback",
+        ("allennlp.common.registrable",),
+        extensions.with_our_components,
+    ),
+    Patch(
         "archives",
         "AllenNLP unpacks an archive's members to any path they name, evaluates its config as a "
         "program, and imports and calls whatever a `type` with a dot names",
@@ -188,13 +195,6 @@ OUR_PATCHES = (
         "`train` writes its archive in place, so a kill leaves half of one; no method can be overridden",
         ("allennlp.models.archival",),
         extensions.with_whole_archives,
-    ),
-    Patch(
-        "components",
-        "`import tagger` does not import AllenNLP, to be fast; our components must be there when "
-        "AllenNLP first looks for one, but its registry has no callback",
-        ("allennlp.common.registrable",),
-        extensions.with_our_components,
     ),
     Patch(
         "plugins",

@@ -61,7 +61,9 @@ def pytest_configure(config):
         _share_compiled_kernels(Path(config.option.basetemp).parent)
     runs_tests = config.getoption("dist", "no") == "no"
     if runs_tests:
-        import tagger.commands.components  # noqa: F401  (registers them)
+        from tagger.commands.components import import_all
+
+        import_all()
     else:
         folder = tempfile.TemporaryDirectory()
         python = WarmPython(Path(folder.name))

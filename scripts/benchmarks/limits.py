@@ -20,7 +20,7 @@ import torch
 from allennlp.common import Params
 from allennlp.modules import Seq2SeqEncoder
 
-import tagger.commands.components  # noqa: F401  (registers the encoders)
+import tagger  # noqa: F401  (AllenNLP then knows our components)
 from scripts.benchmarks import sides
 from scripts.benchmarks.machine import num_cores
 

@@ -32,7 +32,7 @@ from allennlp.training.optimizers import Optimizer
 from tqdm import tqdm
 from transformers import AutoConfig
 
-import tagger.commands.components  # noqa: F401
+import tagger  # noqa: F401  (AllenNLP then knows our components)
 
 WEIGHTING = {"type": "chain", "label_weights": {"O": 0.5}}
 

@@ -41,11 +41,13 @@ def describe(name: Optional[str] = None) -> str:
     """Returns the reference for a component, a kind of component or a template; by default a list."""
     from allennlp.common.checks import ConfigurationError
 
+    from tagger.commands.components import import_all
     from tagger.common.component_reference import TEMPLATES, components, template
     from tagger.common.did_you_mean import did_you_mean
 
     if name in TEMPLATES:
         return _shown(template(name))
+    import_all()
     ours = components()
     if name is None:
         return f"{_listed(ours)}\ntemplate: {', '.join(TEMPLATES)}"

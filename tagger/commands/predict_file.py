@@ -41,7 +41,7 @@ from tagger.common.inputs import PathOrAddress, bare_suffix, is_address, open_st
 from tagger.common.locations import check_not_inputs, check_output, resolved
 from tagger.common.parquet import is_parquet
 from tagger.data.formats import FORMATS, READ_FORMATS, recognise
-from tagger.modules.token_embedders import share_unknown_words
+from tagger.modules.token_embedders.word_vectors import share_unknown_words
 
 #: By default oneDNN caches code for the last 1,024 shapes, which takes hundreds of megabytes.
 FEW_SHAPES = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")

@@ -1,27 +1,31 @@
 """Dataset readers, fields, token indexers, batch samplers and data loaders."""
 
+from typing import TYPE_CHECKING
+
 import tagger.common.needs_allennlp  # noqa: F401
-from tagger.data.data_loaders import BucketedDataLoader
-from tagger.data.dataset_readers import (
-    ColumnDatasetReader,
-    DocumentDatasetReader,
-    NumericSequencesDatasetReader,
-)
-from tagger.data.fields import LabelSetsField, NumbersField, TagField, TagSetsField
-from tagger.data.samplers import (
-    OversamplingBatchSampler,
-    SentenceResamplingBatchSampler,
-    UndersamplingBatchSampler,
-)
-from tagger.data.token_indexers import CachedCharactersIndexer
-from tagger.data.tokenizers import (
-    BlanksTokenizer,
-    CharactersTokenizer,
-    LanguageRulesTokenizer,
-    PunctuationTokenizer,
-    RegularExpressionTokenizer,
-    WordsTokenizer,
-)
+from tagger.common.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from tagger.data.data_loaders.bucketed import BucketedDataLoader
+    from tagger.data.dataset_readers.column import ColumnDatasetReader
+    from tagger.data.dataset_readers.document import DocumentDatasetReader
+    from tagger.data.dataset_readers.numeric_sequences import NumericSequencesDatasetReader
+    from tagger.data.fields.label_sets_field import LabelSetsField
+    from tagger.data.fields.numbers_field import NumbersField
+    from tagger.data.fields.tag_field import TagField
+    from tagger.data.fields.tag_sets_field import TagSetsField
+    from tagger.data.samplers.oversampling import OversamplingBatchSampler
+    from tagger.data.samplers.sentence_resampling import SentenceResamplingBatchSampler
+    from tagger.data.samplers.undersampling import UndersamplingBatchSampler
+    from tagger.data.token_indexers.cached_characters import CachedCharactersIndexer
+    from tagger.data.tokenizers import (
+        BlanksTokenizer,
+        CharactersTokenizer,
+        LanguageRulesTokenizer,
+        PunctuationTokenizer,
+        RegularExpressionTokenizer,
+        WordsTokenizer,
+    )
 
 __all__ = [
     "BlanksTokenizer",
@@ -43,3 +47,24 @@ __all__ = [
     "UndersamplingBatchSampler",
     "WordsTokenizer",
 ]
+
+if not TYPE_CHECKING:  # else type checkers would accept any name
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "data_loaders.bucketed": "BucketedDataLoader",
+            "dataset_readers.column": "ColumnDatasetReader",
+            "dataset_readers.document": "DocumentDatasetReader",
+            "dataset_readers.numeric_sequences": "NumericSequencesDatasetReader",
+            "fields.label_sets_field": "LabelSetsField",
+            "fields.numbers_field": "NumbersField",
+            "fields.tag_field": "TagField",
+            "fields.tag_sets_field": "TagSetsField",
+            "samplers.oversampling": "OversamplingBatchSampler",
+            "samplers.sentence_resampling": "SentenceResamplingBatchSampler",
+            "samplers.undersampling": "UndersamplingBatchSampler",
+            "token_indexers.cached_characters": "CachedCharactersIndexer",
+            "tokenizers": "BlanksTokenizer CharactersTokenizer LanguageRulesTokenizer "
+            "PunctuationTokenizer RegularExpressionTokenizer WordsTokenizer",
+        },
+    )

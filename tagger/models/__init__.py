@@ -1,9 +1,25 @@
 """Models."""
 
+from typing import TYPE_CHECKING
+
 import tagger.common.needs_allennlp  # noqa: F401
-from tagger.models.document_classifier import DocumentClassifier
-from tagger.models.sequence_tagger import SequenceTagger
-from tagger.models.sequence_tagger_ensemble import SequenceTaggerEnsemble
-from tagger.models.tagging_model import TaggingModel
+from tagger.common.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from tagger.models.document_classifier import DocumentClassifier
+    from tagger.models.sequence_tagger import SequenceTagger
+    from tagger.models.sequence_tagger_ensemble import SequenceTaggerEnsemble
+    from tagger.models.tagging_model import TaggingModel
 
 __all__ = ["DocumentClassifier", "SequenceTagger", "SequenceTaggerEnsemble", "TaggingModel"]
+
+if not TYPE_CHECKING:  # else type checkers would accept any name
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "document_classifier": "DocumentClassifier",
+            "sequence_tagger": "SequenceTagger",
+            "sequence_tagger_ensemble": "SequenceTaggerEnsemble",
+            "tagging_model": "TaggingModel",
+        },
+    )

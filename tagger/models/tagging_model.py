@@ -17,7 +17,7 @@ from tagger.metrics import SegmentMetrics
 from tagger.models.measured_model import MeasuredModel
 from tagger.modules.heads import ChainHead, TaggingHead
 from tagger.modules.sentence_rows import SentenceRows
-from tagger.modules.token_embedders import share_unknown_words
+from tagger.modules.token_embedders.word_vectors import share_unknown_words
 from tagger.spans import infer_encoding
 from tagger_texts.tagged_text import NO_EXTRAS, Extras
 

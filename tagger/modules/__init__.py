@@ -3,9 +3,9 @@
 The CRF and its weightings need no AllenNLP. The other names are imported lazily.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any, List
+from typing import TYPE_CHECKING
 
+from tagger.common.lazy_names import lazy_names
 from tagger.modules.chain_decoder import ChainDecoder
 from tagger.modules.conditional_random_field import ConditionalRandomField
 from tagger.modules.tag_weighting import (
@@ -18,11 +18,11 @@ from tagger.modules.weight_rules import WeightRule
 
 if TYPE_CHECKING:
     from tagger.modules.document_contexts import DocumentContext
-    from tagger.modules.encoders import BiLstmEncoder
+    from tagger.modules.encoders.bilstm import BiLstmEncoder
     from tagger.modules.heads import ChainHead, CrfHead, SigmoidHead, SoftmaxHead, TaggingHead
     from tagger.modules.label_thresholds import LabelThresholds
     from tagger.modules.multi_label_losses import MultiLabelLoss
-    from tagger.modules.token_embedders import DistinctCharactersEncoder
+    from tagger.modules.token_embedders.distinct_characters_encoder import DistinctCharactersEncoder
     from tagger.modules.token_losses import TokenLoss
 
 __all__ = [
@@ -46,31 +46,16 @@ __all__ = [
     "WeightRule",
 ]
 
-#: The modules that are imported lazily, by what they define.
-_MODULES = {
-    "BiLstmEncoder": "encoders",
-    "ChainHead": "heads",
-    "CrfHead": "heads",
-    "DistinctCharactersEncoder": "token_embedders",
-    "DocumentContext": "document_contexts",
-    "LabelThresholds": "label_thresholds",
-    "MultiLabelLoss": "multi_label_losses",
-    "SigmoidHead": "heads",
-    "SoftmaxHead": "heads",
-    "TaggingHead": "heads",
-    "TokenLoss": "token_losses",
-}
-
-
 if not TYPE_CHECKING:  # else type checkers would accept any name
-
-    def __getattr__(name: str) -> Any:
-        if name in _MODULES:
-            return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
-        if name in _MODULES.values():
-            return importlib.import_module(f"{__name__}.{name}")
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> List[str]:
-    return sorted({*globals(), *__all__})
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "document_contexts": "DocumentContext",
+            "encoders.bilstm": "BiLstmEncoder",
+            "heads": "ChainHead CrfHead SigmoidHead SoftmaxHead TaggingHead",
+            "label_thresholds": "LabelThresholds",
+            "multi_label_losses": "MultiLabelLoss",
+            "token_embedders.distinct_characters_encoder": "DistinctCharactersEncoder",
+            "token_losses": "TokenLoss",
+        },
+    )

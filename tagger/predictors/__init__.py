@@ -1,10 +1,15 @@
 """Predictors."""
 
+from typing import TYPE_CHECKING
+
 import tagger.common.needs_allennlp  # noqa: F401
-from tagger.predictors.batched_predictor import BatchedPredictor
-from tagger.predictors.document_classifier import DocumentClassifierPredictor
-from tagger.predictors.line_evaluator import LineEvaluator, LineSerializer
-from tagger.predictors.sequence_tagger import SequenceTaggerPredictor
+from tagger.common.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from tagger.predictors.batched_predictor import BatchedPredictor
+    from tagger.predictors.document_classifier import DocumentClassifierPredictor
+    from tagger.predictors.line_evaluator import LineEvaluator, LineSerializer
+    from tagger.predictors.sequence_tagger import SequenceTaggerPredictor
 
 __all__ = [
     "BatchedPredictor",
@@ -13,3 +18,14 @@ __all__ = [
     "LineSerializer",
     "SequenceTaggerPredictor",
 ]
+
+if not TYPE_CHECKING:  # else type checkers would accept any name
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "batched_predictor": "BatchedPredictor",
+            "document_classifier": "DocumentClassifierPredictor",
+            "line_evaluator": "LineEvaluator LineSerializer",
+            "sequence_tagger": "SequenceTaggerPredictor",
+        },
+    )

@@ -26,7 +26,8 @@ from allennlp.data import DatasetReader, Field, Instance
 
 from tagger.data import ColumnDatasetReader
 from tagger.data.documents import DocumentTokens
-from tagger.data.fields import LabelChainsField, TagField
+from tagger.data.fields.label_chains_field import LabelChainsField
+from tagger.data.fields.tag_field import TagField
 from tagger.data.joined_text import JoinedText, join_tokens
 from tagger.data.splitting.documents import TEXTS
 from tagger.metrics.label_metrics import metrics_by_label, partial_metrics

@@ -1,18 +1,20 @@
 """The trainer, its callbacks, optimizers and moving average of weights."""
 
+from typing import TYPE_CHECKING
+
 import tagger.common.needs_allennlp  # noqa: F401
+from tagger.common.lazy_names import lazy_names
 from tagger.common.training_counts import supply_training_counts
-from tagger.training.augmentation import AugmentationCallback
-from tagger.training.callbacks import (
-    LogClippingCallback,
-    ShowMetricsCallback,
-)
-from tagger.training.frozen_features import FrozenFeaturesCallback
-from tagger.training.layerwise_adamw import LayerwiseAdamW
-from tagger.training.optimizers import FusedAdam, FusedAdamW, FusedExponentialMovingAverage
-from tagger.training.recoverable_trainer import RecoverableTrainer
-from tagger.training.recoverable_training import RecoverableTraining
-from tagger.training.whole_checkpointer import WholeCheckpointer
+
+if TYPE_CHECKING:
+    from tagger.training.augmentation import AugmentationCallback
+    from tagger.training.callbacks import LogClippingCallback, ShowMetricsCallback
+    from tagger.training.frozen_features import FrozenFeaturesCallback
+    from tagger.training.layerwise_adamw import LayerwiseAdamW
+    from tagger.training.optimizers import FusedAdam, FusedAdamW, FusedExponentialMovingAverage
+    from tagger.training.recoverable_trainer import RecoverableTrainer
+    from tagger.training.recoverable_training import RecoverableTraining
+    from tagger.training.whole_checkpointer import WholeCheckpointer
 
 __all__ = [
     "AugmentationCallback",
@@ -28,3 +30,18 @@ __all__ = [
     "WholeCheckpointer",
     "supply_training_counts",
 ]
+
+if not TYPE_CHECKING:  # else type checkers would accept any name
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "augmentation": "AugmentationCallback",
+            "callbacks": "LogClippingCallback ShowMetricsCallback",
+            "frozen_features": "FrozenFeaturesCallback",
+            "layerwise_adamw": "LayerwiseAdamW",
+            "optimizers": "FusedAdam FusedAdamW FusedExponentialMovingAverage",
+            "recoverable_trainer": "RecoverableTrainer",
+            "recoverable_training": "RecoverableTraining",
+            "whole_checkpointer": "WholeCheckpointer",
+        },
+    )

@@ -8,7 +8,7 @@ from allennlp.training.callbacks import TrainerCallback
 
 from tagger.common.ranges import check_number, is_number
 from tagger.data.augmentation import Augmenter
-from tagger.data.data_loaders import BucketedDataLoader
+from tagger.data.data_loaders.bucketed import BucketedDataLoader
 
 
 @TrainerCallback.register("augmentation")

@@ -9,7 +9,7 @@ from allennlp.modules import TextFieldEmbedder
 from allennlp.training import GradientDescentTrainer
 from allennlp.training.callbacks import TrainerCallback
 
-from tagger.modules.token_embedders import FrozenTransformerEmbedder
+from tagger.modules.token_embedders.frozen_transformer import FrozenTransformerEmbedder
 from tagger.transformers.frozen_transformer_indexer import FrozenTransformerIndexer
 from tagger.transformers.word_features import Passage
 

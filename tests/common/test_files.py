@@ -6,8 +6,9 @@ import pytest
 
 from tagger.common import files
 from tagger.common.files import sha256_of_file, write_atomically
-from tagger.data.dataset_readers import ColumnDatasetReader, DocumentDatasetReader
-from tagger.modules.token_embedders import VectorTable
+from tagger.data.dataset_readers.column import ColumnDatasetReader
+from tagger.data.dataset_readers.document import DocumentDatasetReader
+from tagger.modules.token_embedders.hash_table import VectorTable
 from tagger.tools.start.parts import source_of_labelled_texts
 from tagger.tools.start.survey import survey
 

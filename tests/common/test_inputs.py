@@ -11,7 +11,7 @@ from backports import zstd
 
 from tagger.common.from_allennlp import ConfigurationError
 from tagger.common.inputs import numbered_lines, open_input
-from tagger.data.dataset_readers import ColumnDatasetReader
+from tagger.data.dataset_readers.column import ColumnDatasetReader
 from tagger.data.formats import read_texts, recognise, write_texts
 from tagger.data.survey.column_survey import survey_columns
 from tests.conftest import ROOT

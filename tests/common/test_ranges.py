@@ -7,8 +7,10 @@ from allennlp.data import Vocabulary
 from allennlp.modules.token_embedders import Embedding
 
 from tagger.common.ranges import is_number
-from tagger.modules.encoders import BiLstmEncoder, MaskedCnnEncoder
-from tagger.modules.token_embedders import DistinctCharactersEncoder, WordVectors
+from tagger.modules.encoders.bilstm import BiLstmEncoder
+from tagger.modules.encoders.masked_cnn import MaskedCnnEncoder
+from tagger.modules.token_embedders.distinct_characters_encoder import DistinctCharactersEncoder
+from tagger.modules.token_embedders.word_vectors import WordVectors
 from tagger.training.layerwise_adamw import LayerwiseAdamW
 from tagger.training.optimizers import FusedAdam, FusedAdamW, FusedExponentialMovingAverage
 

@@ -13,7 +13,7 @@ from allennlp.models import Model, load_archive
 from allennlp.nn.util import get_text_field_mask
 
 from tagger.data import LabelSetsField, TagField
-from tagger.data.fields import LabelChainsField
+from tagger.data.fields.label_chains_field import LabelChainsField
 from tagger.models import SequenceTaggerEnsemble
 from tagger.models.sequence_tagger_ensemble import AVERAGES
 from tagger.modules.heads import LabelChainsHead, TaggingHead

@@ -13,7 +13,7 @@ from allennlp.models import load_archive
 import tagger
 import tagger_onnx
 from tagger.integrations.onnx.commands.export import export
-from tagger.modules.token_embedders import NumbersEmbedder
+from tagger.modules.token_embedders.numbers import NumbersEmbedder
 from tagger.predictors.text_evaluation import evaluate_file
 from tests.recordings import LABELS, config, recording, write_recordings
 from tests.routes import ONNX_TOLERANCE

@@ -3,7 +3,8 @@ import torch
 from allennlp.modules.seq2vec_encoders import CnnEncoder
 from allennlp.nn import Activation
 
-from tagger.modules.encoders import MaskedCnnEncoder, masked_cnn
+from tagger.modules.encoders import masked_cnn
+from tagger.modules.encoders.masked_cnn import MaskedCnnEncoder
 
 OPTIONS = [
     {"ngram_filter_sizes": (3,)},

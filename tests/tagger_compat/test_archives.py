@@ -23,7 +23,7 @@ from allennlp.nn.initializers import PretrainedModelInitializer
 from allennlp.predictors import Predictor
 from hypothesis import HealthCheck, example, given, settings
 
-from tagger.data.dataset_readers import ColumnDatasetReader
+from tagger.data.dataset_readers.column import ColumnDatasetReader
 from tagger.transformers.pretrained import find_transformer
 from tagger_compat import archive_guard
 from tagger_compat.archive_tensors import TensorLimit

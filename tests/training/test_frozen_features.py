@@ -15,7 +15,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.models import load_archive
 
 import tagger
-from tagger.modules.token_embedders import FrozenTransformerEmbedder
+from tagger.modules.token_embedders.frozen_transformer import FrozenTransformerEmbedder
 from tagger.tools.runs import work
 from tagger.transformers.pretrained import FOLDER_VARIABLE
 from tagger.transformers.word_features import WordFeatures

@@ -14,7 +14,7 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
-from tagger.data.dataset_readers import ColumnDatasetReader
+from tagger.data.dataset_readers.column import ColumnDatasetReader
 from tagger.data.soft_labels import SoftLabels
 from tagger.training.recoverable_trainer import RecoverableTrainer
 from tagger.training.run_folder import check_is_same_run

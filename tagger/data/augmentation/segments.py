@@ -9,7 +9,9 @@ from allennlp.data import Field, Instance, Token
 from allennlp.data.fields import MetadataField, TensorField, TextField
 
 from tagger.data.documents import DocumentTokens, word_ids
-from tagger.data.fields import SoftLabelsField, TagField, TagSetsField
+from tagger.data.fields.soft_labels_field import SoftLabelsField
+from tagger.data.fields.tag_field import TagField
+from tagger.data.fields.tag_sets_field import TagSetsField
 from tagger.spans import TagSet, tags_to_spans
 
 _FIELDS = {"tokens", "tags", "metadata", "sentence_lengths", "word_ids"}

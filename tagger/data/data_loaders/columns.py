@@ -10,7 +10,9 @@ from allennlp.data.fields import TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer, TokenCharactersIndexer
 
 from tagger.data.data_loaders.ragged_array import RaggedArray
-from tagger.data.token_indexers import CachedCharactersIndexer, WordFormsIndexer, WordShapesIndexer
+from tagger.data.token_indexers.cached_characters import CachedCharactersIndexer
+from tagger.data.token_indexers.word_forms import WordFormsIndexer
+from tagger.data.token_indexers.word_shapes import WordShapesIndexer
 
 # The keys of a tensor in a field's nested dictionary, such as ("tokens", "token_ids") for a `TextField`;
 # () if the field is a single tensor.

@@ -26,7 +26,7 @@ from tagger.data.dataset_readers.labelled_files import (
 from tagger.data.dataset_readers.sharded_reader import ShardedReader
 from tagger.data.dataset_readers.tag_spelling import TagSpelling
 from tagger.data.documents import DocumentTokens, cut_document, cut_documents, word_ids
-from tagger.data.fields import TagSetsField
+from tagger.data.fields.tag_sets_field import TagSetsField
 from tagger.data.formats import format_of
 from tagger.data.splitting.documents import Documents, joined_documents
 from tagger.data.survey.column_survey import AUTO

@@ -12,7 +12,7 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 from tagger.common.inputs import open_input
 from tagger.common.ranges import check_number
 from tagger.data.dataset_readers.sharded_reader import ShardedReader
-from tagger.data.fields import DocumentLabelsField
+from tagger.data.fields.label_sets_field import DocumentLabelsField
 from tagger.data.survey.text_encodings import decoded_lines
 from tagger.data.tokenizers import WordsTokenizer
 

@@ -16,7 +16,9 @@ from tagger.common.inputs import open_input
 from tagger.common.parquet import batches, is_parquet, open_parquet
 from tagger.common.ranges import check_number, check_whole
 from tagger.data.dataset_readers.sharded_reader import ShardedReader
-from tagger.data.fields import LabelSetsField, NumbersField, TagField
+from tagger.data.fields.label_sets_field import LabelSetsField
+from tagger.data.fields.numbers_field import NumbersField
+from tagger.data.fields.tag_field import TagField
 from tagger.data.survey.text_encodings import decoded_lines
 from tagger_texts.recordings import check_numbers, windows
 

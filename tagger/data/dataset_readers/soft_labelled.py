@@ -12,7 +12,8 @@ from allennlp.data.fields import TextField
 from tagger.data.dataset_readers.column import ColumnDatasetReader
 from tagger.data.dataset_readers.sharded_reader import ShardedReader
 from tagger.data.documents import DocumentTokens
-from tagger.data.fields import SoftLabelsField, TagField
+from tagger.data.fields.soft_labels_field import SoftLabelsField
+from tagger.data.fields.tag_field import TagField
 from tagger.data.soft_labels import SentenceMarginals, SoftLabels
 
 #: The tag of all tokens of unlabelled text.

@@ -6,7 +6,10 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Field
 from allennlp.data.fields import TextField
 
-from tagger.data.fields import LabelChainsField, LabelSetsField, TagField, TagSetsField
+from tagger.data.fields.label_chains_field import LabelChainsField
+from tagger.data.fields.label_sets_field import LabelSetsField
+from tagger.data.fields.tag_field import TagField
+from tagger.data.fields.tag_sets_field import TagSetsField
 from tagger.data.formats import PLAIN_TAGS, AnnotatedText, label_sets_of, tags_of
 from tagger.data.survey.column_survey import AUTO
 from tagger.data.survey.spellings import UNKNOWN

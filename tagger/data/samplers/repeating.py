@@ -10,7 +10,7 @@ from allennlp.data import Instance
 from allennlp.data.samplers import BucketBatchSampler
 
 from tagger.common.training_counts import LabelCounts, count_labels
-from tagger.data.fields import TagSetsField
+from tagger.data.fields.tag_sets_field import TagSetsField
 from tagger.spans import labels_of_tags
 
 logger = logging.getLogger(__name__)

@@ -26,7 +26,7 @@ from tagger.integrations.huggingface.folder_guard import errors_in_one_sentence
 from tagger.integrations.huggingface.tag_reading import TagReading, names_of_tags, read_tags
 from tagger.integrations.huggingface.transition_biases import transition_biases
 from tagger.models import SequenceTagger
-from tagger.modules.encoders import TransformerHead
+from tagger.modules.encoders.transformer_head import TransformerHead
 from tagger.predictors.saved_tagger import SavedTagger, load
 from tagger.spans import labels_of_tags
 from tagger.spans.encodings import join_tag

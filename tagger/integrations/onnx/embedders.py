@@ -22,18 +22,17 @@ from allennlp.modules.token_embedders import (
     TokenCharactersEncoder,
 )
 
-from tagger.data.token_indexers import CachedCharactersIndexer, WordFormsIndexer, WordShapesIndexer
-from tagger.data.token_indexers.cached_characters import MAX_CHARACTERS
+from tagger.data.token_indexers.cached_characters import MAX_CHARACTERS, CachedCharactersIndexer
+from tagger.data.token_indexers.word_forms import WordFormsIndexer
+from tagger.data.token_indexers.word_shapes import WordShapesIndexer
 from tagger.integrations.onnx.encoders import linear, pool, type_name
 from tagger.integrations.onnx.graph import Graph, Value
 from tagger.integrations.onnx.transformer import embed_with_transformer
-from tagger.modules.token_embedders import (
-    DistinctCharactersEncoder,
-    NumbersEmbedder,
-    TransformerEmbedder,
-    WordVectors,
-)
+from tagger.modules.token_embedders.distinct_characters_encoder import DistinctCharactersEncoder
 from tagger.modules.token_embedders.hash_table import HashTable
+from tagger.modules.token_embedders.numbers import NumbersEmbedder
+from tagger.modules.token_embedders.transformer import TransformerEmbedder
+from tagger.modules.token_embedders.word_vectors import WordVectors
 from tagger.transformers.transformer_indexer import TransformerIndexer
 
 # AllenNLP's vocabularies start with padding, then the unknown word.

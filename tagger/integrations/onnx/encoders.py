@@ -16,7 +16,8 @@ from allennlp.modules.seq2vec_encoders import CnnEncoder, GruSeq2VecEncoder, Lst
 from allennlp.nn.activations import LinearActivation
 
 from tagger.integrations.onnx.graph import Value
-from tagger.modules.encoders import BiLstmEncoder, MaskedCnnEncoder
+from tagger.modules.encoders.bilstm import BiLstmEncoder
+from tagger.modules.encoders.masked_cnn import MaskedCnnEncoder
 
 # Input weights, state weights and both biases, for each direction of each layer.
 _Weights = Sequence[Sequence[Sequence[torch.Tensor]]]

@@ -12,7 +12,7 @@ from allennlp.data.token_indexers import PretrainedTransformerMismatchedIndexer
 from allennlp.modules.token_embedders import PretrainedTransformerEmbedder
 
 from tagger.integrations.onnx.graph import OPSET, Graph, Value
-from tagger.modules.token_embedders import TransformerEmbedder
+from tagger.modules.token_embedders.transformer import TransformerEmbedder
 from tagger.transformers.transformer_indexer import TransformerIndexer
 from tagger.transformers.windows import longest_window
 

@@ -10,7 +10,7 @@ from tqdm import tqdm
 
 from tagger.common.inputs import open_input
 from tagger.data.survey.text_encodings import decoded_lines
-from tagger.data.token_indexers import word_hash
+from tagger_texts.words import word_hash
 
 
 class HashTable(torch.nn.Module):

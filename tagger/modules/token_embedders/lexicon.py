@@ -12,8 +12,8 @@ from tqdm import tqdm
 
 from tagger.common.ranges import check_number
 from tagger.data.survey.text_encodings import decoded_lines
-from tagger.data.token_indexers import word_forms, word_hash
 from tagger.modules.token_embedders.hash_table import HashTable
+from tagger_texts.words import word_forms, word_hash
 
 logger = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ from allennlp.modules.text_field_embedders import BasicTextFieldEmbedder
 from allennlp.nn.util import dist_reduce_sum
 
 from tagger.common.ranges import check_dropouts, check_sizes
-from tagger.data.token_indexers import word_hash
 from tagger.modules.token_embedders.hash_table import VectorTable
+from tagger_texts.words import word_hash
 
 # AllenNLP's vocabularies start with padding and the unknown word.
 _UNKNOWN = 1

@@ -19,7 +19,8 @@ from allennlp.models.archival import CONFIG_NAME, archive_model, extracted_archi
 
 from tagger.common.console import say
 from tagger.common.files import sha256_of_file
-from tagger.data.fields import LabelChainsField, TagSetsField
+from tagger.data.fields.label_chains_field import LabelChainsField
+from tagger.data.fields.tag_sets_field import TagSetsField
 from tagger.models import SequenceTagger, SequenceTaggerEnsemble
 from tagger.models.tagging_model import chain_of
 from tagger.spans import AMBIGUOUS, labels_of_tags, labels_opened

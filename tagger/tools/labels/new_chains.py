@@ -4,7 +4,7 @@ from typing import Dict, List, Sequence
 
 import torch
 
-from tagger.data.fields import LabelChainsField
+from tagger.data.fields.label_chains_field import LabelChainsField
 from tagger.modules.heads import LabelChainsHead
 from tagger.spans import split_tag
 

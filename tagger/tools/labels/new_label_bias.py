@@ -19,7 +19,7 @@ from allennlp.data import DatasetReader, Instance
 
 from tagger.common.console import say
 from tagger.common.files import write_atomically
-from tagger.data.fields import TagSetsField
+from tagger.data.fields.tag_sets_field import TagSetsField
 from tagger.metrics.label_metrics import precision_recall_f1
 from tagger.models import SequenceTagger
 from tagger.spans import TagSet, spans_to_tags, tags_to_spans

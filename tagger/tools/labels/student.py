@@ -17,7 +17,7 @@ from allennlp.models import Model
 from allennlp.models.model import remove_keys_from_params
 from allennlp.training.trainer import Trainer
 
-from tagger.data.fields import TagSetsField
+from tagger.data.fields.tag_sets_field import TagSetsField
 from tagger.models import SequenceTagger
 from tagger.modules.heads import LabelChainsHead
 from tagger.spans import TagSet, complete_tags, split_tag

@@ -11,7 +11,7 @@ import numpy as np
 
 from tagger.metrics.intervals import percentile_intervals
 from tagger.metrics.label_metrics import MEASURES, macro_average_of_draws, precision_recall_f1
-from tagger.tools.runs.results import Column, format_rows, read_table, write_table
+from tagger.tools.runs.results import Column, format_rows, write_table
 from tagger.tools.runs.work import SentenceCounts
 
 NUM_RESAMPLES = 2_000
@@ -135,12 +135,3 @@ def write_differences(differences: Differences, path: Path) -> None:
         for title, difference in cells.items()
     )
     write_table(path, ["variant", "column", *Difference._fields], rows)
-
-
-def read_differences(path: Path) -> Dict[str, Dict[str, Difference]]:
-    """Reads a file written by `write_differences`."""
-    differences: Dict[str, Dict[str, Difference]] = {}
-    for row in read_table(path):
-        numbers = (float(row[name]) for name in Difference._fields)
-        differences.setdefault(row["variant"], {})[row["column"]] = Difference(*numbers)
-    return differences

@@ -13,7 +13,7 @@ from allennlp.models import Model
 
 from tagger.linear_chain import ChainScores, tag_marginals
 from tagger.modules.heads import ChainHead
-from tagger.modules.token_embedders import are_unknown
+from tagger.modules.token_embedders.word_vectors import are_unknown
 from tagger.spans.entities import Entities, EntityFinder
 from tagger.spans.finding import tag_tables
 from tagger.spans.missed import expected_entities

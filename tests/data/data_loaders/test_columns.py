@@ -28,7 +28,7 @@ from allennlp.data.tokenizers import PretrainedTransformerTokenizer
 from tagger.data import LabelSetsField, TagField, TagSetsField
 from tagger.data.data_loaders.columns import FieldColumn, PaddedColumn, TextColumn, collect_columns
 from tagger.data.data_loaders.ragged_array import RaggedArray
-from tagger.data.token_indexers import CachedCharactersIndexer
+from tagger.data.token_indexers.cached_characters import CachedCharactersIndexer
 from tagger.spans import possible_tags
 from tests.configs import save_small_transformer
 

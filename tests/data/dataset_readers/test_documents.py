@@ -6,7 +6,7 @@ import pytest
 from allennlp.data.dataset_readers.dataset_reader import WorkerInfo
 
 from tagger.data import ColumnDatasetReader
-from tagger.data.dataset_readers import DocumentDatasetReader
+from tagger.data.dataset_readers.document import DocumentDatasetReader
 
 TEXT = """-DOCSTART- O
 

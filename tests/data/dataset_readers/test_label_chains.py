@@ -7,8 +7,8 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
 from tagger.common.training_counts import count_labels
-from tagger.data.dataset_readers import ColumnDatasetReader
-from tagger.data.fields import LabelChainsField
+from tagger.data.dataset_readers.column import ColumnDatasetReader
+from tagger.data.fields.label_chains_field import LabelChainsField
 from tagger.data.formats import read_texts
 from tagger.spans import IllegalTagError
 from tagger.spans.overlapping import label_tag_sets

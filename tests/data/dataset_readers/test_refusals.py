@@ -6,7 +6,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader
 
 from tagger.data import ColumnDatasetReader
-from tagger.data.dataset_readers import DocumentDatasetReader
+from tagger.data.dataset_readers.document import DocumentDatasetReader
 
 SEVERAL = {"label_separator": "|", "source_encoding": None}
 DOCUMENTS = {"documents": "docstart"}

@@ -4,7 +4,7 @@ import torch
 from allennlp.common import Params
 from allennlp.data import DatasetReader, Vocabulary
 
-from tagger.data.data_loaders import BucketedDataLoader
+from tagger.data.data_loaders.bucketed import BucketedDataLoader
 from tagger.data.soft_labels import SoftLabels
 
 TAGS = ["B-PER", "I-PER", "O"]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tagger.data.dataset_readers import ColumnDatasetReader
+from tagger.data.dataset_readers.column import ColumnDatasetReader
 from tagger.data.formats import FORMATS, read_texts, write_texts
 from tagger.data.tokenizers import BlanksTokenizer
 from tests.conftest import ROOT

@@ -9,7 +9,8 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from tagger.common.training_counts import LabelCounts
 from tagger.data import LabelSetsField, TagField, TagSetsField
-from tagger.data.fields import DocumentLabelsField, SoftLabelsField
+from tagger.data.fields.label_sets_field import DocumentLabelsField
+from tagger.data.fields.soft_labels_field import SoftLabelsField
 from tagger.spans import possible_tags
 
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tagger.data.dataset_readers import ColumnDatasetReader
+from tagger.data.dataset_readers.column import ColumnDatasetReader
 from tagger.data.formats import read_texts, recognise
 from tagger.tools.start.start import start
 

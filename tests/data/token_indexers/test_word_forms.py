@@ -6,7 +6,8 @@ from allennlp.common import Params
 from allennlp.data import Batch, Instance, Token, TokenIndexer, Vocabulary
 from allennlp.data.fields import TextField
 
-from tagger.data.token_indexers import WordFormsIndexer, word_forms, word_hash
+from tagger.data.token_indexers.word_forms import WordFormsIndexer
+from tagger_texts.words import word_forms, word_hash
 
 
 def instance_of(*words, **options):

@@ -6,12 +6,10 @@ from allennlp.common import Params
 from allennlp.data import Token, TokenIndexer, Vocabulary
 
 import tagger  # noqa: F401  (registers the components)
-from tagger.data.token_indexers import (
-    CachedCharactersIndexer,
-    WordFormsIndexer,
-    WordShapesIndexer,
-    word_shape,
-)
+from tagger.data.token_indexers.cached_characters import CachedCharactersIndexer
+from tagger.data.token_indexers.word_forms import WordFormsIndexer
+from tagger.data.token_indexers.word_shapes import WordShapesIndexer
+from tagger_texts.words import word_shape
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from tagger.integrations.onnx.export import exported
 from tagger.integrations.onnx.graph import Graph
 from tagger.integrations.onnx.transformer import _shares
 from tagger.models.sequence_tagger_ensemble import SequenceTaggerEnsemble
-from tagger.modules.encoders import BiLstmEncoder
+from tagger.modules.encoders.bilstm import BiLstmEncoder
 from tests.integrations.onnx.taggers import (
     BILSTM,
     CHARACTERS,

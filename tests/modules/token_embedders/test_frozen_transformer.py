@@ -10,7 +10,7 @@ from allennlp.data import Batch, Instance, Token, Vocabulary
 from allennlp.data.fields import TextField
 
 from tagger.data.documents import DocumentTokens
-from tagger.modules.token_embedders import FrozenTransformerEmbedder
+from tagger.modules.token_embedders.frozen_transformer import FrozenTransformerEmbedder
 from tagger.transformers import word_features
 from tagger.transformers.frozen_transformer_indexer import FrozenTransformerIndexer
 from tests.transformers.small import KINDS, save_word_pieces

@@ -5,8 +5,8 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Token, Vocabulary
 
-from tagger.data.token_indexers import WordFormsIndexer
-from tagger.modules.token_embedders import Lexicon
+from tagger.data.token_indexers.word_forms import WordFormsIndexer
+from tagger.modules.token_embedders.lexicon import Lexicon
 
 PLACES = ".SBIE"
 LISTS = {

@@ -7,7 +7,7 @@ from allennlp.data.token_indexers import PretrainedTransformerMismatchedIndexer
 from allennlp.modules.token_embedders import PretrainedTransformerMismatchedEmbedder
 from transformers import AlbertConfig, AlbertModel
 
-from tagger.modules.token_embedders import TransformerEmbedder
+from tagger.modules.token_embedders.transformer import TransformerEmbedder
 from tagger.transformers.transformer_indexer import TransformerIndexer
 from tests.transformers.small import save_bert, save_roberta
 from tests.transformers.test_transformer_indexer import random_words

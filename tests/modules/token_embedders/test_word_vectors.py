@@ -3,8 +3,10 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Token, Vocabulary
 
-from tagger.data.token_indexers import WordFormsIndexer, word_hash
-from tagger.modules.token_embedders import VectorTable, WordVectors
+from tagger.data.token_indexers.word_forms import WordFormsIndexer
+from tagger.modules.token_embedders.hash_table import VectorTable
+from tagger.modules.token_embedders.word_vectors import WordVectors
+from tagger_texts.words import word_hash
 
 LINES = ["the 1 2 3", "oslo 4 5 6", "Oslo 7 8 9", "00 1.5 0 0", "new york 2 2 2", "the 9 9 9"]
 

@@ -8,7 +8,8 @@ def pytest_load_initial_conftests():
     """Runs before the tests import AllenNLP. Importing this module changes nothing."""
     import allennlp.training
 
-    import tagger.commands.components  # noqa: F401  (registers them)
+    from tagger.commands.components import import_all
     from tagger.training import RecoverableTrainer
 
+    import_all()
     allennlp.training.GradientDescentTrainer = RecoverableTrainer

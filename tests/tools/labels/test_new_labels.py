@@ -8,7 +8,7 @@ import torch
 from allennlp.data import Instance, Token, Vocabulary
 from allennlp.data.fields import TextField
 
-from tagger.data.fields import TagSetsField
+from tagger.data.fields.tag_sets_field import TagSetsField
 from tagger.spans import possible_tags
 from tagger.tools.labels.new_label_bias import (
     BIASES,

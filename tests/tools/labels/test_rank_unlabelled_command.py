@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tagger.data.dataset_readers import ColumnDatasetReader
+from tagger.data.dataset_readers.column import ColumnDatasetReader
 from tagger.data.formats import OPEN, read_texts
 
 TEXTS = ["Zyx Qwv Bnm sold Asd Fgh to Uio Plm Tre .", "It rained .", "Maria Lindqvist left ."]

@@ -7,7 +7,7 @@ import pytest
 import torch
 from allennlp.common.checks import ConfigurationError
 
-from tagger.data.fields import TagField
+from tagger.data.fields.tag_field import TagField
 from tagger.linear_chain import ChainScores
 from tagger.spans import tags_to_spans
 from tagger.spans.entities import Entities

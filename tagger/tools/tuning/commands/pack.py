@@ -33,7 +33,7 @@ class Pack(Command):
 
         from tagger.common.files import spell_bytes
         from tagger.common.locations import check_output
-        from tagger.modules.token_embedders import FrozenTransformerEmbedder
+        from tagger.modules.token_embedders.frozen_transformer import FrozenTransformerEmbedder
         from tagger.tools.tuning.tuned_archive import rewrite_archive
         from tagger.transformers.carried import write_carried
         from tagger.transformers.pretrained import ARCHIVED, find_transformer, transformer_given
