@@ -94,6 +94,11 @@ def print_crf_table(sizes: Sequence[Size], options: argparse.Namespace) -> None:
     compared = [sides.worker("scripts.benchmarks.crf", name, *given) for name in names]
     comparison = sides.compare(compared, options.rounds, sides.settings(options.policies))
     print(f"{sides.table(comparison, names, 'AllenNLP')}\n")
+    absent = [name for name in PACKAGES if name not in names]
+    if absent:
+        print(
+            f"Not installed, so not compared: {', '.join(absent)} (pip install {' '.join(absent)})\n"
+        )
     if options.memory:
         print("| BxTxK | | MiB added by loss+gradient |\n|---|---|---|")
         for size, name in itertools.product(sizes, names):
