@@ -259,7 +259,7 @@ def test_files_and_folders_it_names_exist(page):
 @pytest.mark.parametrize(
     "word",
     "undersampl,oversampl,Hamming,stratified split,POS tagger,NER,SVM,bagging,multi-label,"
-    "class imbalance,focal,labels per text,nested".split(","),
+    "class imbalance,focal,sample weight,labels per text,nested".split(","),
 )
 def test_words_that_people_search_for_lead_to_a_page_that_has_them(word):
     index = DOCS["how_do_i"].split("## Words that you may search for")[1]

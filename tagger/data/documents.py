@@ -32,6 +32,25 @@ class DocumentTokens(List[Token]):
         self.texts = texts
 
 
+def as_document(sentences: Sequence[Sequence[Union[str, Token]]]) -> List[List[Token]]:
+    """Returns the sentences of a document as tokens."""
+    return [
+        [Token(token) if isinstance(token, str) else token for token in sentence]
+        for sentence in sentences
+    ]
+
+
+def tokens_of_instances(
+    document: Sequence[Sequence[Token]],
+    are_sentences: bool,
+    texts: Optional[Sequence[str]] = None,
+) -> List[DocumentTokens]:
+    """Returns the tokens of each of a document's instances: the document, or its sentences."""
+    if are_sentences:
+        return [DocumentTokens(document, at, at + 1, texts) for at in range(len(document))]
+    return [DocumentTokens(document, 0, len(document), texts)]
+
+
 def cut_document(sentences: Sequence[S], max_tokens: int) -> List[List[S]]:
     """Cuts a document between sentences into as few pieces as possible, of similar length.
 
@@ -50,9 +69,18 @@ def cut_document(sentences: Sequence[S], max_tokens: int) -> List[List[S]]:
 
 
 def cut_documents(
-    documents: Iterable[Sequence[S]], name: Union[str, PathLike], borders: str, max_tokens: int
+    documents: Iterable[Sequence[S]],
+    name: Union[str, PathLike],
+    borders: Optional[str],
+    max_tokens: int,
 ) -> Iterator[List[S]]:
-    """Yields the pieces of a file's documents, see `cut_document`; logs how many were cut."""
+    """Yields the pieces of a file's documents, see `cut_document`; logs how many were cut.
+
+    Without `borders`, each sentence is a piece.
+    """
+    if borders is None:
+        yield from ([sentence] for document in documents for sentence in document)
+        return
     num_documents, num_cut, num_long = 0, 0, 0
     for document in documents:
         pieces = cut_document(document, max_tokens)

@@ -15,6 +15,7 @@ from tagger.models.measured_model import MeasuredModel
 from tagger.modules.building import build_encoder
 from tagger.modules.label_thresholds import LabelThresholds
 from tagger.modules.linear import Linear
+from tagger.modules.loss_formulas import weighted_mean
 from tagger.modules.multi_label_losses import BinaryCrossEntropyLoss, MultiLabelLoss
 from tagger.modules.term_scores import TermScores
 
@@ -76,17 +77,22 @@ class DocumentClassifier(MeasuredModel):
         tokens: TextFieldTensors,
         labels: Optional[torch.Tensor] = None,
         metadata: Optional[List[Dict[str, Any]]] = None,
+        weights: Optional[torch.Tensor] = None,
     ) -> Dict[str, Any]:
         """Computes the loss if there are gold labels, and predicts labels except in training steps.
 
-        Gold labels are (B, C): 1 if the document has the label, 0 if not, -1 if unknown.
+        Gold labels are (B, C): 1 if the document has the label, 0 if not, -1 if unknown. `weights`,
+        (B, 1), say how much each document counts in the loss: 2 counts like the document twice.
 
         Returns:
             `loss`, a scalar, the mean over documents, if `labels` are given. Except in training steps
             with `labels`, also `probabilities`, (B, C), and `predicted_labels`, (B, C) bool.
         """
         scores = self._scores(tokens)
-        output = {} if labels is None else {"loss": self.loss(scores, labels).mean()}
+        output = {}
+        if labels is not None:
+            row_weights = None if weights is None else weights[:, 0]
+            output["loss"] = weighted_mean(self.loss(scores, labels), row_weights)
         if labels is not None and self.training:
             return output
         probabilities = torch.sigmoid(scores.float())

@@ -16,6 +16,7 @@ from tagger.linear_chain.declared import declare_right_padded
 from tagger.metrics import SegmentMetrics
 from tagger.models.measured_model import MeasuredModel
 from tagger.modules.heads import ChainHead, TaggingHead
+from tagger.modules.loss_formulas import LEAST_WEIGHT, weighted_mean
 from tagger.modules.sentence_rows import SentenceRows
 from tagger.modules.token_embedders.word_vectors import share_unknown_words
 from tagger.spans import infer_encoding
@@ -67,6 +68,7 @@ class TaggingModel(MeasuredModel):
         soft_tags: Optional[torch.Tensor] = None,
         soft_transitions: Optional[torch.Tensor] = None,
         extras: Extras = NO_EXTRAS,
+        weights: Optional[torch.Tensor] = None,
     ) -> Dict[str, Any]:
         """Computes the loss if there are gold tags, and predicts tags except in training steps.
 
@@ -81,6 +83,8 @@ class TaggingModel(MeasuredModel):
             soft_transitions: (B, N, K, K), how often the teacher expects each transition in each of up
                 to N sentences of a document; N is 1 if the instances are sentences.
             extras: What to return besides tags and entities.
+            weights: (B, N), how much each of these sentences counts in the loss. A weight of 2 counts
+                like the sentence twice in the batch.
 
         Returns:
             `loss`, a scalar, if `tags` are given. Except in training steps without `training_metrics`,
@@ -93,6 +97,7 @@ class TaggingModel(MeasuredModel):
         output: Dict[str, Any] = {}
         gold_tags = None if tags is None else rows.split(tags)
         if gold_tags is not None:
+            row_weights = None if weights is None else rows.rows_of(weights)
             if self.training and (self.head.needs_teacher or soft_tags is not None):
                 teacher = None
                 if soft_tags is not None and soft_transitions is not None:
@@ -101,8 +106,8 @@ class TaggingModel(MeasuredModel):
                     teacher = ChainMarginals.of_rows(soft_tags, soft_transitions, rows.mask.sum(1))
                 losses = self.head.distillation_loss(emissions, gold_tags, rows.mask, teacher)
             else:
-                losses = self.head.sequence_loss(emissions, gold_tags, rows.mask)
-            output["loss"] = self._loss(losses, mask)
+                losses = self.head.loss_beside(emissions, gold_tags, rows.mask, row_weights)
+            output["loss"] = self._loss(losses, rows.mask, row_weights)
             if self.training and not self.training_metrics:
                 return output
         predictions = self.head.predict(emissions, rows.mask, extras)
@@ -188,12 +193,17 @@ class TaggingModel(MeasuredModel):
     def get_tables(self) -> List[str]:
         return self.head.get_tables()
 
-    def _loss(self, sequence_losses: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        if self.loss_reduction == "sentence":
-            return sequence_losses.mean()
+    def _loss(
+        self, sequence_losses: torch.Tensor, mask: torch.Tensor, weights: Optional[torch.Tensor]
+    ) -> torch.Tensor:
         if self.loss_reduction == "token":
-            return sequence_losses.sum() / mask.sum().clamp(min=1)
-        return sequence_losses.sum()
+            lengths = mask.sum(1)
+            num_tokens = lengths.sum() if weights is None else (weights * lengths).sum()
+            total = sequence_losses.sum() if weights is None else (weights * sequence_losses).sum()
+            return total / num_tokens.clamp(min=1 if weights is None else LEAST_WEIGHT)
+        if self.loss_reduction == "sentence":
+            return weighted_mean(sequence_losses, weights)
+        return sequence_losses.sum() if weights is None else (weights * sequence_losses).sum()
 
 
 def chain_of(model: torch.nn.Module) -> Optional[ChainHead]:

@@ -3,12 +3,15 @@
 Letters: `B` batch, `T` tokens, `N` tokens with a known gold tag, `K` tags, `C` labels.
 """
 
-from typing import Tuple
+from typing import Optional, Tuple
 
 import torch
 from torch.nn.functional import logsigmoid
 
 from tagger.common.ranges import check_number
+
+#: Weights of a batch that sum to less are as good as 0.
+LEAST_WEIGHT = 1e-12
 
 
 def focal_log_probabilities(log_probabilities: torch.Tensor, gamma: float) -> torch.Tensor:
@@ -76,3 +79,15 @@ def mean_over_known(
     `losses` are what the loss returns for these gold tags and this mask.
     """
     return losses.sum() / (mask & are_known(gold_tags)).sum().clamp(min=1)
+
+
+def weighted_mean(losses: torch.Tensor, weights: Optional[torch.Tensor]) -> torch.Tensor:
+    """The mean of losses, (N,), weighted if there are weights, (N,); 0 if these are all 0.
+
+    Example:
+        >>> weighted_mean(torch.tensor([1.0, 4.0]), torch.tensor([2.0, 1.0])).item()
+        2.0
+    """
+    if weights is None:
+        return losses.mean()
+    return (weights * losses).sum() / weights.sum().clamp(min=LEAST_WEIGHT)

@@ -31,9 +31,13 @@ class TokenLoss(ClassWeights, Registrable):
     _weights_are_required = False
 
     def forward(
-        self, scores: torch.Tensor, gold_tags: torch.Tensor, mask: torch.Tensor
+        self,
+        scores: torch.Tensor,
+        gold_tags: torch.Tensor,
+        mask: torch.Tensor,
+        sentence_weights: Optional[torch.Tensor] = None,
     ) -> torch.Tensor:
-        """The weighted loss of each token.
+        """The loss of each token, with the class weights.
 
         Args:
             scores: (B, T, K), the score of each tag at each token, in nats. -inf makes a tag
@@ -42,6 +46,8 @@ class TokenLoss(ClassWeights, Registrable):
             gold_tags: (B, T) int64, -1 where unknown; or (B, T, K) bool, the set of tags that each
                 token may have.
             mask: (B, T) bool.
+            sentence_weights: (B,), how often each sentence counts for the others, where the loss of a
+                token depends on the batch. The losses are not multiplied by them.
 
         Returns:
             (B, T), 0 in the padding and where the gold tag is unknown. The scores of these tokens, even
@@ -59,7 +65,10 @@ class TokenLoss(ClassWeights, Registrable):
         known_scores, known_tags = self.adjusted(scores[has_gold_tag]), gold_tags[has_gold_tag]
         if known_tags.dim() == 2:
             known_scores, known_tags = merge_tags(known_scores, known_tags)
-        losses = self.token_losses(known_scores, known_tags)
+        numbers = None
+        if sentence_weights is not None:
+            numbers = sentence_weights.unsqueeze(1).expand(mask.shape)[has_gold_tag]
+        losses = self.token_losses(known_scores, known_tags, numbers)
         # (B, T)
         losses = scores.new_zeros(mask.shape).masked_scatter(has_gold_tag, losses)
         return losses * self.token_weights(gold_tags, has_gold_tag)
@@ -68,10 +77,13 @@ class TokenLoss(ClassWeights, Registrable):
         """The scores that the loss sees, (N, K); by default unchanged."""
         return scores
 
-    def token_losses(self, scores: torch.Tensor, gold_tags: torch.Tensor) -> torch.Tensor:
+    def token_losses(
+        self, scores: torch.Tensor, gold_tags: torch.Tensor, numbers: Optional[torch.Tensor] = None
+    ) -> torch.Tensor:
         """The loss of each token that has a gold tag, (N,), without its weight.
 
-        `scores` are (N, K), at least float32; `gold_tags`, (N,) int64, lie in [0, K).
+        `scores` are (N, K), at least float32; `gold_tags`, (N,) int64, lie in [0, K); `numbers`, (N,),
+        say how often each token counts in the batch, once if None.
         """
         raise NotImplementedError
 
@@ -112,7 +124,9 @@ class CrossEntropyLoss(TokenLoss):
         check_number("label_smoothing", label_smoothing, is_valid, "at least 0 and below 1")
         self.label_smoothing = label_smoothing
 
-    def token_losses(self, scores: torch.Tensor, gold_tags: torch.Tensor) -> torch.Tensor:
+    def token_losses(
+        self, scores: torch.Tensor, gold_tags: torch.Tensor, numbers: Optional[torch.Tensor] = None
+    ) -> torch.Tensor:
         of_gold = -gold_log_probabilities(scores, gold_tags)
         if not self.label_smoothing:
             return of_gold
@@ -140,7 +154,9 @@ class FocalLoss(TokenLoss):
         check_gamma(gamma)
         self.gamma = gamma
 
-    def token_losses(self, scores: torch.Tensor, gold_tags: torch.Tensor) -> torch.Tensor:
+    def token_losses(
+        self, scores: torch.Tensor, gold_tags: torch.Tensor, numbers: Optional[torch.Tensor] = None
+    ) -> torch.Tensor:
         return -focal_log_probabilities(gold_log_probabilities(scores, gold_tags), self.gamma)
 
 
@@ -220,7 +236,9 @@ class DiceLoss(TokenLoss):
         self.smoothing = smoothing
         self.of_each_token = of_each_token
 
-    def token_losses(self, scores: torch.Tensor, gold_tags: torch.Tensor) -> torch.Tensor:
+    def token_losses(
+        self, scores: torch.Tensor, gold_tags: torch.Tensor, numbers: Optional[torch.Tensor] = None
+    ) -> torch.Tensor:
         # (N, K)
         p = scores.softmax(-1)
         # At p = 1 the slope of a power below 1 is infinite.
@@ -229,8 +247,11 @@ class DiceLoss(TokenLoss):
         errors = (q - is_gold) ** 2
         if self.of_each_token:
             return (errors / (self.smoothing + q**2 + is_gold)).sum(-1)
+        if numbers is None:
+            numbers = scores.new_ones(len(scores))
         # Divided by (K,), the sizes over the batch.
-        return len(scores) * (errors / (self.smoothing + (q**2 + is_gold).sum(0))).sum(-1)
+        sizes = self.smoothing + (numbers.unsqueeze(1) * (q**2 + is_gold)).sum(0)
+        return numbers.sum() * (errors / sizes).sum(-1)
 
 
 @TokenLoss.register("logit_adjusted")
@@ -279,7 +300,9 @@ class LogitAdjustedLoss(TokenLoss):
         priors = tag_counts.clamp(min=1).to(scores.dtype)
         return scores + self.tau * priors.log()
 
-    def token_losses(self, scores: torch.Tensor, gold_tags: torch.Tensor) -> torch.Tensor:
+    def token_losses(
+        self, scores: torch.Tensor, gold_tags: torch.Tensor, numbers: Optional[torch.Tensor] = None
+    ) -> torch.Tensor:
         return -gold_log_probabilities(scores, gold_tags)
 
 

@@ -14,7 +14,7 @@ from tagger.data.fields.tag_field import TagField
 from tagger.data.fields.tag_sets_field import TagSetsField
 from tagger.spans import TagSet, tags_to_spans
 
-_FIELDS = {"tokens", "tags", "metadata", "sentence_lengths", "word_ids"}
+_FIELDS = {"tokens", "tags", "metadata", "sentence_lengths", "word_ids", "weights"}
 _SOFT_FIELDS = {"soft_tags", "soft_transitions"}
 
 
@@ -119,6 +119,6 @@ def _renewed(
         return field.of_gold_tags(tags, lengths)
     if isinstance(field, MetadataField):
         return MetadataField({**field.metadata, "words": texts})
-    if isinstance(field, TextField):
-        return text
+    if isinstance(field, TextField) or name == "weights":
+        return field if name == "weights" else text
     return TensorField(torch.tensor(lengths if name == "sentence_lengths" else word_ids(texts)))

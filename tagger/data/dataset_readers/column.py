@@ -11,12 +11,9 @@ from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer, T
 from allennlp.data.fields import MetadataField, TensorField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
-from tagger.data.dataset_readers.column_arguments import (
-    check_documents,
-    check_texts,
-    tag_columns,
-)
-from tagger.data.dataset_readers.file_lists import listed_files
+from tagger.data.dataset_readers.column_arguments import check_documents, check_texts, tag_columns
+from tagger.data.dataset_readers.file_lists import listed_files, with_weights
+from tagger.data.dataset_readers.instance_weights import WEIGHTS, weights_field
 from tagger.data.dataset_readers.labelled_files import (
     ColumnFiles,
     LabelledSentence,
@@ -25,7 +22,14 @@ from tagger.data.dataset_readers.labelled_files import (
 )
 from tagger.data.dataset_readers.sharded_reader import ShardedReader
 from tagger.data.dataset_readers.tag_spelling import TagSpelling
-from tagger.data.documents import DocumentTokens, cut_document, cut_documents, word_ids
+from tagger.data.documents import (
+    DocumentTokens,
+    as_document,
+    cut_document,
+    cut_documents,
+    tokens_of_instances,
+    word_ids,
+)
 from tagger.data.fields.tag_sets_field import TagSetsField
 from tagger.data.formats import format_of
 from tagger.data.splitting.documents import Documents, joined_documents
@@ -36,8 +40,6 @@ from tagger.spans import IllegalTagError
 from tagger_texts.sentences import MOST_TOKENS
 
 logger = logging.getLogger(__name__)
-
-Sentence = Sequence[Union[str, Token]]
 
 
 @DatasetReader.register("column")
@@ -109,6 +111,8 @@ class ColumnDatasetReader(ShardedReader):
         label_names: The names of integer tags, from 0.
         offsets: The unit of entity offsets: "characters", "bytes" or "utf16".
         text_encoding: The encoding of the text, such as "utf-8" or "cp1251"; None to guess it.
+        weight: The column, or the key of a text, with the weight of a sentence in the loss; None for
+            equal weights. Instances then have a field `weights`.
         **kwargs: The arguments of AllenNLP's `DatasetReader`, such as `max_instances`.
 
     Raises:
@@ -146,6 +150,7 @@ class ColumnDatasetReader(ShardedReader):
         text_encoding: Optional[str] = None,
         label_chains: bool = False,
         labels: Optional[List[str]] = None,
+        weight: Optional[Column] = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -161,7 +166,7 @@ class ColumnDatasetReader(ShardedReader):
         tag_column, more_tags = tag_columns(tag_column, label_chains)
         self.columns = ColumnFiles(
             *(self._spelling, token_column, tag_column, delimiter, text_encoding),
-            *(more_tags, overlapping),
+            *(more_tags, overlapping, weight),
         )
         self.texts = TextFiles(
             spelling=self._spelling,
@@ -177,10 +182,13 @@ class ColumnDatasetReader(ShardedReader):
             },
             has_tags=tag_column is not None,
             are_documents=documents is not None,
+            weight_key=None if weight is None else str(weight),
         )
         self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
         self._borders, self._max_document_tokens = documents, max_document_tokens
         self._format, self._reads_sentences = format, instances == "sentences"
+        # What the weights of a file are multiplied by; None if nothing has a weight.
+        self._factor = None if weight is None else 1.0
 
     @property
     def reads_documents(self) -> bool:
@@ -198,7 +206,7 @@ class ColumnDatasetReader(ShardedReader):
         """
         listed = listed_files(file_path)
         if listed is not None:
-            told = [self.documents_in(path, how) for path, _ in listed]
+            told = [self.documents_in(path, how) for path, *_ in listed]
             return None if None in told else joined_documents([d for d in told if d is not None])
         name = self._format_of(file_path)
         if name == "columns":
@@ -218,31 +226,40 @@ class ColumnDatasetReader(ShardedReader):
             IllegalTagError: If the tags are not a legal sequence in `source_encoding`, or if one of
                 several labels is empty, or is both known and unknown. It is a `ValueError`.
         """
-        (part,) = self._parts(_as_document([tokens]))
+        part = DocumentTokens(as_document([tokens]), 0, 1)
         if tags is None:
             return self._instance(part)
         spelling = self._spelling.found("BIO")
         return self._instance(part, spelling.converted(tags), spelling)
 
-    def document_to_instances(self, sentences: Sequence[Sentence]) -> List[Instance]:
+    def document_to_instances(
+        self, sentences: Sequence[Sequence[Union[str, Token]]]
+    ) -> List[Instance]:
         """Makes instances of a document's pieces, without tags, or of its sentences.
 
         `sentences` has one or more tokens for each sentence.
         """
         if self._borders is None:
             return [self.text_to_instance(sentence) for sentence in sentences]
-        pieces = cut_document(_as_document(sentences), self._max_document_tokens)
-        return [self._instance(tokens) for piece in pieces for tokens in self._parts(piece)]
+        pieces = cut_document(as_document(sentences), self._max_document_tokens)
+        return [
+            self._instance(tokens)
+            for piece in pieces
+            for tokens in tokens_of_instances(piece, self._reads_sentences)
+        ]
 
     def apply_token_indexers(self, instance: Instance) -> None:
         """Sets the indexers late, because instances without them transfer faster between processes."""
         instance["tokens"].token_indexers = self._token_indexers  # type: ignore[attr-defined]
 
     def _read(self, file_path: Union[str, PathLike]) -> Iterable[Instance]:
-        for path, labels in listed_files(file_path) or []:
-            yield from self._of_labels(labels)._read(path)
-        if listed_files(file_path) is None:
+        files = listed_files(file_path)
+        if files is None:
             yield from self._read_file(file_path)
+        for path, labels, factor in with_weights(files or ()):
+            reader = copy.copy(self._of_labels(labels))
+            reader._factor = reader._factor if factor is None else factor
+            yield from reader._read(path)
 
     def _of_labels(self, labels: Optional[Tuple[str, ...]]) -> "ColumnDatasetReader":
         """Returns a reader of files that annotate some of the labels."""
@@ -258,6 +275,9 @@ class ColumnDatasetReader(ShardedReader):
         num_known, num_certain = 0, 0
         for sentences, tokens in self.shard_iterable(self._read_parts(file_path)):
             instance = self._labelled_instance(sentences, tokens)
+            if self._factor is not None:
+                weights = [self._factor * sentence.weight for sentence in sentences]
+                instance.add_field(WEIGHTS, weights_field(weights))
             field = instance.fields.get("tags")
             if isinstance(field, TagSetsField):
                 tags = [tag for sentence in sentences for tag in sentence.tags or ()]
@@ -288,22 +308,11 @@ class ColumnDatasetReader(ShardedReader):
             pieces = self.columns.documents(file_path, borders)
         else:
             pieces = self.texts.documents(file_path, name)
-        if borders is None:
-            pieces = ([sentence] for document in pieces for sentence in document)
-        else:
-            pieces = cut_documents(pieces, file_path, borders, self._max_document_tokens)
-        for piece in pieces:
+        for piece in cut_documents(pieces, file_path, borders, self._max_document_tokens):
             texts = [sentence.text for sentence in piece if sentence.text is not None]
-            for tokens in self._parts([sentence.tokens for sentence in piece], texts or None):
+            parts = [sentence.tokens for sentence in piece]
+            for tokens in tokens_of_instances(parts, self._reads_sentences, texts or None):
                 yield piece[tokens.first : tokens.last], tokens
-
-    def _parts(
-        self, document: Sequence[Sequence[Token]], texts: Optional[Sequence[str]] = None
-    ) -> List[DocumentTokens]:
-        """Returns the tokens of each of a document's instances: the document or its sentences."""
-        if self._reads_sentences:
-            return [DocumentTokens(document, at, at + 1, texts) for at in range(len(document))]
-        return [DocumentTokens(document, 0, len(document), texts)]
 
     def _labelled_instance(
         self, sentences: Sequence[LabelledSentence], tokens: DocumentTokens
@@ -339,10 +348,3 @@ class ColumnDatasetReader(ShardedReader):
             fields["sentence_lengths"] = TensorField(torch.tensor(lengths))
             fields["word_ids"] = TensorField(torch.tensor(word_ids(words)))
         return Instance(fields)
-
-
-def _as_document(sentences: Sequence[Sentence]) -> List[List[Token]]:
-    return [
-        [Token(token) if isinstance(token, str) else token for token in sentence]
-        for sentence in sentences
-    ]

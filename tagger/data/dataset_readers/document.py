@@ -11,6 +11,7 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from tagger.common.inputs import open_input
 from tagger.common.ranges import check_number
+from tagger.data.dataset_readers.instance_weights import WEIGHTS, parsed_weight, weights_field
 from tagger.data.dataset_readers.sharded_reader import ShardedReader
 from tagger.data.fields.label_sets_field import DocumentLabelsField
 from tagger.data.survey.text_encodings import decoded_lines
@@ -45,6 +46,7 @@ class DocumentDatasetReader(ShardedReader):
         tokenizer: The tokenizer; None splits into words and other signs, and letters from digits.
         token_indexers: How tokens are indexed; None for a single id of namespace `tokens`.
         label_namespace: The namespace of the labels in the vocabulary.
+        weight: The key of the weight of a document in the loss; None for equal weights.
         **kwargs: The arguments of AllenNLP's `DatasetReader`, such as `max_instances`.
 
     Raises:
@@ -64,6 +66,7 @@ class DocumentDatasetReader(ShardedReader):
         tokenizer: Optional[Tokenizer] = None,
         token_indexers: Optional[Dict[str, TokenIndexer]] = None,
         label_namespace: str = "labels",
+        weight: Optional[str] = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -73,7 +76,7 @@ class DocumentDatasetReader(ShardedReader):
         self._max_tokens = max_tokens
         self._tokenizer = tokenizer or _LettersAndDigitsTokenizer()
         self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
-        self._label_namespace = label_namespace
+        self._label_namespace, self._weight_key = label_namespace, weight
 
     def text_to_instance(self, text: str, labels: Optional[List[str]] = None) -> Instance:
         """Makes an instance of one document.
@@ -101,11 +104,20 @@ class DocumentDatasetReader(ShardedReader):
                 if not line.strip():
                     continue
                 try:
-                    yield self.text_to_instance(*self._parsed(line))
+                    yield self._labelled_instance(line)
                 except ValueError as error:
                     raise ValueError(
                         f"{file_path}:{number}: {error}: {line.strip()[:80]}"
                     ) from error
+
+    def _labelled_instance(self, line: str) -> Instance:
+        instance = self.text_to_instance(*self._parsed(line))
+        if self._weight_key is not None:
+            weight = parsed_weight(
+                json.loads(line).get(self._weight_key), f"key `{self._weight_key}`"
+            )
+            instance.add_field(WEIGHTS, weights_field([weight]))
+        return instance
 
     def _parsed(self, line: str) -> Any:
         """Returns the text of a line, and its labels if it has any."""

@@ -10,6 +10,7 @@ from allennlp.data import Token, Tokenizer
 
 from tagger.common.inputs import PathOrAddress, is_address
 from tagger.data.column_file import Row
+from tagger.data.dataset_readers.instance_weights import common_weight, parsed_weight
 from tagger.data.dataset_readers.tag_spelling import TagSpelling
 from tagger.data.formats import (
     PLAIN_TAGS,
@@ -54,6 +55,7 @@ class LabelledSentence:
     place_of: Callable[[int], str]
     text: Optional[str] = None
     source: Optional[AnnotatedText] = None
+    weight: float = 1.0
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -69,12 +71,13 @@ class ColumnFiles(NamedTuple):
     text_encoding: Optional[str]
     more_tags: Sequence[Column] = ()
     overlapping: str = "refuse"
+    weight_column: Optional[Column] = None
 
     @property
     def is_default(self) -> bool:
         """Whether no columns were specified, so that files may have other formats."""
         is_default = self.tag_column in (None, -1) or isinstance(self.tag_column, str)
-        is_default = is_default and not self.more_tags
+        is_default = is_default and not self.more_tags and not isinstance(self.weight_column, int)
         return self.token_column == 0 and is_default and self.delimiter is None
 
     def survey(self, path: PathOrAddress) -> ColumnSurvey:
@@ -115,6 +118,8 @@ class ColumnFiles(NamedTuple):
         spelling = self.spelling.found(found.scheme.source_encoding, found.scheme.unknown_tag)
         token, tag = found.layout.token, found.layout.tag
         columns = [] if tag is None else [tag, *(found.column(each) for each in self.more_tags)]
+        weight = None if self.weight_column is None or tag is None else self.weight_column
+        weigh = partial(_weight_of_rows, None if weight is None else found.column(weight), path)
         counts = TextCounts()
         sentences = ([rows] for rows in found.sentences())
         for document in sentences if borders is None else found.documents(borders):
@@ -124,6 +129,7 @@ class ColumnFiles(NamedTuple):
                     tags=self._tags(rows, token, columns, found.scheme, path, counts),
                     spelling=spelling,
                     place_of=partial(_place_in_rows, rows, path),
+                    weight=weigh(rows),
                 )
                 for rows in document
             ]
@@ -171,6 +177,13 @@ class ColumnFiles(NamedTuple):
         return next((each for each in told if each is not None), None)
 
 
+def _weight_of_rows(column: Optional[int], path: PathOrAddress, rows: Sequence[Row]) -> float:
+    """Returns the weight of a sentence, which all its rows must have."""
+    if column is None:
+        return 1.0
+    return common_weight([(row.columns[column], f"{path}:{row.number}") for row in rows])
+
+
 def _place_in_rows(rows: Sequence[Row], path: PathOrAddress, position: int) -> str:
     row = rows[position]
     return f"{path}:{row.number}: in {row.quoted}"
@@ -192,6 +205,7 @@ class TextFiles:
     options: Mapping[str, Any]
     has_tags: bool
     are_documents: bool
+    weight_key: Optional[str] = None
 
     def without_tags(self) -> "TextFiles":
         """Returns a copy that does not read entities."""
@@ -257,6 +271,9 @@ class TextFiles:
         tags = self.spelling.of_text(fitted) if self.has_tags else None
         spelling = self.spelling.found(None if fitted.properties.get(PLAIN_TAGS) else "BIO")
         sentences, first = [], 0
+        weight = 1.0
+        if self.weight_key is not None:
+            weight = parsed_weight(text.properties.get(self.weight_key), text.place)
         for length in filter(None, fitted.sentence_lengths or [len(spans)]):
             own = spans[first : first + length]
             begin, end = own[0][0], own[-1][1]
@@ -274,6 +291,7 @@ class TextFiles:
                     place_of=partial(_place_in_text, fitted.place, own),
                     text=fitted.text[begin:end],
                     source=text,
+                    weight=weight,
                 )
             )
             first += length

@@ -15,6 +15,7 @@ from tagger.common.did_you_mean import did_you_mean
 from tagger.common.inputs import open_input
 from tagger.common.parquet import batches, is_parquet, open_parquet
 from tagger.common.ranges import check_number, check_whole
+from tagger.data.dataset_readers.instance_weights import WEIGHTS, common_weight, weights_field
 from tagger.data.dataset_readers.sharded_reader import ShardedReader
 from tagger.data.fields.label_sets_field import LabelSetsField
 from tagger.data.fields.numbers_field import NumbersField
@@ -50,6 +51,8 @@ class NumericSequencesDatasetReader(ShardedReader):
         unknown_tag: A string for an unknown tag, such as `-1`, besides the empty cell.
         window: The most steps of an instance.
         overlap: How many steps neighbouring windows share, at least.
+        weight: The column with the weight of a recording in the loss, equal in all its rows; None for
+            equal weights.
         label_namespace: The namespace of the labels in the vocabulary.
         **kwargs: The arguments of AllenNLP's `DatasetReader`, such as `max_instances`.
 
@@ -72,6 +75,7 @@ class NumericSequencesDatasetReader(ShardedReader):
         window: int = 2000,
         overlap: int = 200,
         label_namespace: str = "labels",
+        weight: Optional[str] = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -82,12 +86,12 @@ class NumericSequencesDatasetReader(ShardedReader):
         self.number_columns, self.label_columns = number_columns, label_columns
         self.sequence_column, self.unknown_tag = sequence_column, unknown_tag
         self.window, self.overlap = window, overlap
-        self._label_namespace = label_namespace
+        self._label_namespace, self.weight_column = label_namespace, weight
 
     def without_labels(self) -> "NumericSequencesDatasetReader":
         """Returns a reader that ignores labels, so that files need none."""
         other = copy.copy(self)
-        other.label_columns = None
+        other.label_columns = other.weight_column = None
         return other
 
     def text_to_instance(self, *inputs: Any) -> Instance:
@@ -127,15 +131,22 @@ class NumericSequencesDatasetReader(ShardedReader):
         return instances
 
     def _read(self, file_path: PathType) -> Iterable[Instance]:
-        recordings = itertools.starmap(self.recording_to_instances, self._recordings(file_path))
-        yield from self.shard_iterable(itertools.chain.from_iterable(recordings))
+        yield from self.shard_iterable(self._weighted_instances(file_path))
 
-    def _recordings(self, path: PathType) -> Iterator[Tuple[Any, Any, str]]:
-        """Yields the numbers, the labels and the name of each recording."""
+    def _weighted_instances(self, path: PathType) -> Iterator[Instance]:
+        for numbers, labels, name, weight in self._recordings(path):
+            for instance in self.recording_to_instances(numbers, labels, name):
+                if weight is not None:
+                    instance.add_field(WEIGHTS, weights_field([weight]))
+                yield instance
+
+    def _recordings(self, path: PathType) -> Iterator[Tuple[Any, Any, str, Optional[float]]]:
+        """Yields the numbers, the labels, the name and the weight of each recording."""
         header, rows = read_table(path)
         columns = self.label_columns or []
         label_columns = [columns] if isinstance(columns, str) else columns
-        for name in [*self.number_columns, *label_columns, self.sequence_column or header[0]]:
+        others = [self.sequence_column or header[0], self.weight_column or header[0]]
+        for name in [*self.number_columns, *label_columns, *others]:
             if name not in header:
                 raise ConfigurationError(
                     f"{path} has no column `{name}` ({', '.join(header)}){did_you_mean(name, header)}"
@@ -155,7 +166,9 @@ class NumericSequencesDatasetReader(ShardedReader):
                 for place, cells in own
             ]
             labels = [self._labels(cells, label_columns, place) for place, cells in own]
-            yield numbers, labels if label_columns else None, str(name)
+            weights = [(cells.get(self.weight_column or ""), place) for place, cells in own]
+            weight = None if self.weight_column is None else common_weight(weights)
+            yield numbers, labels if label_columns else None, str(name), weight
 
     def _labels(self, cells: Dict[str, Any], columns: Sequence[str], place: str) -> List[str]:
         unknown = [

@@ -58,6 +58,15 @@ class SoftmaxHead(ChainHead):
     ) -> torch.Tensor:
         return self.loss(emissions, gold_tags, mask).sum(1)
 
+    def loss_beside(
+        self,
+        emissions: torch.Tensor,
+        gold_tags: torch.Tensor,
+        mask: torch.Tensor,
+        weights: Optional[torch.Tensor],
+    ) -> torch.Tensor:
+        return self.loss(emissions, gold_tags, mask, weights).sum(1)
+
     def chain_scores(self, emissions: torch.Tensor) -> ChainScores:
         # Emissions can stand for log-probabilities: at each token the two differ by a constant.
         return ChainScores(

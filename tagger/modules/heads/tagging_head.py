@@ -61,6 +61,20 @@ class TaggingHead(torch.nn.Module, Registrable):
         """
         raise NotImplementedError
 
+    def loss_beside(
+        self,
+        emissions: torch.Tensor,
+        gold_tags: torch.Tensor,
+        mask: torch.Tensor,
+        weights: Optional[torch.Tensor],
+    ) -> torch.Tensor:
+        """Computes `sequence_loss` in a batch in which sentences have weights, (B,), or None.
+
+        The losses are not multiplied by the weights, which matter only if the loss of a sentence depends
+        on the other sentences of the batch.
+        """
+        return self.sequence_loss(emissions, gold_tags, mask)
+
     def distillation_loss(
         self,
         emissions: torch.Tensor,

@@ -207,7 +207,9 @@ def survey(paths: Sequence[Path], **reading: Any) -> Survey:
     else:
         found = _survey_of_texts(paths, formats, reading)
     found.num_train = len(listed[0])
-    found.files = [each._replace(annotated=labels) for each, (_, labels) in zip(found.files, files)]
+    found.files = [
+        each._replace(annotated=labels) for each, (_, labels, _) in zip(found.files, files)
+    ]
     first = found.files[0]
     if not found.count_labels(*found.train):
         found.unused_in(first)  # may be refused for a better reason

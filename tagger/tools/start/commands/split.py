@@ -81,7 +81,7 @@ class Split(Command):
             _tell(division, paths, args.folder, lines)
         for name, path in lists.items():
             own = [
-                ListedFile(Path(paths[name].name), file.labels)
+                file._replace(path=Path(paths[name].name))
                 for file, paths in zip(listed or (), parts)
             ]
             with write_atomically(path) as new:
