@@ -1,7 +1,7 @@
 """The base of models that give tags to tokens: everything but the computation of emissions."""
 
 import logging
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -97,17 +97,8 @@ class TaggingModel(MeasuredModel):
         output: Dict[str, Any] = {}
         gold_tags = None if tags is None else rows.split(tags)
         if gold_tags is not None:
-            row_weights = None if weights is None else rows.rows_of(weights)
-            if self.training and (self.head.needs_teacher or soft_tags is not None):
-                teacher = None
-                if soft_tags is not None and soft_transitions is not None:
-                    soft_tags = rows.split(soft_tags) * rows.mask.unsqueeze(2)
-                    soft_transitions = rows.rows_of(soft_transitions)
-                    teacher = ChainMarginals.of_rows(soft_tags, soft_transitions, rows.mask.sum(1))
-                losses = self.head.distillation_loss(emissions, gold_tags, rows.mask, teacher)
-            else:
-                losses = self.head.loss_beside(emissions, gold_tags, rows.mask, row_weights)
-            output["loss"] = self._loss(losses, rows.mask, row_weights)
+            teacher = soft_tags, soft_transitions
+            output["loss"] = self._loss(emissions, gold_tags, rows, teacher, weights)
             if self.training and not self.training_metrics:
                 return output
         predictions = self.head.predict(emissions, rows.mask, extras)
@@ -194,6 +185,28 @@ class TaggingModel(MeasuredModel):
         return self.head.get_tables()
 
     def _loss(
+        self,
+        emissions: torch.Tensor,
+        gold_tags: torch.Tensor,
+        rows: SentenceRows,
+        soft: Tuple[Optional[torch.Tensor], Optional[torch.Tensor]],
+        weights: Optional[torch.Tensor],
+    ) -> torch.Tensor:
+        """The loss of a batch; `soft` are soft tags and transitions, others as for `forward`."""
+        row_weights = None if weights is None else rows.rows_of(weights)
+        soft_tags, soft_transitions = soft
+        if self.training and (self.head.needs_teacher or soft_tags is not None):
+            teacher = None
+            if soft_tags is not None and soft_transitions is not None:
+                soft_tags = rows.split(soft_tags) * rows.mask.unsqueeze(2)
+                soft_transitions = rows.rows_of(soft_transitions)
+                teacher = ChainMarginals.of_rows(soft_tags, soft_transitions, rows.mask.sum(1))
+            losses = self.head.distillation_loss(emissions, gold_tags, rows.mask, teacher)
+        else:
+            losses = self.head.loss_beside(emissions, gold_tags, rows.mask, row_weights)
+        return self._reduced(losses, rows.mask, row_weights)
+
+    def _reduced(
         self, sequence_losses: torch.Tensor, mask: torch.Tensor, weights: Optional[torch.Tensor]
     ) -> torch.Tensor:
         if self.loss_reduction == "token":

@@ -37,7 +37,7 @@ CASES = [
 
 
 class GivenEmissions(TaggingModel):
-    """A tagger whose emissions come with its tokens."""
+    """A tagger with emissions that come with its tokens."""
 
     uses_documents = False
 

@@ -11,7 +11,12 @@ from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer, T
 from allennlp.data.fields import MetadataField, TensorField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
-from tagger.data.dataset_readers.column_arguments import check_documents, check_texts, tag_columns
+from tagger.data.dataset_readers.column_arguments import (
+    check_documents,
+    check_texts,
+    tag_columns,
+    text_options,
+)
 from tagger.data.dataset_readers.file_lists import listed_files, with_weights
 from tagger.data.dataset_readers.instance_weights import WEIGHTS, weights_field
 from tagger.data.dataset_readers.labelled_files import (
@@ -174,12 +179,7 @@ class ColumnDatasetReader(ShardedReader):
             language=language,
             most_tokens=max_sentence_tokens,
             overlapping=overlapping,
-            options={
-                "label_names": label_names,
-                "offsets": offsets,
-                "text_encoding": text_encoding,
-                "tag_column": tag_column if isinstance(tag_column, str) else None,
-            },
+            options=text_options(label_names, offsets, text_encoding, tag_column),
             has_tags=tag_column is not None,
             are_documents=documents is not None,
             weight_key=None if weight is None else str(weight),
@@ -187,7 +187,6 @@ class ColumnDatasetReader(ShardedReader):
         self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
         self._borders, self._max_document_tokens = documents, max_document_tokens
         self._format, self._reads_sentences = format, instances == "sentences"
-        # What the weights of a file are multiplied by; None if nothing has a weight.
         self._factor = None if weight is None else 1.0
 
     @property

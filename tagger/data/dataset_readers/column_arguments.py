@@ -1,6 +1,6 @@
 """Checks of the arguments of the reader `column`."""
 
-from typing import List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 from allennlp.common.checks import ConfigurationError
 
@@ -47,3 +47,18 @@ def check_texts(
     if max_sentence_tokens is not None:
         is_valid = max_sentence_tokens >= 1
         check_number("max_sentence_tokens", max_sentence_tokens, is_valid, "at least 1")
+
+
+def text_options(
+    label_names: Optional[List[str]],
+    offsets: Optional[str],
+    text_encoding: Optional[str],
+    tag_column: Optional[Column],
+) -> Dict[str, Any]:
+    """Returns the options of `read_texts`, of which a format takes those that it knows."""
+    return {
+        "label_names": label_names,
+        "offsets": offsets,
+        "text_encoding": text_encoding,
+        "tag_column": tag_column if isinstance(tag_column, str) else None,
+    }
