@@ -42,6 +42,14 @@ _MODULES = {
     "from_hugging_face": "tagger.integrations.huggingface.import_tagger",
 }
 
+
+def _extension() -> Any:
+    from tagger.commands import extension
+
+    return extension
+
+
+tagger_compat.extend(__name__, _extension)
 # Before anything imports PyTorch.
 tagger_compat.set_variables_of_pytorch()
 # An installed package does this at interpreter start; a checkout on PYTHONPATH does it here.

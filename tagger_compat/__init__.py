@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 #: What waiting threads of PyTorch do, unless the user has set OMP_WAIT_POLICY: PASSIVE threads sleep,
 #: and ACTIVE ones spin. `python -m scripts.benchmarks.policy` compares them.
 WAIT_POLICY = "PASSIVE"
+#: The package that extends AllenNLP's functions, and what imports its `Extension`; see `extend`.
+extended_by: "Optional[tuple[str, Callable[[], Any]]]" = None
 #: Actions to run after the import of a module, by its name.
 _actions: "dict[str, list[Callable[[], object]]]" = {}
 
@@ -95,6 +97,17 @@ def after_import(name: str, action: "Callable[[], object]") -> None:
         action()
     else:
         _actions.setdefault(name, []).append(action)
+
+
+def extend(package: str, load: "Callable[[], Any]") -> None:
+    """Lets a package extend AllenNLP's functions, see `tagger_compat.extensions.Extension`.
+
+    Args:
+        package: The package's name.
+        load: Imports and returns its extension; called when AllenNLP first needs one.
+    """
+    global extended_by
+    extended_by = package, load
 
 
 def is_installed() -> bool:

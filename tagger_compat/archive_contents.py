@@ -1,7 +1,7 @@
 """Limits on an archive's files and config, so that a small archive cannot take much memory.
 
 For weights see `tagger_compat.archive_pickles`, for the tensors that a config requests
-`tagger_compat.archive_tensors`, and for transformers `tagger.transformers.carried`.
+`tagger_compat.archive_tensors`.
 """
 
 import json

@@ -81,7 +81,7 @@ def refuse(what: str, remedy: str = REMEDY) -> NoReturn:
     message = f"{shortened(what)}; {remedy}"
     try:
         from allennlp.common.checks import ConfigurationError
-    except ImportError:  # `tagger.integrations.huggingface` needs no AllenNLP.
+    except ImportError:  # Folders of Hugging Face need no AllenNLP.
         raise ValueError(message) from None
     raise ConfigurationError(message) from None
 

@@ -1,116 +1,62 @@
 """Patches AllenNLP where it has no extension point.
 
-Trainers, subcommands, evaluators and all other components are classes of `tagger` that are registered
-with AllenNLP. Each function here says what they cannot do.
+Trainers, subcommands, evaluators and all other components are classes that are registered with AllenNLP.
+Each function here says what they cannot do. A package that builds on this one gives its `Extension` to
+`tagger_compat.extend`, and names its subcommands in `commands/.allennlp_plugins`.
 """
 
 import importlib
 import logging
 import os
-import re
 import sys
 import time
 from contextlib import contextmanager, nullcontext
 from functools import wraps
-from importlib import metadata
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from typing import Any, Callable, ContextManager, Dict, Iterable, Iterator, List, Optional, Protocol
+
+import tagger_compat
+from tagger_compat.plugins import installed_plugins
 
 logger = logging.getLogger(__name__)
 
-#: Our names for keys of AllenNLP's readers.
-_NAMES_HERE = {"coding_scheme": "source_encoding", "convert_to_coding_scheme": "tag_encoding"}
+
+class Extension(Protocol):
+    """What a package adds to AllenNLP's functions."""
+
+    #: The modules of the components, by the name of the base class and the component's name.
+    MODULES: Dict[str, Dict[str, str]]
+    import_component: Callable[[str, str], None]
+    #: Registers subcommands that replace AllenNLP's.
+    register_commands: Callable[[], None]
+    #: Reports the errors of a command.
+    errors_reported: Callable[[str], ContextManager[None]]
+    #: The end of a message about an unknown key.
+    suggestion: Callable[[str, Iterable[str]], str]
+    #: Filters the log handlers of the console.
+    quieten: Callable[[List[logging.Handler]], None]
+    #: What progress bars show.
+    current_activity: Callable[[], str]
+    #: Yields a new file that replaces a path in the end.
+    write_atomically: Callable[[Path, bool], ContextManager[Path]]
 
 
-def _ours(name: str) -> Any:
-    """Imports a `tagger` module lazily, because `tagger` itself imports this package."""
-    return importlib.import_module(f"tagger.{name}")
+def _extension() -> Optional[Extension]:
+    """The extension, if its package has been imported."""
+    if tagger_compat.extended_by is None:
+        return None
+    extension: Extension = tagger_compat.extended_by[1]()
+    return extension
 
 
-@contextmanager
-def with_our_plugins(plugins: Any) -> Iterator[None]:
-    """Makes AllenNLP find our package in any folder, and ignore plugins that belong to other users.
-
-    If a plugin's requirements are missing, a message says how to install them.
-    """
-    yield
-    logging.getLogger("allennlp.common.plugins").addFilter(_with_missing_requirements)
-    # AllenNLP imports all submodules of these; most of our package is imported lazily.
-    plugins.DEFAULT_PLUGINS += ("tagger.commands", *_commands_of_wings())
-    plugins.import_module_and_submodules = _with_caches(plugins.import_module_and_submodules)
-    discover_file_plugins = plugins.discover_file_plugins
-
-    @wraps(discover_file_plugins)
-    def discover(plugins_filename: str = plugins.LOCAL_PLUGINS_FILENAME) -> Iterator[str]:
-        # Windows has no such owners.
-        if hasattr(os, "getuid") and os.stat(plugins_filename).st_uid not in (0, os.getuid()):
-            logger.warning("`%s` is not yours: its plugins are not run", plugins_filename)
-            return
-        for name in discover_file_plugins(plugins_filename):
-            if plugins_filename == plugins.LOCAL_PLUGINS_FILENAME:
-                logger.info("running the plugin `%s` of `%s`", name, plugins_filename)
-            yield name
-
-    plugins.discover_file_plugins = discover
-
-
-def _with_caches(import_all: Callable[..., None]) -> Callable[..., None]:
-    """Keeps Python's caches of folders, which AllenNLP would clear before each of 360 modules."""
-
-    @wraps(import_all)
-    def import_with_caches(*args: Any, **kwargs: Any) -> None:
-        invalidate_caches = importlib.invalidate_caches
-        invalidate_caches()
-        importlib.invalidate_caches = lambda: None
-        try:
-            import_all(*args, **kwargs)
-        finally:
-            importlib.invalidate_caches = invalidate_caches
-
-    return import_with_caches
-
-
-def _commands_of_wings() -> List[str]:
-    """Finds the packages of commands in `tagger.tools` and `tagger.integrations`."""
-    root = Path(__file__).parents[1]
-    found = root.glob("tagger/*/*/commands/__init__.py")
-    return sorted(".".join(path.parent.relative_to(root).parts) for path in found)
-
-
-#: What to install for modules with a name that differs from that of their package.
-PROVIDERS = {"pkg_resources": "'setuptools<81'"}
-
-
-def _with_missing_requirements(record: logging.LogRecord) -> bool:
-    """Rewrites AllenNLP's message about a plugin with missing requirements."""
-    found = re.match(r"Plugin (\w+) could not be loaded: No module named '(\w+)", str(record.msg))
-    if found:
-        plugin, module = found.groups()
-        named = _missing_requirements(plugin)
-        if module in PROVIDERS or not named:
-            named.append(PROVIDERS.get(module, module))
-        missing = " ".join(named)
-        record.msg = (
-            f"the plugin {plugin} is not loaded, because it needs `{module}`; run: "
-            f"pip install {missing}"
-        )
-        record.levelno, record.levelname = logging.WARNING, "WARNING"
-    return True
-
-
-def _missing_requirements(plugin: str) -> List[str]:
-    try:
-        requirements = metadata.requires(plugin.replace("_", "-")) or []
-    except metadata.PackageNotFoundError:
-        return []
-    named = (re.match(r"[\w.-]+", each) for each in requirements if "extra ==" not in each)
-    names = [each.group() for each in named if each]
-    return [name for name in names if not any(metadata.Distribution.discover(name=name))]
+def _is_extending(module: str) -> bool:
+    extended_by = tagger_compat.extended_by
+    return extended_by is not None and module.partition(".")[0] == extended_by[0]
 
 
 @contextmanager
 def with_our_commands(commands: Any) -> Iterator[None]:
-    """Registers our `train`, `evaluate` and `predict`, and reports the errors of all commands.
+    """Imports packages of plugins, which may replace subcommands, and reports all commands' errors.
 
     AllenNLP adds subcommands to its parser before it imports plugins, and errors or interrupts may occur
     before a subcommand runs.
@@ -120,10 +66,13 @@ def with_our_commands(commands: Any) -> Iterator[None]:
 
     @wraps(main)
     def run(prog: Optional[str] = None) -> None:
+        for package in {name.partition(".")[0] for name in installed_plugins()}:
+            importlib.import_module(package)
+        extension = _extension()
         # The command passes its name; code that calls `main` does not, and expects exceptions.
-        with _ours("commands.error_reporting").errors_reported(prog) if prog else nullcontext():
-            for name in ("evaluate", "predict", "train"):
-                _ours(f"commands.{name}")
+        with extension.errors_reported(prog) if extension and prog else nullcontext():
+            if extension:
+                extension.register_commands()
             main(prog)
 
     commands.main = run
@@ -131,11 +80,10 @@ def with_our_commands(commands: Any) -> Iterator[None]:
 
 @contextmanager
 def with_our_components(registrable: Any) -> Iterator[None]:
-    """If `tagger` has been imported, registers each of our components when its name is asked for.
+    """Registers each component of an extension when its name is asked for.
 
-    `import tagger` imports neither AllenNLP nor modules that need it. Afterwards, looking up one of our
-    names in AllenNLP's registry finds its component, and lists of names have ours too; registering a
-    class under one of our names needs `exist_ok`.
+    Looking up one of these names in AllenNLP's registry finds its component, and lists of names have
+    them too; registering a class of others under one of these names needs `exist_ok`.
     """
     yield
     # The functions behind these class methods accept any class.
@@ -144,12 +92,13 @@ def with_our_components(registrable: Any) -> Iterator[None]:
     list_names = registrable.Registrable.list_available.__func__
 
     def register_ours(cls: type, name: Any) -> None:
-        """Imports our component of this name, unless a class of others has taken the name."""
-        if not isinstance(name, str) or "tagger" not in sys.modules:
+        """Imports the component of this name, unless a class of others has taken the name."""
+        extension = _extension()
+        if not isinstance(name, str) or extension is None:
             return
         registered = registrable.Registrable._registry[cls].get(name)
         if registered is None or registered[0].__module__.startswith("allennlp."):
-            _ours("commands.components").import_component(cls.__name__, name)
+            extension.import_component(cls.__name__, name)
 
     def resolve_class_name(cls: type, name: str) -> Any:
         register_ours(cls, name)
@@ -159,7 +108,8 @@ def with_our_components(registrable: Any) -> Iterator[None]:
         # AllenNLP refuses to list a default that is not registered.
         register_ours(cls, cls.default_implementation)
         names: List[str] = list_names(cls)
-        modules = _ours("commands.components").MODULES if "tagger" in sys.modules else {}
+        extension = _extension()
+        modules = extension.MODULES if extension else {}
         return [*names, *(name for name in modules.get(cls.__name__, ()) if name not in names)]
 
     def register_after_ours(
@@ -168,7 +118,8 @@ def with_our_components(registrable: Any) -> Iterator[None]:
         add_to_registry = register(cls, name, constructor, exist_ok)
 
         def add(subclass: Any) -> Any:
-            if getattr(subclass, "__module__", "").partition(".")[0] not in ("allennlp", "tagger"):
+            module = getattr(subclass, "__module__", "")
+            if module.partition(".")[0] != "allennlp" and not _is_extending(module):
                 register_ours(cls, name)
             return add_to_registry(subclass)
 
@@ -181,9 +132,9 @@ def with_our_components(registrable: Any) -> Iterator[None]:
 
 @contextmanager
 def with_our_library(params: Any) -> Iterator[None]:
-    """Lets `import 'tagger/training/template.libsonnet'` work in any folder, as in `jsonnet -J`.
+    """Lets a config import the templates of installed packages in any folder, as in `jsonnet -J`.
 
-    The search order is the config's folder, `JSONNET_PATH`, and this package. The Go implementation of
+    The search order is the config's folder, `JSONNET_PATH`, and the packages. The Go implementation of
     Jsonnet computes each field once, and evaluates the template fifty times as fast as that in C++.
     """
     yield
@@ -234,7 +185,7 @@ def with_known_keys_named(from_params: Any) -> Iterator[None]:
         from allennlp.common.checks import ConfigurationError
 
         known = from_params.infer_params(cls, constructor)
-        is_ours = constructor is cls.__init__ and cls.__module__.startswith("tagger.")  # type: ignore[misc]
+        is_ours = constructor is cls.__init__ and _is_extending(cls.__module__)  # type: ignore[misc]
         extra = f"Extra parameters passed to {cls.__name__}: "
         try:
             found: Dict[str, Any] = create_kwargs(constructor, cls, params, **extras)
@@ -247,7 +198,8 @@ def with_known_keys_named(from_params: Any) -> Iterator[None]:
                 raise
             names = sorted(known.keys() - {"self", "args", "kwargs", *extras})
             given = next(iter(params.params), "")
-            hint = _ours("common.did_you_mean").did_you_mean(_NAMES_HERE.get(given, given), names)
+            extension = _extension()
+            hint = extension.suggestion(given, names) if extension else ""
             raise ConfigurationError(
                 f"{error}; it takes {', '.join(names) or 'none'}{hint}"
             ) from None
@@ -276,7 +228,10 @@ def with_whole_archives(archival: Any) -> Iterator[None]:
             path = path / "model.tar.gz"
         if Path(serialization_dir, "transformers").is_dir():
             include_in_archive = sorted({*(include_in_archive or ()), "transformers"})
-        with _ours("common.files").write_atomically(path, overwrite=True) as unfinished:
+        extension = _extension()
+        with (
+            extension.write_atomically(path, True) if extension else nullcontext(path) as unfinished
+        ):
             archive_model(serialization_dir, weights, unfinished, include_in_archive)
         return str(path)
 
@@ -292,7 +247,9 @@ def with_quiet_training(common_logging: Any) -> Iterator[None]:
     @wraps(prepare_global_logging)
     def prepare(*args: Any, **kwargs: Any) -> None:
         prepare_global_logging(*args, **kwargs)
-        _ours("common.console").quieten(logging.getLogger().handlers)
+        extension = _extension()
+        if extension:
+            extension.quieten(logging.getLogger().handlers)
 
     common_logging.prepare_global_logging = prepare
 
@@ -304,8 +261,8 @@ def with_named_bars(tqdm_module: Any) -> Iterator[None]:
     from tqdm import tqdm
 
     def current_activity() -> str:
-        console = sys.modules.get("tagger.common.console")
-        return console.current_activity() if console else ""
+        extension = _extension()
+        return extension.current_activity() if extension else ""
 
     def are_shown() -> bool:
         return sys.stderr.isatty() or tqdm_module.common_logging.FILE_FRIENDLY_LOGGING

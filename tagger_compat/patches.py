@@ -13,7 +13,7 @@ from functools import partial
 from types import ModuleType
 from typing import Callable, ContextManager, FrozenSet, Iterator, NamedTuple, Tuple
 
-from tagger_compat import archives, extensions, libraries, pytorch
+from tagger_compat import archives, extensions, libraries, plugins, pytorch
 
 
 class Patch(NamedTuple):
@@ -178,7 +178,7 @@ OUR_PATCHES = (
     ),
     Patch(
         "components",
-        "`import tagger` does not import AllenNLP, to be fast; each of our components must be there "
+        "an extension does not import AllenNLP, to be fast; each of its components must be there "
         "when AllenNLP looks for its name, but its registry has no callback",
         ("allennlp.common.registrable",),
         extensions.with_our_components,
@@ -201,7 +201,7 @@ OUR_PATCHES = (
         "AllenNLP imports a fixed list of plugins and, without telling, those named by a file in the "
         "current folder",
         ("allennlp.common.plugins",),
-        extensions.with_our_plugins,
+        plugins.with_our_plugins,
     ),
     Patch(
         "commands",

@@ -1,8 +1,10 @@
 """The patches are tested in fresh processes: AllenNLP can't be imported twice in one."""
 
+import ast
 import importlib
 import logging
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,7 +17,7 @@ import pytest
 import torch
 
 from tagger_compat import patches
-from tagger_compat.extensions import _with_missing_requirements
+from tagger_compat.plugins import _with_missing_requirements
 
 ROOT = Path(__file__).parents[2]
 
@@ -260,7 +262,7 @@ assert "lies outside" in error_of(unpack)
     ),
     "whole archives": (
         """
-import os, tarfile
+import os, tagger, tarfile
 from allennlp.models.archival import archive_model
 
 def interrupted(self, *args, **kwargs):
@@ -312,7 +314,7 @@ assert not shown.getvalue(), "drawn"
     ),
     "quiet training": (
         """
-import io, logging, sys
+import io, logging, sys, tagger
 from allennlp.common.logging import prepare_global_logging
 sys.stdout = shown = io.StringIO()
 prepare_global_logging(".")
@@ -325,6 +327,7 @@ assert not shown.getvalue(), "shown"
     ),
     "keys of a config": (
         """
+import tagger
 from allennlp.common import Params
 from allennlp.training.metrics import Metric
 error = error_of(Metric.from_params, Params({"type": "categorical_accuracy", "topk": 3}))
@@ -385,6 +388,18 @@ def needed(warm_executable):
 def skip_unless_needed(name, needed):
     if name not in needed:
         pytest.skip(f"the installed libraries do not need the patch `{name}`")
+
+
+def test_no_string_names_a_module_of_tagger():
+    named = [
+        (path.name, node.lineno, node.value)
+        for path in (ROOT / "tagger_compat").glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and re.search(r"\btagger([./]|$)|\bimport tagger\b", node.value)
+    ]
+    assert not named
 
 
 def test_every_patch_is_tested():
@@ -634,6 +649,8 @@ def test_wheels_contain_the_file_that_installs_the_hook(tmp_path):
         with zipfile.ZipFile(wheel) as files:
             hook = files.read("tagger_compat.pth").decode()
             assert hook == "import tagger_compat; tagger_compat.install()\n"
+            if folder == "plain":
+                assert files.read("tagger/commands/.allennlp_plugins") == b"tagger.commands\n"
             # A finder would be next to the packages.
             assert not [name for name in files.namelist() if "/" not in name and "finder" in name]
 
