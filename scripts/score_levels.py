@@ -39,7 +39,8 @@ import tagger
 from tagger.data.fields.label_chains_field import LabelChainsField
 from tagger.metrics.label_metrics import precision_recall_f1
 from tagger.spans import Span, spans_to_tags, tags_to_spans
-from tagger.spans.overlapping import joined_tags, tags_by_label
+from tagger.spans.overlapping import tags_by_label
+from tagger_texts.merging import joined_tags
 
 #: A sentence and its entities, which may overlap.
 Sentence = Tuple[List[str], List[Span]]

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import math
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Union
@@ -14,14 +13,17 @@ from tagger_onnx.lookup import KINDS, distinct_words
 from tagger_onnx.splitter import splitter_of
 from tagger_texts.batches import batches_within
 from tagger_texts.inputs import RUN_CHARACTERS
+from tagger_texts.merging import MISSED_OUTPUTS, Prediction, merged_chains, merged_pieces
 from tagger_texts.recordings import Steps, check_numbers, padded_numbers, windows
 from tagger_texts.sentences import sentence_lengths
-from tagger_texts.tagged_text import Extras, TaggedText, TextOrTokens, joined
+from tagger_texts.tagged_text import Extras, TaggedText, TextOrTokens
 from tagger_texts.text import Text
 from tagger_texts.text_tagger import TextTagger
 
 #: The version of the file's metadata.
 FORMAT = 4
+
+Sentence = Union[Text, Steps]
 
 # The most tokens of a batch, padding included.
 _BATCH_TOKENS = 2048
@@ -131,12 +133,16 @@ class OnnxTagger(TextTagger[str]):
     def _tag_all(self, inputs: List[TextOrTokens], extras: Extras) -> List[TaggedText]:
         self._check(extras)
         texts = [self._sentences(each) for each in inputs]
-        sentences = list(itertools.chain(*texts))
-        nothing = 0.0 if extras.leak_labels else None
-        results = [
-            TaggedText(sentence.text, [], [], [], [], [], (), nothing, nothing, (), self.labels)
-            for sentence in sentences
+        predictions = iter(self._predict(list(itertools.chain(*texts)), extras))
+        return [
+            self._tagged_text(text, list(itertools.islice(predictions, len(text))))
+            for text in texts
         ]
+
+    def _predict(self, sentences: Sequence[Sentence], extras: Extras) -> List[Prediction]:
+        """Returns a prediction for each sentence, which may be empty."""
+        missed = dict.fromkeys(MISSED_OUTPUTS if extras.leak_labels else (), 0.0)
+        results: List[Prediction] = [{"tags": [], **missed} for _ in sentences]
         lengths = np.array([len(sentence.words) for sentence in sentences])
         full = np.flatnonzero(lengths)
         for part in batches_within(lengths[full], _BATCH_TOKENS):
@@ -145,16 +151,33 @@ class OnnxTagger(TextTagger[str]):
             for row, index in enumerate(full[part]):
                 first = row * self._num_chains
                 of_chains = [
-                    self._tagged_text(
+                    self._prediction(
                         sentences[index],
                         {name: values[first + chain] for name, values in outputs.items()},
                         extras,
                     )
                     for chain in range(self._num_chains)
                 ]
-                results[index] = of_chains[0] if self._num_chains == 1 else _merged(of_chains)
-        of_sentences = iter(results)
-        return [joined(list(itertools.islice(of_sentences, len(text)))) for text in texts]
+                results[index] = of_chains[0] if self._num_chains == 1 else merged_chains(of_chains)
+        return results
+
+    def _tagged_text(
+        self, sentences: Sequence[Sentence], predictions: Sequence[Prediction]
+    ) -> TaggedText:
+        """Builds the result for a text from those of its sentences."""
+        found = predictions[0] if len(predictions) == 1 else merged_pieces(predictions)
+        text = sentences[0]
+        if isinstance(text, Text):
+            places = [each for each in sentences if isinstance(each, Text)]
+            words = [word for each in places for word in each.words]
+            starts = [start for each in places for start in each.starts]
+            text = text._replace(words=words, starts=starts)
+        entities = [
+            text.entity(**{"probability": None, **each}) for each in found.get("entities", [])
+        ]
+        known = {"tags": [], "labels": [], "probabilities": [], **found, "entities": entities}
+        tokens = text.words if isinstance(text, Text) else []
+        return TaggedText(text.text, tokens, known_labels=self.labels, **known)
 
     def _check(self, extras: Extras) -> None:
         """Raises a `ValueError` if the tagger does not support what is asked for."""
@@ -176,7 +199,7 @@ class OnnxTagger(TextTagger[str]):
                 f"({', '.join(self._leak_labels)})"
             )
 
-    def _sentences(self, text_or_tokens: TextOrTokens) -> Sequence[Union[Text, Steps]]:
+    def _sentences(self, text_or_tokens: TextOrTokens) -> Sequence[Sentence]:
         """Splits a text into one or more sentences, which may be empty."""
         if self._numbers:
             numbers = check_numbers(text_or_tokens, self._numbers[0])
@@ -199,61 +222,41 @@ class OnnxTagger(TextTagger[str]):
             for part in parts
         ]
 
-    def _tagged_text(
-        self, sentence: Union[Text, Steps], outputs: Dict[str, np.ndarray], extras: Extras
-    ) -> TaggedText:
-        """Builds the result for a sentence from the graph's outputs, (), (T,) or (T, K)."""
+    def _prediction(
+        self, sentence: Sentence, outputs: Dict[str, np.ndarray], extras: Extras
+    ) -> Prediction:
+        """Reads the graph's outputs for a sentence, (), (T,) or (T, K)."""
         length = len(sentence.words)
         if isinstance(sentence, Steps):
             own, length = sentence.own, sentence.own.stop - sentence.own.start
             outputs = {name: each[own] if each.ndim else each for name, each in outputs.items()}
             if "entity_lasts" in outputs:
                 outputs["entity_lasts"] = outputs["entity_lasts"] - own.start
-        words = [] if isinstance(sentence, Steps) else sentence.words
-        found = TaggedText(sentence.text, words, [], [], [], [], known_labels=self.labels)
+        found: Prediction = {}
         if self._has_label_sets:
             rows = outputs["labels"][:length].tolist()
-            labels = [[tag for tag, has in zip(self._tags, row) if has] for row in rows]
-            found = found._replace(labels=labels)
+            found["labels"] = [[tag for tag, has in zip(self._tags, row) if has] for row in rows]
         else:
-            tags = [self._tags[index] for index in outputs["tags"][:length].tolist()]
-            found = found._replace(tags=tags)
+            found["tags"] = [self._tags[index] for index in outputs["tags"][:length].tolist()]
         if "entity_lasts" in outputs:
             # IOB1 has no entity probabilities.
             probabilities = outputs.get("entity_probabilities", np.array([])).tolist()
-            for first, last in enumerate(outputs["entity_lasts"].tolist()):
-                if last >= 0:
-                    label = self._labels_of_tags[outputs["tags"][first]] or ""
-                    probability = probabilities[first] if probabilities else None
-                    found.entities.append(sentence.entity(label, first, last, probability))
+            found["entities"] = [
+                {
+                    "label": self._labels_of_tags[outputs["tags"][first]] or "",
+                    "first": first,
+                    "last": last,
+                    "probability": probabilities[first] if probabilities else None,
+                }
+                for first, last in enumerate(outputs["entity_lasts"].tolist())
+                if last >= 0
+            ]
         if extras.probabilities:
             rows = outputs["marginals"][:length].tolist()
-            found = found._replace(probabilities=[dict(zip(self._tags, row)) for row in rows])
+            found["probabilities"] = [dict(zip(self._tags, row)) for row in rows]
         if extras.leak_labels:
-            leaks = {name: outputs[name].item() for name in ("leak_probability", "expected_missed")}
-            found = found._replace(**leaks)
+            found.update({name: outputs[name].item() for name in MISSED_OUTPUTS})
         return found
-
-
-def _merged(of_chains: Sequence[TaggedText]) -> TaggedText:
-    """What the chains of all labels say of one sentence."""
-    first = of_chains[0]
-    tags = zip(*(each.tags for each in of_chains))
-    entities = itertools.chain(*(each.entities for each in of_chains))
-    rows = zip(*(each.probabilities for each in of_chains))
-    leaks = [each.leak_probability for each in of_chains if each.leak_probability is not None]
-    missed = [each.expected_missed for each in of_chains if each.expected_missed is not None]
-    return first._replace(
-        tags=["|".join(tag for tag in token if tag != "O") or "O" for token in tags],
-        entities=sorted(entities, key=lambda entity: (entity.first, -entity.last)),
-        # Under the chain of a label, the tags of all others have probability 0.
-        probabilities=[
-            {tag: sum(each[tag] for each in token) for tag in token[0] if tag != "O"}
-            for token in rows
-        ],
-        leak_probability=1 - math.prod(1 - leak for leak in leaks) if leaks else None,
-        expected_missed=math.fsum(missed) if missed else None,
-    )
 
 
 def load(

@@ -2,7 +2,6 @@
 
 import html
 import itertools
-import math
 from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from tagger_texts.display import LABELS, MARK_TINT, label_colours, spell_probability
@@ -114,29 +113,6 @@ class TaggedText(NamedTuple):
         borders = {border for entity in self.entities for border in (entity.start, entity.end)}
         for start, end in itertools.pairwise(sorted({0, *borders, len(self.text)})):
             yield start, end, [e for e in self.entities if e.start <= start and end <= e.end]
-
-
-def joined(sentences: Sequence[TaggedText]) -> TaggedText:
-    """Joins the sentences of one text; all offsets already refer to that text."""
-    if len(sentences) == 1:
-        return sentences[0]
-    lengths = (len(each.tags or each.labels) for each in sentences)
-    firsts = list(itertools.accumulate(lengths, initial=0))
-    leaks = [each.leak_probability for each in sentences if each.leak_probability is not None]
-    missed = [each.expected_missed for each in sentences if each.expected_missed is not None]
-    return sentences[0]._replace(
-        tokens=[token for each in sentences for token in each.tokens],
-        tags=[tag for each in sentences for tag in each.tags],
-        labels=[labels for each in sentences for labels in each.labels],
-        probabilities=[row for each in sentences for row in each.probabilities],
-        entities=[
-            entity._replace(first=entity.first + first, last=entity.last + first)
-            for each, first in zip(sentences, firsts)
-            for entity in each.entities
-        ],
-        leak_probability=1 - math.prod(1 - leak for leak in leaks) if leaks else None,
-        expected_missed=math.fsum(missed) if missed else None,
-    )
 
 
 def _marked(

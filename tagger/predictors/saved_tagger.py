@@ -141,7 +141,7 @@ class SavedTagger(TextTagger[Union[str, Text]]):
         A tagger trained on documents uses the other sentences as context; others tag each sentence
         separately. `document` is either a text, which is split into sentences at punctuation and blank
         lines, or a list of sentences, each a text or a list of tokens. The other arguments and the
-        errors are those of `tag`; the leak is that of the whole document.
+        errors are those of `tag`; what is missed is counted in the whole document.
 
         Returns:
             The document with its tags and entities; offsets and indices count from its start. Given

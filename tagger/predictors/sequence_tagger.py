@@ -2,8 +2,7 @@
 
 import copy
 import itertools
-import math
-from typing import Any, Dict, List, Optional, Sequence, Union, cast
+from typing import Any, Dict, List, Optional, Union, cast
 
 import numpy as np
 from allennlp.common.checks import ConfigurationError
@@ -30,18 +29,13 @@ from tagger_texts.inputs import (
     check_tokens,
     only_field,
 )
+from tagger_texts.merging import ENTITY_OUTPUTS, MISSED_OUTPUTS, TOKEN_OUTPUTS, merged_pieces
 from tagger_texts.recordings import check_numbers
 from tagger_texts.tagged_text import Extras, extras_of
 from tagger_texts.text import Text
 
 #: The fields that may hold an object's input; exactly one must be given.
 FIELDS = ("sentence", "tokens", "document", "sentences", "numbers")
-#: The model outputs with one entry per token.
-TOKEN_OUTPUTS = ("tags", "labels", "probabilities")
-#: The outputs that are lists of entities.
-ENTITY_OUTPUTS = ("entities", "candidates")
-#: The outputs that are a number for the whole input.
-LEAK_OUTPUTS = ("leak_probability", "expected_missed")
 #: How a document's text may be split into sentences.
 SENTENCE_BORDERS = ("rules", "lines")
 
@@ -181,7 +175,7 @@ class SequenceTaggerPredictor(BatchedPredictor):
         predictions = []
         for (text, is_document), own in zip(texts, pieces):
             of_pieces = list(itertools.islice(outputs, len(own)))
-            output = _joined(of_pieces) if of_pieces else self._nothing()
+            output = merged_pieces(of_pieces) if of_pieces else self._nothing()
             words = text if isinstance(text, Text) else None
             predictions.append(_prediction(words, output, is_document))
         return predictions
@@ -274,8 +268,8 @@ class SequenceTaggerPredictor(BatchedPredictor):
         names = ["tags"] + ["probabilities"] * self._extras.probabilities
         names += ["entities"] * (self.model.tag_encoding is not None)
         names += ["candidates"] * (self._extras.candidates is not None)
-        leaks = dict.fromkeys(LEAK_OUTPUTS if self._extras.leak_labels else (), 0.0)
-        return {**{name: [] for name in names}, **leaks}
+        missed = dict.fromkeys(MISSED_OUTPUTS if self._extras.leak_labels else (), 0.0)
+        return {**{name: [] for name in names}, **missed}
 
 
 def _prediction(text: Optional[Text], output: JsonDict, is_document: bool) -> JsonDict:
@@ -287,7 +281,7 @@ def _prediction(text: Optional[Text], output: JsonDict, is_document: bool) -> Js
         if name in output:
             found = output[name]
             prediction[name] = [_in_text(each, text) for each in found] if text else found
-    prediction.update((name, output[name]) for name in LEAK_OUTPUTS if name in output)
+    prediction.update((name, output[name]) for name in MISSED_OUTPUTS if name in output)
     return prediction
 
 
@@ -312,30 +306,6 @@ def holds_document(json_dict: JsonDict) -> bool:
     return any(json_dict.get(name) is not None for name in ("document", "sentences"))
 
 
-def _joined(outputs: Sequence[JsonDict]) -> JsonDict:
-    """Joins the outputs for the pieces of a document."""
-    joined: JsonDict = {
-        name: list(itertools.chain(*(output[name] for output in outputs)))
-        for name in TOKEN_OUTPUTS
-        if name in outputs[0]
-    }
-    for name in ENTITY_OUTPUTS:
-        if name in outputs[0]:
-            ends = itertools.accumulate((len(output["tags"]) for output in outputs), initial=0)
-            joined[name] = [
-                {**entity, "first": entity["first"] + start, "last": entity["last"] + start}
-                for start, output in zip(ends, outputs)
-                for entity in output[name]
-            ]
-    if "leak_probability" in outputs[0]:
-        none = math.prod(1 - output["leak_probability"] for output in outputs)
-        joined["leak_probability"] = 1 - none
-        joined["expected_missed"] = math.fsum(output["expected_missed"] for output in outputs)
-    return joined
-
-
 def _in_text(entity: JsonDict, text: Text) -> JsonDict:
-    first, last = entity["first"], entity["last"]
-    start, end = text.starts[first], text.starts[last] + len(text.words[last])
-    offsets = {"text": text.text[start:end], "start": start, "end": end}
-    return {"label": entity["label"], **offsets, **entity}
+    found = text.entity(**{"probability": None, **entity})._asdict()
+    return {name: value for name, value in found.items() if value is not None}

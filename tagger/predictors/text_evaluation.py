@@ -36,8 +36,9 @@ from tagger.predictors.saved_tagger import SavedTagger
 from tagger.spans import Span, tags_to_spans
 from tagger.spans.finding import Spans
 from tagger.spans.matching import OUTCOMES, count_partial_matches, count_positions
-from tagger.spans.overlapping import joined_tags, tags_by_label
+from tagger.spans.overlapping import tags_by_label
 from tagger.spans.places import Place
+from tagger_texts.merging import joined_tags
 
 logger = logging.getLogger(__name__)
 

@@ -9,24 +9,12 @@ from tagger.spans.conversion import convert_tags, spans_to_tags
 from tagger.spans.encodings import Span, join_tag, prefixes_of, split_tag
 from tagger.spans.possible_tags import possible_tags
 from tagger.spans.transitions import IllegalTagError, check_tags
-
-#: The string between two tags of a token.
-SEPARATOR = "|"
+from tagger_texts.merging import SEPARATOR, joined_tags
 
 
 def chain_namespace(label_namespace: str, label: str) -> str:
     """Returns the namespace of a label's own tags, under which training counts them."""
     return f"{label or '_'} of {label_namespace}"
-
-
-def joined_tags(tags: Iterable[str], separator: str = SEPARATOR) -> str:
-    """Joins the tags that a token has in the sequences of all labels.
-
-    Example:
-        >>> joined_tags(["B-LOC", "O", "I-ORG"]), joined_tags(["O", "O"])
-        ('B-LOC|I-ORG', 'O')
-    """
-    return separator.join(tag for tag in tags if tag != "O") or "O"
 
 
 def spans_to_joined_tags(

@@ -26,8 +26,8 @@ from tagger.data.survey.column_survey import AUTO, MOST_LINES, ColumnSurvey, Kno
 from tagger.data.survey.columns import Column
 from tagger.data.survey.schemes import Scheme, spans_in
 from tagger.data.text_splitter import TextSplitter
-from tagger.spans.overlapping import SEPARATOR
 from tagger_texts.inputs import check_text
+from tagger_texts.merging import SEPARATOR
 from tagger_texts.sentences import MOST_TOKENS, sentence_lengths
 from tagger_texts.text import Text
 

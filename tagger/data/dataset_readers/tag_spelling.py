@@ -25,7 +25,8 @@ from tagger.spans import (
     tags_to_spans,
 )
 from tagger.spans.encodings import prefixes_of
-from tagger.spans.overlapping import SEPARATOR, label_tag_sets
+from tagger.spans.overlapping import label_tag_sets
+from tagger_texts.merging import SEPARATOR
 
 
 class TagSpelling(NamedTuple):

@@ -17,7 +17,8 @@ from tagger.data.survey.spellings import (
     separator_of_spans,
 )
 from tagger.spans import ENCODINGS, IllegalTagError, Span, check_tags, tags_to_spans
-from tagger.spans.overlapping import joined_tags, tags_by_label
+from tagger.spans.overlapping import tags_by_label
+from tagger_texts.merging import joined_tags
 
 #: Possible tags for no label.
 _NO_LABELS = ("O", "_", "-")

@@ -222,7 +222,7 @@ def _missed(chain: Chain, states: States, entities: FoundEntities, is_wanted: Va
     # (B, 1)
     total = log_partition(chain, backward)
     none = log_partition(restricted, backward_scores(restricted)) - total
-    leak = np.float64(1) - none.op("Min", np.float64(0)).op("Exp").squeeze(1)
+    any_missed = np.float64(1) - none.op("Min", np.float64(0)).op("Exp").squeeze(1)
     # (B, T, S): the probability that a counted entity begins here
     opening = (chain.mask.unsqueeze(2) & states.opens) & is_counted
     begins = _probabilities(forward + backward, total.unsqueeze(2), opening)
@@ -231,7 +231,7 @@ def _missed(chain: Chain, states: States, entities: FoundEntities, is_wanted: Va
     is_end = entities.is_end & is_wanted.gather(entities.labels.op("Max", np.int64(0)))
     predicted = _probabilities(ended, total, is_end)
     expected = begins.reduce("Sum", 1, 2) - predicted.reduce("Sum", 1)
-    return [leak, expected.op("Max", np.float64(0))]
+    return [any_missed, expected.op("Max", np.float64(0))]
 
 
 def _probabilities(scores: Value, total: Value, is_counted: Value) -> Value:

@@ -18,11 +18,12 @@ from tagger.modules.heads.chain_head import ChainHead
 from tagger.modules.heads.crf import CrfHead
 from tagger.modules.heads.joint_chain import JointChain
 from tagger.modules.heads.output_parts import OUTPUT_NAMES
-from tagger.modules.heads.outputs_of_chains import MERGED, stacked
+from tagger.modules.heads.outputs_of_chains import stacked
 from tagger.modules.heads.tagging_head import HeadDescription, TaggingHead, mean_marginals
 from tagger.modules.tag_weighting import TagWeighting
 from tagger.spans import split_tag
 from tagger.spans.overlapping import chain_namespace
+from tagger_texts.merging import merged_chains
 from tagger_texts.tagged_text import NO_EXTRAS, Extras
 
 #: The arguments of weightings that give numbers by label.
@@ -255,11 +256,11 @@ class LabelChainsHead(TaggingHead):
             chain.make_readable({name: each[:, :, c] for name, each in tensors.items()}, lengths)
             for c, chain in enumerate(self.by_label)
         ]
-        return {
-            name: list(map(merge, zip(*(each[name] for each in of_chains))))
-            for name, merge in MERGED.items()
-            if name in of_chains[0]
-        }
+        merged = [
+            merged_chains([{name: each[name][row] for name in each} for each in of_chains])
+            for row in range(len(lengths))
+        ]
+        return {name: [each[name] for each in merged] for name in merged[0]}
 
     def wide(self) -> Tuple[int, int]:
         """The numbers of labels and of all tags."""

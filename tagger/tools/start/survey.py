@@ -30,12 +30,12 @@ from tagger.data.survey.column_survey import AUTO, ColumnSurvey, Known, survey_c
 from tagger.data.survey.schemes import Scheme, check_scheme, find_scheme, labels_in, spans_in
 from tagger.data.text_splitter import TextSplitter
 from tagger.spans import Span
-from tagger.spans.overlapping import SEPARATOR
 from tagger.tools.start.tokenization import (
     Tokenization,
     find_tokenization,
     spread,
 )
+from tagger_texts.merging import SEPARATOR
 from tagger_texts.sentences import MOST_TOKENS
 from tagger_texts.text import Text
 
