@@ -159,6 +159,16 @@ def before_emoji(text: str, places: Iterable[int]) -> List[int]:
     return sorted({inside.get(place, place) for place in places})
 
 
+def has_emoji_sequence(text: str) -> bool:
+    """Whether a text has an emoji of several code points.
+
+    Example:
+        >>> has_emoji_sequence("so\N{THUMBS UP SIGN}"), has_emoji_sequence("so\N{THUMBS UP SIGN}\ufe0f")
+        (False, True)
+    """
+    return any(True for _ in _emoji(text))
+
+
 def _emoji(text: str) -> Iterable[Token]:
     """Yields the emoji of several code points."""
     if _IN_EMOJI.search(text):

@@ -17,6 +17,7 @@ from spacy.training import Example
 from spacy.util import ensure_path, filter_spans, minibatch
 
 from tagger_texts.inputs import begin_of
+from tagger_texts.segments import has_emoji_sequence
 from tagger_texts.sentences import sentence_lengths
 from tagger_texts.text import Text
 
@@ -156,15 +157,16 @@ class AllenNlpTagger(Pipe):
             not docs or docs[0].lang_ in ("", tokenizer.language)
         )
         texts = [doc[indices[0] : indices[-1] + 1].text for doc, indices in places]
-        inputs: List[Any] = (
-            [self._with_tokens(text, *place) for text, place in zip(texts, places)]
-            if takes_tokens
-            else texts
-        )
+        # spaCy cuts emoji, which taggers do not.
+        are_taken = [takes_tokens and not has_emoji_sequence(text) for text in texts]
+        inputs: List[Any] = [
+            self._with_tokens(text, *place) if is_taken else text
+            for text, place, is_taken in zip(texts, places, are_taken)
+        ]
         found: Dict[int, List[Tuple[Span, Optional[float]]]] = {id(doc): [] for doc in docs}
-        for (doc, indices), tagged in zip(places, self.tagger.tag(inputs)):
+        for (doc, indices), is_taken, tagged in zip(places, are_taken, self.tagger.tag(inputs)):
             for entity in tagged.entities:
-                if takes_tokens:
+                if is_taken:
                     first, last = indices[entity.first], indices[entity.last]
                 else:
                     begin = doc[indices[0]].idx
