@@ -65,7 +65,7 @@ def label_column(columns: Mapping[int, Sequence[str]], tag: int) -> Optional[int
     It has one cell beside all `O`, and others beside the prefixes, of which there are few.
 
     Example:
-        >>> label_column({0: ["Ada", "left"], 1: ["B", "O"], 2: ["PER", "_"]}, 1)
+        >>> label_column({0: ["Ada", "has", "left"], 1: ["B", "O", "O"], 2: ["PER", "_", "_"]}, 1)
         2
     """
     tags = columns[tag]

@@ -64,7 +64,7 @@ def named_text(lines: Sequence[str]) -> Optional[str]:
     """Says what lines of text hold that are not read, and what to do; None if they may be read.
 
     Example:
-        >>> print(named_text(["9|t|Ann left", "9|a|Ann is in Rome."])[:29])
+        >>> print(named_text(["9|t|Ann left", "9|a|Ann is in Rome."])[:28])
         PubTator, which is not read;
     """
     first = lines[0] if lines else ""
