@@ -209,14 +209,14 @@ class TaggingModel(MeasuredModel):
     def _reduced(
         self, sequence_losses: torch.Tensor, mask: torch.Tensor, weights: Optional[torch.Tensor]
     ) -> torch.Tensor:
-        if self.loss_reduction == "token":
-            lengths = mask.sum(1)
-            num_tokens = lengths.sum() if weights is None else (weights * lengths).sum()
-            total = sequence_losses.sum() if weights is None else (weights * sequence_losses).sum()
-            return total / num_tokens.clamp(min=1 if weights is None else LEAST_WEIGHT)
         if self.loss_reduction == "sentence":
             return weighted_mean(sequence_losses, weights)
-        return sequence_losses.sum() if weights is None else (weights * sequence_losses).sum()
+        losses, lengths, least = sequence_losses, mask.sum(1), 1.0
+        if weights is not None:
+            losses, lengths, least = weights * losses, weights * lengths, LEAST_WEIGHT
+        if self.loss_reduction == "token":
+            return losses.sum() / lengths.sum().clamp(min=least)
+        return losses.sum()
 
 
 def chain_of(model: torch.nn.Module) -> Optional[ChainHead]:

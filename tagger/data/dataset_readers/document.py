@@ -111,17 +111,15 @@ class DocumentDatasetReader(ShardedReader):
                     ) from error
 
     def _labelled_instance(self, line: str) -> Instance:
-        instance = self.text_to_instance(*self._parsed(line))
+        document = json.loads(line)
+        instance = self.text_to_instance(*self._text_and_labels(document))
         if self._weight_key is not None:
-            weight = parsed_weight(
-                json.loads(line).get(self._weight_key), f"key `{self._weight_key}`"
-            )
+            weight = parsed_weight(document.get(self._weight_key), f"key `{self._weight_key}`")
             instance.add_field(WEIGHTS, weights_field([weight]))
         return instance
 
-    def _parsed(self, line: str) -> Any:
-        """Returns the text of a line, and its labels if it has any."""
-        document = json.loads(line)
+    def _text_and_labels(self, document: Any) -> Any:
+        """Returns the text of a document, and its labels if it has any."""
         is_object = isinstance(document, dict)
         texts = [document[key] for key in self._text_keys if is_object and document.get(key)]
         if not texts or not all(isinstance(text, str) for text in texts):

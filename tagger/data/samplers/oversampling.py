@@ -3,9 +3,9 @@
 from typing import Any, Sequence
 
 import numpy as np
-from allennlp.common.checks import ConfigurationError
 from allennlp.data.samplers import BatchSampler
 
+from tagger.common.ranges import check_number
 from tagger.data.samplers.repeating import (
     RepeatingBatchSampler,
     SentenceLabels,
@@ -43,8 +43,7 @@ class OversamplingBatchSampler(RepeatingBatchSampler):
     ) -> None:
         super().__init__(batch_size, label_namespace, **kwargs)
         for name, value in {"threshold": threshold, "empty_rate": empty_rate}.items():
-            if not 0 < value <= 1:
-                raise ConfigurationError(f"`{name}` must be above 0 and at most 1; got {value!r}")
+            check_number(name, value, 0 < value <= 1, "above 0 and at most 1")
         self.threshold = threshold
         self.empty_rate = empty_rate
 

@@ -56,7 +56,7 @@ class SoftmaxHead(ChainHead):
     def sequence_loss(
         self, emissions: torch.Tensor, gold_tags: torch.Tensor, mask: torch.Tensor
     ) -> torch.Tensor:
-        return self.loss(emissions, gold_tags, mask).sum(1)
+        return self.loss_beside(emissions, gold_tags, mask, None)
 
     def loss_beside(
         self,
