@@ -4,4 +4,4 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/quickstart.sh >/dev/null
 export PATH=$PWD/.venv/bin:$PATH
-exec python scripts/check_claims.py
+exec python scripts/experiments/check_claims.py

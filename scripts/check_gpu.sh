@@ -29,4 +29,4 @@ for name in transformer data; do
         tar xJf "gpu/$name.tar.xz" -C data --skip-old-files
     fi
 done
-exec python3 -m scripts.check_gpu "$@"
+exec python3 -m scripts.experiments.check_gpu "$@"

@@ -26,7 +26,7 @@ export PATH=$PWD/.venv/bin:$PATH
 
 # In a finished run, the archive is newer than metrics.json. An interrupted run has an archive too.
 if [ ! -e $run/metrics.json ] || [ ! $run/model.tar.gz -nt $run/metrics.json ]; then
-  python scripts/prepare_us_addresses.py >/dev/null
+  python scripts/experiments/prepare_us_addresses.py >/dev/null
   echo "== Training, which takes about two minutes (config: training_config/us_addresses_bilstm_crf.jsonnet, run: $run) =="
   rm -f $run/model.tar.gz
   # Without a checkpoint there is nothing to continue, and the config may have been cut off.

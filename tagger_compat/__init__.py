@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any, Optional
 
 #: What waiting threads of PyTorch do, unless the user has set OMP_WAIT_POLICY: PASSIVE threads sleep,
-#: and ACTIVE ones spin. `python -m scripts.benchmarks.policy` compares them.
+#: and ACTIVE ones spin. `python -m scripts.experiments.benchmarks.policy` compares them.
 WAIT_POLICY = "PASSIVE"
 #: The package that extends AllenNLP's functions, and what imports its `Extension`; see `extend`.
 extended_by: "Optional[tuple[str, Callable[[], Any]]]" = None

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from nbclient import NotebookClient
 
-from scripts.write_notebooks import TUTORIALS, notebook
+from scripts.site.write_notebooks import TUTORIALS, notebook
 from tests.conftest import ROOT
 
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from scripts.check_claims import TABLE, moved, rows_of
+from scripts.experiments.check_claims import TABLE, moved, rows_of
 from tests.test_readme import PAGES
 
 ROWS = rows_of(TABLE)

@@ -2,7 +2,7 @@
 // words, no dropout, an L2 penalty on the transitions, and Adam with a constant learning rate. Only word dropout, which
 // trains the vector of unknown words, comes from the template. studies/conll2003_weights.jsonnet repeats the study with
 // a smaller model.
-// Files: `python scripts/prepare_conll2003.py SOURCE` puts them into data/conll2003.
+// Files: `python scripts/experiments/prepare_conll2003.py SOURCE` puts them into data/conll2003.
 local character_hidden_size = 80;
 
 (import 'tagger/training/template.libsonnet') + {

@@ -1,5 +1,5 @@
 // MiniLM-L6 fine-tuned under a CRF on CoNLL-2003 English.
-// Files: `python scripts/prepare_conll2003.py SOURCE` and `allennlp fetch-encoder all-MiniLM-L6-v2`.
+// Files: `python scripts/experiments/prepare_conll2003.py SOURCE` and `allennlp fetch-encoder all-MiniLM-L6-v2`.
 (import 'tagger/training/transformer.libsonnet') + {
   transformer:: 'data/all-MiniLM-L6-v2',
   source_encoding:: 'IOB1',

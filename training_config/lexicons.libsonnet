@@ -1,4 +1,4 @@
-// The lists that `python scripts/prepare_lexicons.py` puts into data/lexicons. Add it to a config.
+// The lists that `python scripts/experiments/prepare_lexicons.py` puts into data/lexicons. Add it to a config.
 {
   lexicons:: ['first_names', 'last_names', 'cities', 'countries', 'regions', 'peoples', 'companies'],
   lexicon_folder:: 'data/lexicons',

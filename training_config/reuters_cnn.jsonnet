@@ -1,6 +1,6 @@
 // A CNN over GloVe vectors of the words (Kim 2014) on Reuters-21578: 90 labels, several for each document.
 // docs/how_to/several_labels.md lists the other losses.
-// Files: `python scripts/prepare_reuters.py SOURCE` and `allennlp fetch-encoder glove`.
+// Files: `python scripts/experiments/prepare_reuters.py SOURCE` and `allennlp fetch-encoder glove`.
 local loss = 'binary_cross_entropy';
 local num_filters = 64;
 local dropout = 0.5;

@@ -1,7 +1,7 @@
 // Like reuters_cnn.jsonnet, but with frozen features of the transformer all-MiniLM-L6-v2: two layers, concatenated and
 // averaged over all word pieces of the document, and one hidden layer. Linear scores of the words' TF-IDF are added.
 // An epoch takes seconds.
-// Files: `python scripts/prepare_reuters.py SOURCE` and `allennlp fetch-encoder all-MiniLM-L6-v2`.
+// Files: `python scripts/experiments/prepare_reuters.py SOURCE` and `allennlp fetch-encoder all-MiniLM-L6-v2`.
 // Expect: test micro F1 0.887, macro F1 0.52 (three runs).
 local cnn = import 'reuters_cnn.jsonnet';
 local hidden_size = 1024;

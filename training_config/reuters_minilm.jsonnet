@@ -1,5 +1,5 @@
 // Like reuters_cnn.jsonnet, but fine-tunes the transformer all-MiniLM-L6-v2 (22.7 million parameters) on a GPU.
-// Files: `python scripts/prepare_reuters.py SOURCE` and `allennlp fetch-encoder all-MiniLM-L6-v2`.
+// Files: `python scripts/experiments/prepare_reuters.py SOURCE` and `allennlp fetch-encoder all-MiniLM-L6-v2`.
 local cnn = import 'reuters_cnn.jsonnet';
 local transformer = 'data/all-MiniLM-L6-v2';
 local max_tokens = 256;

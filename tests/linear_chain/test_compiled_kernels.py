@@ -45,7 +45,7 @@ VARIANTS = {
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory, warm_executable):
     path = tmp_path_factory.mktemp("kernels") / "report.json"
-    command = ["-m", "scripts.report_kernels", *CASES, "--json", str(path)]
+    command = ["-m", "scripts.experiments.report_kernels", *CASES, "--json", str(path)]
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     result = subprocess.run(
         [warm_executable, *command], cwd=ROOT, env=environment, capture_output=True, text=True
@@ -80,7 +80,7 @@ def test_every_kernel_is_compiled(reports):
 def test_every_kernel_runs_in_the_interpreter(monkeypatch):
     from triton.runtime.interpreter import GridExecutor
 
-    from scripts.report_kernels import FUNCTIONS
+    from scripts.experiments.report_kernels import FUNCTIONS
 
     interpreted, run = set(), GridExecutor.__call__
 

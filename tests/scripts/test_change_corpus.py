@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from scripts import change_corpus
+from scripts.experiments import change_corpus
 from tests.conftest import ROOT
 
 TOY = ROOT / "data/toy/train.txt"

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from scripts import check_gpu
-from scripts.check_gpu import PARTS
-from scripts.gpu_check import crf, report, training
-from scripts.gpu_check.measuring import Options
+from scripts.experiments import check_gpu
+from scripts.experiments.check_gpu import PARTS
+from scripts.experiments.gpu_check import crf, report, training
+from scripts.experiments.gpu_check.measuring import Options
 from tests.configs import save_small_transformer
 
 TINY = Options("cpu", is_tiny=True, seconds=0.01)

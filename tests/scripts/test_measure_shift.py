@@ -1,6 +1,6 @@
 import pytest
 
-from scripts import measure_shift
+from scripts.experiments import measure_shift
 from tests.conftest import ROOT
 
 TOY = ROOT / "data/toy"

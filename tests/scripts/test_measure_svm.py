@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_matrix
 from sklearn.metrics import f1_score
 
-from scripts import measure_svm
+from scripts.experiments import measure_svm
 from tests.configs import save_small_transformer
 
 WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "wheat", "corn", "bank", "rates", "the")

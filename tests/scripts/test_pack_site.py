@@ -83,9 +83,9 @@ def test_only_the_word_vectors_of_the_corpora_are_packed(tmp_path):
 
 def test_the_check_unpacks_the_archives_and_starts(tmp_path):
     root = tmp_path / "checkout"
-    (root / "scripts").mkdir(parents=True)
+    (root / "scripts/experiments").mkdir(parents=True)
     shutil.copy(ROOT / "scripts/check_gpu.sh", root / "scripts")
-    (root / "scripts/check_gpu.py").write_text("import packed; print(packed.__file__)")
+    (root / "scripts/experiments/check_gpu.py").write_text("import packed; print(packed.__file__)")
     site, tiny = tmp_path / "site", tmp_path / "tiny"
     for folder, name in ((site, "packed.py"), (tiny, "config.json")):
         folder.mkdir()

@@ -8,7 +8,12 @@ import tarfile
 
 import pytest
 
-from scripts import prepare_conll2003, prepare_lexicons, prepare_reuters, prepare_us_addresses
+from scripts.experiments import (
+    prepare_conll2003,
+    prepare_lexicons,
+    prepare_reuters,
+    prepare_us_addresses,
+)
 from tagger.data import ColumnDatasetReader
 
 TEXT = "-DOCSTART- -X- O O\n\nEU NNP I-NP I-ORG\nmet VBD I-VP O\nBonn NNP I-NP I-LOC\n"

@@ -5,7 +5,7 @@ import zipfile
 
 import numpy as np
 
-from scripts import prepare_motions
+from scripts.experiments import prepare_motions
 from tagger.data import NumericSequencesDatasetReader
 
 

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from scripts import report_leaks_and_candidates
+from scripts.experiments import report_leaks_and_candidates
 from tests.conftest import ROOT
 
 TOY = str(ROOT / "data/toy/dev.txt")

@@ -1,8 +1,8 @@
-"""Levels of nested entities, as `scripts/score_levels.py` divides and scores them."""
+"""Levels of nested entities, as `scripts/experiments/score_levels.py` divides and scores them."""
 
 import pytest
 
-from scripts.score_levels import levels, main
+from scripts.experiments.score_levels import levels, main
 
 #: Skills in the second column, knowledge in the third; both cover `SQL`.
 NESTED = """writes	B-Skill	O

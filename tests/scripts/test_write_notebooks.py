@@ -1,7 +1,7 @@
 import nbformat
 import pytest
 
-from scripts.write_notebooks import main
+from scripts.site.write_notebooks import main
 from tests.conftest import ROOT
 from tests.notebooks import run
 

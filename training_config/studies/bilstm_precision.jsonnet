@@ -1,5 +1,5 @@
 // What a BiLSTM in bfloat16 costs: the recipe of conll2003_bilstm_crf_glove.jsonnet on a part of the training data.
-// Files: scripts/prepare_conll2003.py, and `allennlp fetch-encoder glove`.
+// Files: scripts/experiments/prepare_conll2003.py, and `allennlp fetch-encoder glove`.
 // The processor must have instructions for bfloat16, or training is slow.
 local variant(precision) = (import '../conll2003_bilstm_crf_glove.jsonnet') + {
   // For many runs.

@@ -1,5 +1,5 @@
 // The effect of the main parts of the template's recipe on development F1: CoNLL-2003 with GloVe, and variants of it.
-// Files: those of `conll2003_bilstm_crf_glove.jsonnet`, and `python scripts/prepare_lexicons.py`.
+// Files: those of `conll2003_bilstm_crf_glove.jsonnet`, and `python scripts/experiments/prepare_lexicons.py`.
 // Four epochs instead of 24, so that a run takes minutes. docs/background/recipe.md has the results.
 local num_epochs = 4;
 local recipe = (import '../conll2003_bilstm_crf_glove.jsonnet') + { num_epochs:: num_epochs };

@@ -1,8 +1,8 @@
 // Remedies for a rare label on CoNLL-2003: training and development data keep 1 % of the sentences with MISC.
 // These commands make the files:
 //
-//   python scripts/change_corpus.py thin-label data/conll2003/eng.train data/conll2003_thin/train.txt --label MISC --share 0.01
-//   python scripts/change_corpus.py thin-label data/conll2003/eng.testa data/conll2003_thin/dev.txt --label MISC --share 0.01
+//   python scripts/experiments/change_corpus.py thin-label data/conll2003/eng.train data/conll2003_thin/train.txt --label MISC --share 0.01
+//   python scripts/experiments/change_corpus.py thin-label data/conll2003/eng.testa data/conll2003_thin/dev.txt --label MISC --share 0.01
 local whole = import 'conll2003.jsonnet';
 
 whole {

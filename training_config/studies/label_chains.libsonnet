@@ -1,5 +1,5 @@
 // A chain for each label against one chain for all, on a part of a corpus: with all labels, and with two halves of
-// which each annotates other labels. `scripts/change_corpus.py split-labels` writes the files.
+// which each annotates other labels. `scripts/experiments/change_corpus.py split-labels` writes the files.
 {
   base:: error 'set `base`, a config',
   folder:: error 'set `folder`, where the halves are',

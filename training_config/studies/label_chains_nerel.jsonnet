@@ -1,6 +1,6 @@
 // A chain for each label against one chain, on NEREL: Russian news with 29 labels, of which a seventh of the entities lie in
 // others (Loukachevitch et al. 2021). There are no word vectors.
-// Files: see `scripts/score_levels.py`, which also scores the levels.
+// Files: see `scripts/experiments/score_levels.py`, which also scores the levels.
 local base = (import 'tagger/training/template.libsonnet') + {
   source_encoding:: 'BIO',
   tokenizer:: { type: 'punctuation' },

@@ -1,6 +1,6 @@
 // A chain for each label against one chain for the outermost entities, on SkillSpan: skills and knowledge in job
 // postings (Zhang et al. 2022), where knowledge may lie in a skill.
-// Files: see `scripts/score_levels.py`, which also scores the levels.
+// Files: see `scripts/experiments/score_levels.py`, which also scores the levels.
 local base = (import 'tagger/training/template.libsonnet') + {
   source_encoding:: 'BIO',
   glove_file:: 'data/glove/glove.6B.50d.txt',

@@ -1,6 +1,6 @@
 // Eleven losses and tuned thresholds on Reuters-21578, with 90 labels and several labels per document: the losses of
 // Huang et al. (2021) and four more, over frozen features of all-MiniLM-L6-v2 and the TF-IDF of the words. Import
-// '../reuters_cnn.jsonnet' instead to study a small CNN. `python scripts/measure_svm.py` is the control.
+// '../reuters_cnn.jsonnet' instead to study a small CNN. `python scripts/experiments/measure_svm.py` is the control.
 (import 'losses.libsonnet') + {
   trained_with(loss)::
     (import '../reuters_frozen_minilm.jsonnet') + { loss:: loss, test_data_path: 'data/reuters/test.jsonl' },

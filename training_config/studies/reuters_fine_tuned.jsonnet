@@ -1,6 +1,6 @@
 // Four losses on Reuters-21578 with a fine-tuned transformer: the upper two layers are trained on stored states of the
 // lower four. Texts are cut after 64 words, so that a run takes less than half an hour on one core.
-// Files: `python scripts/prepare_reuters.py SOURCE` and `allennlp fetch-encoder all-MiniLM-L6-v2`.
+// Files: `python scripts/experiments/prepare_reuters.py SOURCE` and `allennlp fetch-encoder all-MiniLM-L6-v2`.
 local transformer = 'data/all-MiniLM-L6-v2';
 local num_epochs = 6;
 local cnn = import '../reuters_cnn.jsonnet';

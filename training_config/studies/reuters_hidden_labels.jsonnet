@@ -2,9 +2,9 @@
 // is, marked as negative. Development and test data are complete. The study compares five losses, three of them made for
 // missing labels, and a threshold tuned on the development data. These commands make the files:
 //
-//   python scripts/change_corpus.py hide-labels data/reuters/train.jsonl data/reuters/hidden_10.jsonl --share 0.1
-//   python scripts/change_corpus.py hide-labels data/reuters/train.jsonl data/reuters/hidden_30.jsonl --share 0.3
-//   python scripts/change_corpus.py hide-labels data/reuters/train.jsonl data/reuters/hidden_50.jsonl --share 0.5
+//   python scripts/experiments/change_corpus.py hide-labels data/reuters/train.jsonl data/reuters/hidden_10.jsonl --share 0.1
+//   python scripts/experiments/change_corpus.py hide-labels data/reuters/train.jsonl data/reuters/hidden_30.jsonl --share 0.3
+//   python scripts/experiments/change_corpus.py hide-labels data/reuters/train.jsonl data/reuters/hidden_50.jsonl --share 0.5
 local classifier = (import '../reuters_frozen_minilm.jsonnet') + { test_data_path: 'data/reuters/test.jsonl' };
 local losses = ['binary_cross_entropy', 'asymmetric', 'hill', 'self_paced_correction', 'negative_tolerant'];
 local shares = [10, 30, 50];

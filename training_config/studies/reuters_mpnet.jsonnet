@@ -1,5 +1,5 @@
 // Four losses and a tuned threshold on Reuters-21578 over frozen features of a larger transformer, all-mpnet-base-v2.
-// Files: `python scripts/prepare_reuters.py SOURCE` and `allennlp fetch-encoder all-mpnet-base-v2`.
+// Files: `python scripts/experiments/prepare_reuters.py SOURCE` and `allennlp fetch-encoder all-mpnet-base-v2`.
 local kept = [
   'binary_cross_entropy',
   'binary_cross_entropy, common threshold',

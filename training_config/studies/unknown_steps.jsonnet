@@ -1,9 +1,9 @@
 // Activities of a smart watch, of which half of all steps have no label: unknown steps left out of the loss, taken for
 // negative, and with all labels known. docs/tutorial/numbers.md has the figures. These commands make the files:
 //
-//   python scripts/prepare_motions.py
-//   python scripts/prepare_motions.py --unknown 0 --target data/motions_as_0
-//   python scripts/prepare_motions.py --share-unknown 0 --target data/motions_known
+//   python scripts/experiments/prepare_motions.py
+//   python scripts/experiments/prepare_motions.py --unknown 0 --target data/motions_as_0
+//   python scripts/experiments/prepare_motions.py --share-unknown 0 --target data/motions_known
 local labels = ['standing', 'running', 'walking', 'badminton'];
 local tagger(folder) = (import 'tagger/training/template.libsonnet') + {
   source_encoding:: null,

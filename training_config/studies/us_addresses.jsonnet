@@ -1,5 +1,5 @@
 // Remedies for rare labels on US addresses, with 29 labels. Every token has a label.
-// Files: `python scripts/prepare_us_addresses.py`.
+// Files: `python scripts/experiments/prepare_us_addresses.py`.
 (import 'remedies.libsonnet') + {
   tagger:: (import '../us_addresses_bilstm_crf.jsonnet') + {
     // Fewer than in the config, because there are many runs.

@@ -1,7 +1,7 @@
 // Remedies for missed entities on WNUT-17: half of the training entities are tagged `O`. Development data are complete.
 // This command makes the file:
 //
-//   python scripts/change_corpus.py miss-entities data/wnut17/wnut17train.conll data/wnut17_missed/train.txt --share 0.5
+//   python scripts/experiments/change_corpus.py miss-entities data/wnut17/wnut17train.conll data/wnut17_missed/train.txt --share 0.5
 local whole = import 'wnut17.jsonnet';
 
 whole {

@@ -35,8 +35,8 @@ logger = logging.getLogger(__name__)
 
 # The commands that prepare corpora that this project does not include, by folder name.
 _PREPARED_BY = {
-    "conll2003": "python scripts/prepare_conll2003.py SOURCE",
-    "us_addresses": "python scripts/prepare_us_addresses.py",
+    "conll2003": "python scripts/experiments/prepare_conll2003.py SOURCE",
+    "us_addresses": "python scripts/experiments/prepare_us_addresses.py",
 }
 # The number of lines to examine if the meaning of the tags is known.
 _FEW_LINES = 1_000

@@ -1,8 +1,9 @@
 """Launches the kernels.
 
 Each thread keeps the transitions in up to 48 registers; the adjoint uses as many again for their
-transpose, and for their derivatives. `scripts/report_kernels.py` prints what each compiled kernel uses.
-On an H100, with 4,096 rows and 9, 25, 33 or 73 tags, other tiles and more warps were slower.
+transpose, and for their derivatives. `scripts/experiments/report_kernels.py` prints what each
+compiled kernel uses. On an H100, with 4,096 rows and 9, 25, 33 or 73 tags, other tiles and more
+warps were slower.
 """
 
 from typing import Dict, Optional, Tuple

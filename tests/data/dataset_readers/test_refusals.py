@@ -112,8 +112,14 @@ def test_a_line_that_is_not_a_document_is_named(write, line, message):
 @pytest.mark.parametrize(
     ("path", "remedy"),
     [
-        ("data/conll2003/eng.train", "`python scripts/prepare_conll2003.py SOURCE` puts it there"),
-        ("data/us_addresses/dev.txt", "`python scripts/prepare_us_addresses.py` puts it there"),
+        (
+            "data/conll2003/eng.train",
+            "`python scripts/experiments/prepare_conll2003.py SOURCE` puts it there",
+        ),
+        (
+            "data/us_addresses/dev.txt",
+            "`python scripts/experiments/prepare_us_addresses.py` puts it there",
+        ),
         ("mine/train.txt", "correct the path"),
     ],
 )

@@ -60,7 +60,9 @@ def test_a_benchmark_runs(script, options, shown, corpus, warm_python):
         save_bert(corpus / "tiny")
     arguments = options.format(corpus=corpus, configs=CONFIGS).split()
     printed = subprocess.check_output(
-        [sys.executable, "-m", f"scripts.benchmarks.{script}", *arguments], text=True, cwd=ROOT
+        [sys.executable, "-m", f"scripts.experiments.benchmarks.{script}", *arguments],
+        text=True,
+        cwd=ROOT,
     )
     assert shown in printed
     assert "failed" not in printed

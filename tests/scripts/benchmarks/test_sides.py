@@ -1,12 +1,11 @@
 """A comparison reports each side at its own best setting."""
 
-import argparse
 import sys
 
 import pytest
 
-from scripts.benchmarks import limits, sides
-from scripts.benchmarks.sides import Setting, Side
+from scripts.experiments.benchmarks import limits, sides
+from scripts.experiments.benchmarks.sides import Setting, Side
 
 ONE, ACTIVE, PASSIVE = Setting(1, "PASSIVE"), Setting(2, "ACTIVE"), Setting(2, "PASSIVE")
 SETTINGS = [ONE, ACTIVE, PASSIVE]
@@ -16,7 +15,7 @@ def fake(name, seconds_of_one, seconds_of_active, seconds_of_passive, log=None):
     """A side that takes the given seconds, by the setting that it finds in its environment."""
     code = f"""
 import os
-from scripts.benchmarks import sides
+from scripts.experiments.benchmarks import sides
 setting = os.environ["OMP_NUM_THREADS"], os.environ["OMP_WAIT_POLICY"]
 {f"open({str(log)!r}, 'a').write({name!r} + ' ' + ' '.join(setting) + chr(10))" if log else ""}
 seconds = {{
@@ -94,11 +93,11 @@ def test_policies_reach_openmp():
 def test_a_busy_machine_is_refused_or_warned_of(monkeypatch, capsys):
     monkeypatch.setattr(sides, "load_of_others", lambda: 0.5)
     with pytest.raises(SystemExit, match="other processes use 50% of a core.*--busy"):
-        sides.start(argparse.Namespace(busy=False))
-    sides.start(argparse.Namespace(busy=True))
+        sides.start(sides.new_parser(""), [], print)
+    sides.start(sides.new_parser(""), ["--busy"], print)
     assert " core" in capsys.readouterr().out
     monkeypatch.setattr(sides, "load_of_others", lambda: 0.01)
-    sides.start(argparse.Namespace(busy=False))
+    sides.start(sides.new_parser(""), [], print)
     comparison = sides.Comparison()
     assert sides.notes(comparison) == []
     comparison.load = 0.5
