@@ -1,0 +1,1 @@
+"""Labels from several sources: annotators, models, rules and lists become one training set."""

@@ -1,0 +1,127 @@
+"""Texts that several sources have annotated, and their form in a file.
+
+A line of the file is a JSON object such as
+
+    {"text": "Ada left.", "annotations": {"anna": [[0, 3, "PER"]], "list": []}, "tokens": [[0, 3], ...]}
+
+A source that is missing has not read the text; one with an empty list found nothing in it. `tokens` and
+`sentence_lengths` (in tokens) may be missing. All other keys are properties of the text.
+"""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Tuple
+
+from tagger.common.inputs import PathOrAddress
+from tagger.data.formats import AnnotatedText, Annotation, check_overlaps, fit_to_tokens, read_texts
+from tagger.data.formats.annotated_text import PLAIN_TAGS
+from tagger.data.formats.json_files import read_records, write_lines
+
+_FORM = '`annotations` such as {"anna": [[0, 3, "PER"]]}'
+
+
+class SourcedText(NamedTuple):
+    """A text with the annotations of several sources.
+
+    Attributes:
+        text: The text, without entities.
+        annotations: The entities that each source found, by its name; sources that have not read the
+            text are missing.
+    """
+
+    text: AnnotatedText
+    annotations: Dict[str, List[Annotation]]
+
+    def on_common_tokens(self) -> "SourcedText":
+        """Cuts tokens where an entity of any source begins or ends, and trims entities to tokens.
+
+        Of overlapping entities of a source, the longest is kept.
+        """
+        every = sorted({each for found in self.annotations.values() for each in found})
+        common = fit_to_tokens(self.text._replace(entities=every)).text
+        fitted = {}
+        for source, found in self.annotations.items():
+            own = check_overlaps(common._replace(entities=found), "longest")[0]
+            fitted[source] = fit_to_tokens(own).text.entities
+        return SourcedText(common._replace(entities=[]), fitted)
+
+
+def read_annotations(path: PathOrAddress) -> Iterator[SourcedText]:
+    """Reads a file in the form above; a `ValueError` says where a record is malformed."""
+    for place, record in read_records(path):
+        given = record.get("annotations") if isinstance(record, dict) else None
+        if not isinstance(given, dict) or not isinstance(record.get("text"), str):
+            raise ValueError(
+                f"{place}: expected `text` and {_FORM}, got {record!r:.60}; for files of one source "
+                "each, name them: anna=anna.conll list=list.jsonl"
+            )
+        text, size = record["text"], len(record["text"])
+        tokens = record.get("tokens")
+        if tokens is not None:
+            tokens = [(start, end) for start, end in _pairs(tokens, place)]
+        annotations: Dict[str, List[Annotation]] = {}
+        for source, found in given.items():
+            if not isinstance(found, list):
+                raise ValueError(
+                    f"{place}: expected a list of entities of `{source}`, got {found!r:.60}"
+                )
+            annotations[source] = sorted(_entity(each, size, place) for each in found)
+        rest = ("text", "annotations", "tokens", "sentence_lengths")
+        properties = {key: value for key, value in record.items() if key not in rest}
+        lengths = record.get("sentence_lengths")
+        if lengths is not None and (tokens is None or sum(lengths) != len(tokens)):
+            raise ValueError(f"{place}: `sentence_lengths` must add up to the number of `tokens`")
+        yield SourcedText(AnnotatedText(text, [], tokens, lengths, place, properties), annotations)
+
+
+def _pairs(tokens: Any, place: str) -> Iterator[List[int]]:
+    for each in tokens if isinstance(tokens, list) else [tokens]:
+        if not isinstance(each, list) or [type(offset) for offset in each] != [int, int]:
+            raise ValueError(f"{place}: expected `tokens` such as [[0, 3]], got {each!r:.60}")
+        yield each
+
+
+def _entity(found: Any, size: int, place: str) -> Annotation:
+    is_entity = isinstance(found, list) and [type(each) for each in found] == [int, int, str]
+    if not is_entity or not 0 <= found[0] < found[1] <= size or not found[2]:
+        raise ValueError(f"{place}: expected {_FORM} within the text, got {found!r:.60}")
+    start, end, label = found
+    return Annotation(label, start, end)
+
+
+def write_annotations(texts: Iterable[SourcedText], path: Path) -> None:
+    """Writes a new file for `read_annotations`."""
+    write_lines(path, map(_record, texts))
+
+
+def _record(sourced: SourcedText) -> Dict[str, Any]:
+    text = sourced.text
+    lists = {
+        source: [[start, end, label] for label, start, end in found]
+        for source, found in sourced.annotations.items()
+    }
+    record: Dict[str, Any] = {"text": text.text, "annotations": lists}
+    record |= {"tokens": text.tokens} if text.tokens is not None else {}
+    lengths = text.sentence_lengths
+    record |= {"sentence_lengths": lengths} if lengths is not None else {}
+    return {**text.properties, **record}
+
+
+def join_files(paths: Mapping[str, PathOrAddress]) -> List[SourcedText]:
+    """Reads files of one source each, in any format, whose texts are the same.
+
+    Texts are joined by their characters, so files may leave texts out, or order them differently; the
+    second text of the same characters belongs to the second in other files. The first file with a text
+    gives its tokens and sentences.
+    """
+    joined: Dict[Tuple[str, int], SourcedText] = {}
+    for source, path in paths.items():
+        num_read: Counter[str] = Counter()
+        for found in read_texts(path):
+            if found.properties.get(PLAIN_TAGS):
+                raise ValueError(f"{path}: its labels mark no entities, so they cannot be merged")
+            new = SourcedText(found._replace(entities=[]), {})
+            num_read[found.text] += 1
+            text = joined.setdefault((found.text, num_read[found.text]), new)
+            text.annotations[source] = found.entities
+    return list(joined.values())

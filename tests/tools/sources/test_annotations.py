@@ -1,0 +1,72 @@
+"""Tests of `tagger.tools.sources.annotations`."""
+
+import json
+
+import pytest
+
+from tagger.data.formats import AnnotatedText, Annotation
+from tagger.tools.sources.annotations import (
+    SourcedText,
+    join_files,
+    read_annotations,
+    write_annotations,
+)
+
+
+def test_a_file_keeps_all_that_sources_say(tmp_path):
+    text = AnnotatedText("Ada left. Bo did.", [], [(0, 3), (4, 8), (8, 9)], [3], "", {"id": 7})
+    texts = [
+        SourcedText(text, {"anna": [Annotation("PER", 0, 3)], "list": []}),
+        SourcedText(text._replace(tokens=None, sentence_lengths=None), {}),
+    ]
+    path = tmp_path / "a.jsonl"
+    write_annotations(texts, path)
+    again = [each._replace(text=each.text._replace(place="")) for each in read_annotations(path)]
+    assert again == texts
+
+
+def test_tokens_are_cut_at_the_borders_of_all_sources():
+    text = AnnotatedText("US-born Ada", [], [(0, 7), (8, 11)], None, "", {})
+    found = {"a": [Annotation("LOC", 0, 2)], "b": [Annotation("PER", 8, 11)]}
+    common = SourcedText(text, found).on_common_tokens()
+    assert common.text.tokens == [(0, 2), (2, 7), (8, 11)]
+    assert common.annotations == found
+
+
+def test_the_longest_of_overlapping_entities_of_a_source_is_kept():
+    text = AnnotatedText("Bank of York", [], None, None, "", {})
+    found = {"a": [Annotation("ORG", 0, 12), Annotation("LOC", 8, 12)]}
+    assert SourcedText(text, found).on_common_tokens().annotations["a"] == found["a"][:1]
+
+
+def test_files_of_one_source_each_are_joined_by_their_texts(tmp_path):
+    a, b = tmp_path / "a.conll", tmp_path / "b.conll"
+    a.write_text("Ada B-PER\nleft O\n\nRun O\n\nRun B-ORG\n")
+    b.write_text("Run O\n\nAda O\nleft O\n")
+    texts = {
+        (each.text.text, number): {name: len(found) for name, found in each.annotations.items()}
+        for number, each in enumerate(join_files({"a": a, "b": b}))
+    }
+    assert texts == {
+        ("Ada left", 0): {"a": 1, "b": 0},
+        ("Run", 1): {"a": 0, "b": 0},
+        ("Run", 2): {"a": 1},
+    }
+
+
+@pytest.mark.parametrize(
+    ("record", "error"),
+    [
+        ({"text": "Ada"}, "expected `text` and `annotations`"),
+        ({"text": "Ada", "annotations": {"a": [[0, 9, "PER"]]}}, "within the text, got .0, 9"),
+        ({"text": "Ada", "annotations": {"a": [[0, 3, 1]]}}, "within the text"),
+        ({"text": "Ada", "annotations": {"a": 3}}, "expected a list of entities of `a`, got 3"),
+        ({"text": "Ada", "annotations": {}, "tokens": [3]}, "expected `tokens` such as"),
+        ({"text": "A", "annotations": {}, "tokens": [[0, 1]], "sentence_lengths": [2]}, "add up"),
+    ],
+)
+def test_a_malformed_record_is_an_error_with_its_place(tmp_path, record, error):
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join([json.dumps({"text": "x", "annotations": {}}), json.dumps(record)]))
+    with pytest.raises(ValueError, match=f"a.jsonl:2: .*{error}"):
+        list(read_annotations(path))
