@@ -3,10 +3,9 @@
 Letters: `S` sentences, `T` tokens of a sentence, `K` tags.
 """
 
-import json
 import shutil
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, List, Mapping, NamedTuple, Sequence, Tuple
 
 import numpy as np
 import torch
@@ -16,8 +15,9 @@ from allennlp.models import Model
 
 from tagger.models import TaggingModel
 from tagger.models.tagging_model import chain_of
-from tagger.spans import AMBIGUOUS, spans_to_tags
+from tagger.spans import AMBIGUOUS
 from tagger.tools.labels.corpus import Corpus, make_folds
+from tagger.tools.runs.configs import config_for
 from tagger.tools.runs.jobs import run_jobs, seeded_jobs
 from tagger.tools.runs.work import train
 from tagger.tools.tuning.labelled_file import encoded, read_instances
@@ -88,7 +88,8 @@ def out_of_fold(
         paths = [place / f"{name}.txt" for name in fold._fields]
         for path, sentences in zip(paths, fold):
             corpus.write(path, sentences)
-        for job in seeded_jobs({"fold": number}, _config_of(config, corpus, *paths[:2]), seeds):
+        own = config_for(config, corpus.labels, corpus.encoding, *paths[:2])
+        for job in seeded_jobs({"fold": number}, own, seeds):
             settings = {"held_out": str(paths[2]), "config": job.config}
             jobs.append(job._replace(config=settings))
     failed = run_jobs(jobs, folder, num_workers, train_and_score)
@@ -141,18 +142,3 @@ def score_file(model: Model, reader: DatasetReader, path: str) -> SentenceScores
         np.concatenate([c.emissions[b.mask].cpu().numpy() for c, b in zip(chains, batches)]),
         *(each.cpu().numpy() for each in chains[0][1:]),
     )
-
-
-def _config_of(
-    config: Mapping[str, Any], corpus: Corpus, train_path: Path, dev_path: Path
-) -> Dict[str, Any]:
-    """Returns the config with other files, and with all labels of the corpus in its vocabulary."""
-    reader = config["dataset_reader"]
-    encoding = reader.get("tag_encoding") or {"IOB1": "BIO"}.get(corpus.encoding, corpus.encoding)
-    params: Dict[str, Any] = json.loads(json.dumps(config))
-    added = params.setdefault("vocabulary", {}).setdefault("tokens_to_add", {})
-    opening = [spans_to_tags([(label, (0, 0))], 1, encoding)[0] for label in corpus.labels]
-    added.setdefault(reader.get("label_namespace", "labels"), []).extend(opening)
-    for name in ("test_data_path", "evaluate_on_test"):
-        params.pop(name, None)
-    return {**params, "train_data_path": str(train_path), "validation_data_path": str(dev_path)}

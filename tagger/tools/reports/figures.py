@@ -12,7 +12,7 @@ from typing import Any, Callable, Collection, Dict, Mapping, Optional, Sequence,
 import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from tagger.tools.reports.page import PAGE
 from tagger_texts.display import LABELS
@@ -151,6 +151,35 @@ def draw_epochs(
         MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True, min_n_ticks=1)
     )
     _add_legend(figure, curves)
+    return figure
+
+
+@_as_svg
+def draw_learning_curve(
+    num_items: Sequence[float],
+    qualities: Sequence[float],
+    wanted: Sequence[float],
+    bounds: np.ndarray,
+    titles: Tuple[str, str],
+) -> Figure:
+    """Draws measured qualities by size, and what is expected beyond as a line with its interval.
+
+    `bounds` has the middle, low and high ends of the interval at the `wanted` sizes, (3, M); `titles`
+    are those of the axes.
+    """
+    figure = Figure(figsize=_PANEL)
+    axes = figure.subplots()
+    measured, expected = _LINES[:2]
+    axes.plot(num_items, qualities, label="measured", **measured)
+    axes.plot(wanted, bounds[0], label="expected", **{**expected, "linestyle": "--"})
+    axes.fill_between(
+        wanted, bounds[1], bounds[2], color=expected["color"], alpha=0.15, label="90 % interval"
+    )
+    axes.set(xlabel=titles[0], ylabel=titles[1], xscale="log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter("{x:,g}")
+    axes.xaxis.set_minor_locator(NullLocator())
+    _add_legend(figure, ["measured", "expected", "90 % interval"])
     return figure
 
 

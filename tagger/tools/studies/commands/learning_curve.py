@@ -1,0 +1,77 @@
+"""The subcommand `allennlp learning-curve train.txt dev.txt -s curve`."""
+
+import argparse
+from pathlib import Path
+
+from allennlp.commands.subcommand import Subcommand
+
+from tagger.commands.command import Command, add_shared
+from tagger.common.console import say
+from tagger.common.extras import check_installed
+
+
+@Subcommand.register("learning-curve")
+class LearningCurve(Command):
+    """Predict what more labels would bring.
+
+    Train on growing parts of the training data, whole documents each, and predict from these how good a
+    tagger would be with more data of the same kind, overall and for each label. The folder gets
+    curve.json and summary.md with the numbers, and curve.svg, a figure. Repeat an interrupted command
+    to resume it; once it has finished, repeating it trains nothing.
+    """
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        add = parser.add_argument
+        add("train", type=Path, help="the training file, as for `start`")
+        add("dev", type=Path, help="the development file, on which all taggers are measured")
+        add("-s", dest="folder", type=Path, required=True, help="the folder for the results")
+        text = "the config of the taggers; by default, for each part, one that `start` would write"
+        add("--config", type=Path, help=text)
+        add("--overrides", default="", help="JSON to override the config")
+        text = (
+            "the shares of the documents to train on, at least three; 0.1 0.2 0.4 0.7 1 by default"
+        )
+        add("--shares", nargs="+", type=float, metavar="SHARE", help=text)
+        text = "for each share, train a tagger with each of these seeds"
+        add("--seeds", nargs="+", type=int, default=[1], help=text)
+        add_shared(parser, "--workers", "--text-encoding", "--token-column", "--tag-column")
+        add_shared(parser, "--documents")
+
+    def run(self, args: argparse.Namespace) -> None:
+        check_installed("report")
+        from allennlp.common import Params
+
+        from tagger.common.locations import check_not_inputs
+        from tagger.tools.reports.figures import draw_learning_curve
+        from tagger.tools.studies.learning_curve import FILES, SHARES, learning_curve
+        from tagger.training.run_folder import check_can_be_made
+
+        check_can_be_made(args.folder, "-s")
+        inputs = [args.train, args.dev, *([args.config] if args.config else [])]
+        made = [args.folder / name for name in FILES]
+        check_not_inputs([*made, *args.folder.glob("parts/*")], inputs, option="-s")
+        config = None
+        if args.config is not None or args.overrides:
+            if args.config is None:
+                raise ValueError("`--overrides` changes a config; name it by --config")
+            config = Params.from_file(args.config, args.overrides).as_dict(quiet=True)
+        names = ("text_encoding", "token_column", "tag_column")
+        reading = {name: value for name in names if (value := getattr(args, name)) is not None}
+        found = learning_curve(
+            args.train,
+            args.dev,
+            args.folder,
+            config,
+            args.shares or SHARES,
+            args.seeds,
+            args.workers,
+            args.documents,
+            **reading,
+        )
+        figure = draw_learning_curve(*found.to_draw())
+        for path, text in zip(made, (found.to_json(), f"{found.table()}\n", figure)):
+            path.write_text(text, encoding="utf-8")
+        say(found.table())
+        for line in found.says():
+            say(line)
+        say(f"Wrote {', '.join(map(str, made))}")

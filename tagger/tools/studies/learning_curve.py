@@ -1,0 +1,301 @@
+"""Trains on growing parts of a corpus, and predicts what more labels would bring.
+
+Letters: `N` parts, `S` development documents (or sentences, if none are marked), `C` labels.
+"""
+
+import json
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
+from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
+
+from tagger.common.inputs import bare_suffix
+from tagger.tools.runs.configs import config_for
+from tagger.tools.runs.jobs import Job, default_num_workers, run_jobs, seeded_jobs
+from tagger.tools.runs.results import format_rows, read_results
+from tagger.tools.runs.work import COUNTS_FILE, SentenceCounts, count_sentences, train
+from tagger.tools.start.config import best_metric, listed, make_config
+from tagger.tools.start.parts import (
+    Division,
+    Source,
+    divide,
+    source_of_columns,
+    source_of_texts,
+    write_parts,
+)
+from tagger.tools.start.survey import Survey, SurveyedFile, survey
+from tagger.tools.studies.power_law import Prediction, predict_quality
+from tagger.transformers.feature_store import own_cache_settings
+
+#: The shares of the training documents that are used by default.
+SHARES = (0.1, 0.2, 0.4, 0.7, 1.0)
+#: The multiples of the training data for which the curve is predicted.
+MULTIPLES = (1.5, 2.0, 3.0, 5.0)
+_TWICE = MULTIPLES.index(2.0)
+#: The files that the command writes into its folder.
+FILES = ("curve.json", "summary.md", "curve.svg")
+#: Labels with fewer development entities have no curve of their own.
+_LEAST_ENTITIES = 10
+_NUM_RESAMPLES = 200
+#: A run counts for the curve if its quality is this share of the best, or if it is one of the largest.
+_BEGUN, _FEWEST = 0.25, 3
+#: The number of labels with the largest gains that are named.
+_NUM_SHOWN = 3
+#: The least standard deviation of a run's F1, which seeds and the choice of documents cause.
+_LEAST_SPREAD = 0.005
+_PREFIX = "best_validation_"
+
+
+class Curve(NamedTuple):
+    """The quality of taggers trained on growing parts, and what it may become."""
+
+    name: str  # "all", or a label
+    qualities: List[float]  # (N,), means over seeds
+    predicted: Prediction  # At MULTIPLES of the data
+
+
+class LearningCurve(NamedTuple):
+    """The curves of a corpus; the first is the overall one."""
+
+    metric: str
+    noun: str  # What `num_items` counts: sentences or texts
+    num_items: List[int]  # (N,)
+    left_out: List[str]  # Labels without a curve
+    curves: List[Curve]
+
+    def table(self) -> str:
+        """Formats the curves as a Markdown table in percent: measured, then expected."""
+        measured = [f"{number:,} {self.noun}" for number in self.num_items]
+        expected = [f"{multiple:g} times as many" for multiple in MULTIPLES]
+        rows = {
+            each.name: {
+                **{title: f"{100 * value:.1f}" for title, value in zip(measured, each.qualities)},
+                **{
+                    title: "{:.1f} ({:.1f} to {:.1f})".format(*100 * bounds)
+                    for title, bounds in zip(expected, np.stack(each.predicted, axis=1))
+                },
+            }
+            for each in self.curves
+        }
+        return format_rows([*measured, *expected], rows, self.metric)
+
+    def says(self) -> List[str]:
+        """Returns the findings in sentences."""
+        overall, *of_labels = self.curves
+        now, number = 100 * overall.qualities[-1], f"{self.num_items[-1]:,} {self.noun}"
+        middle, low, high = (100 * each[_TWICE] for each in overall.predicted)
+        lines = [
+            f"{self.metric} {now:.1f} with {number}; with twice as many like these, {middle:.1f} "
+            f"expected ({low:.1f} to {high:.1f} in 9 of 10 cases)"
+        ]
+        if low <= now:
+            lines.append("  this interval holds today's number: more labels may show no gain")
+        gains = {
+            each.name: each.predicted.middle[_TWICE] - each.qualities[-1] for each in of_labels
+        }
+        most = sorted(of_labels, key=lambda each: -gains[each.name])[:_NUM_SHOWN]
+        if len(of_labels) > 1:
+            shown = (f"{each.name} (+{100 * gains[each.name]:.1f})" for each in most)
+            lines.append(f"  these labels gain most: {', '.join(shown)}")
+        if self.left_out:
+            lines.append(
+                f"  without a curve, since the development file has fewer than {_LEAST_ENTITIES} of "
+                f"them: {listed(self.left_out)}"
+            )
+        return lines
+
+    def to_draw(self) -> Tuple[Any, ...]:
+        """Returns the arguments of `draw_learning_curve` for the overall curve."""
+        overall = self.curves[0]
+        wanted = [multiple * self.num_items[-1] for multiple in MULTIPLES]
+        bounds = np.stack(overall.predicted)
+        return self.num_items, overall.qualities, wanted, bounds, (self.noun, self.metric)
+
+    def to_json(self) -> str:
+        """Formats everything as JSON."""
+        curves = {
+            each.name: {
+                "measured": each.qualities,
+                "predicted": {name: v.tolist() for name, v in each.predicted._asdict().items()},
+            }
+            for each in self.curves
+        }
+        numbers = {"metric": self.metric, "noun": self.noun, "num_items": self.num_items}
+        return json.dumps({**numbers, "multiples": MULTIPLES, "curves": curves}, indent=2) + "\n"
+
+
+def learning_curve(
+    train_file: Path,
+    dev_file: Path,
+    folder: Path,
+    config: Optional[Mapping[str, Any]] = None,
+    shares: Sequence[float] = SHARES,
+    seeds: Sequence[int] = (1,),
+    num_workers: Optional[int] = None,
+    documents: Optional[str] = None,
+    **reading: Any,
+) -> LearningCurve:
+    """Trains on each share of the documents, with each seed, and predicts the curve.
+
+    The parts are nested, each label in its proportion, and no document is divided. An interrupted curve
+    goes on where it stopped.
+
+    Args:
+        train_file: The training file, as for `start`.
+        dev_file: The development file, on which all taggers are measured.
+        folder: For the parts, the runs and their logs.
+        shares: The shares of the training documents; see `SHARES`.
+        seeds: A tagger is trained with each of these.
+        num_workers: How many taggers to train at the same time; one per core by default.
+        config: A complete config, whose files are replaced. Without one, each part gets the config that
+            `allennlp start` would write for it.
+        documents: What marks the documents of the training file; see `documents_of_rows`.
+        reading: How the files are to be read; see `survey`.
+    """
+    shares = _checked(shares)
+    found = survey([train_file, dev_file], **reading)
+    if len(found.train) > 1 or len(found.dev) > 1:
+        raise ValueError(f"{train_file} and {dev_file}: expected single files, got lists of files")
+    # Parts are written in UTF-8, and so is the copy of the development data.
+    found.reading = {} if found.files[0].texts else {**found.reading, "text_encoding": None}
+    train, dev = _source_of(found, found.files[0], documents), _source_of(found, found.files[1])
+    suffix = ".jsonl" if found.files[0].texts else bare_suffix(train.path) or ".txt"
+    dev_path = folder / "parts" / f"dev{suffix}"
+    write_parts(divide(dev, {"dev": 1.0}), {"dev": dev_path})
+    jobs: List[Job] = []
+    parts = nested_parts(train, shares)
+    for name, part in parts.items():
+        path = dev_path.with_name(f"{name}{suffix}")
+        write_parts(part, {name: path})
+        own = config
+        if own is None:
+            rows = [found.files[0].sentences[n] for n in part.parts[name]]
+            proposal = dev_path.with_name(f"{name}.jsonnet")
+            text = make_config(found, str(path), str(dev_path), rows)
+            proposal.write_text(text, encoding="utf-8")
+            own = Params.from_file(proposal).as_dict(quiet=True)
+        labels = found.count_labels(*found.files)
+        own = config_for(own, labels, found.scheme.source_encoding, path, dev_path)
+        jobs += seeded_jobs({"share": name}, own, seeds)
+    workers = num_workers or default_num_workers(jobs[0].config)
+    failed = run_jobs(jobs, folder, workers, train_and_count)
+    if failed:
+        raise ConfigurationError(
+            f"{len(failed)} of {len(jobs)} taggers failed; see {failed[0].log(folder)}, then repeat the "
+            "command, which keeps the others"
+        )
+    sizes = [len(part.parts[name]) for name, part in parts.items()]
+    measured = LearningCurve(best_metric(found), train.noun, sizes, [], [])
+    return _with_curves(measured, jobs, folder)
+
+
+def nested_parts(source: Source, shares: Sequence[float]) -> Dict[str, Division]:
+    """Returns a division with one part for each share, each of which has the items of those before."""
+    steps = dict(zip(map(str, shares), np.diff([0.0, *shares]).tolist()))
+    rest = round(1 - shares[-1], 6)
+    division = divide(source, {**steps, "rest": max(rest, 0.0)})
+    items: List[int] = []
+    nested = {}
+    for name in steps:
+        items = sorted(items + division.parts[name])
+        nested[name] = division._replace(parts={name: items})
+    return nested
+
+
+def train_and_count(config: Mapping[str, Any], folder: Path) -> None:
+    """Trains a tagger and counts its results on the development data; this is the work of each job."""
+    from allennlp.models import load_archive
+
+    train(config, folder)
+    archive = load_archive(folder / "model.tar.gz", overrides=own_cache_settings(dict(config)))
+    counts = count_sentences(
+        archive.model, archive.validation_dataset_reader, config["validation_data_path"]
+    )
+    if counts is not None:
+        counts.write(folder / COUNTS_FILE)
+
+
+def _checked(shares: Sequence[float]) -> List[float]:
+    if len(set(shares)) < 3 or min(shares) <= 0 or max(shares) > 1:
+        raise ValueError(
+            "`--shares` must be at least three different numbers above 0 and up to 1, such as "
+            f"{' '.join(map(str, SHARES))}; got {' '.join(map(str, shares))}"
+        )
+    return sorted(set(shares))
+
+
+def _source_of(found: Survey, file: SurveyedFile, documents: Optional[str] = None) -> Source:
+    if file.texts is None:
+        return source_of_columns(found, file, documents)
+    return source_of_texts(file.texts.texts, file.path, file.texts.format, documents)
+
+
+def _with_curves(measured: LearningCurve, jobs: Sequence[Job], folder: Path) -> LearningCurve:
+    """Adds the overall curve, and one for each label that the development data have often enough."""
+    by_share: Dict[str, List[Job]] = {}
+    for job in jobs:
+        by_share.setdefault(job.factors["share"], []).append(job)
+    name = f"{_PREFIX}{measured.metric}"
+    overall = [
+        np.mean([each.metrics[name] for each in read_results(of, folder)])
+        for of in by_share.values()
+    ]
+    num_seeds = len(jobs) // len(by_share)
+    paths = [[job.folder(folder) / COUNTS_FILE for job in of] for of in by_share.values()]
+    if not all(path.exists() for of in paths for path in of):
+        spreads = np.full(len(overall), 2 * _LEAST_SPREAD / num_seeds**0.5)
+        return measured._replace(curves=[_curve("all", measured, overall, spreads)])
+    read = [[SentenceCounts.read(path) for path in of] for of in paths]
+    labels = read[0][0].labels
+    counts = np.stack(
+        [np.mean([each.counts for each in of], axis=0) for of in read]
+    )  # (N, S, 3, C)
+    of_all = _spreads(counts.sum(-1, keepdims=True), num_seeds)[:, 0]
+    curves, left_out = [_curve("all", measured, overall, of_all)], []
+    of_labels, spreads = _f1(counts.sum(1)), _spreads(counts, num_seeds)
+    for number, label in enumerate(labels):
+        if counts[0, :, 2, number].sum() < _LEAST_ENTITIES:
+            left_out.append(label)
+        else:
+            curves.append(_curve(label, measured, of_labels[:, number], spreads[:, number]))
+    return measured._replace(curves=curves, left_out=left_out)
+
+
+def _curve(
+    name: str, measured: LearningCurve, qualities: Sequence[float], spreads: Sequence[float]
+) -> Curve:
+    wanted = [multiple * measured.num_items[-1] for multiple in MULTIPLES]
+    # A tagger that has not begun to learn says nothing about the curve.
+    kept = np.asarray(qualities) >= _BEGUN * max(qualities)
+    kept[-_FEWEST:] = True
+    runs = (np.asarray(each)[kept] for each in (measured.num_items, qualities, spreads))
+    predicted = predict_quality(*runs, wanted)
+    return Curve(name, [float(each) for each in qualities], predicted)
+
+
+def _f1(counts: np.ndarray) -> np.ndarray:
+    """Returns F1 from counts, (..., 3, C), as (..., C); 0 where there is nothing."""
+    right, predicted, gold = np.moveaxis(counts, -2, 0)
+    return 2 * right / np.maximum(predicted + gold, 1)
+
+
+def _spreads(counts: np.ndarray, num_seeds: int) -> np.ndarray:
+    """Returns the standard deviation of each part's F1, (N, C), as far as documents cause it.
+
+    All parts are measured on the same documents, so the spread is that of differences from the largest
+    part, by the bootstrap.
+
+    Args:
+        counts: (N, S, 3, C).
+        num_seeds: How many taggers they are the mean of.
+    """
+    num_documents = counts.shape[1]
+    draws = np.random.default_rng(0).multinomial(
+        num_documents, np.full(num_documents, 1 / num_documents), _NUM_RESAMPLES
+    )
+    drawn = _f1(np.einsum("rs,nsmc->rnmc", draws, counts, optimize=True))  # (R, N, C)
+    of_differences = (drawn - drawn[:, -1:]).std(0) / 2**0.5
+    of_differences[-1] = of_differences[:-1].min(0)
+    return np.hypot(of_differences, _LEAST_SPREAD / num_seeds**0.5)
