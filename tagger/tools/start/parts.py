@@ -235,11 +235,11 @@ def _labelled_record(line: str, place: str, label_key: str) -> Any:
     return record, labels
 
 
-def write_parts(division: Division, paths: Mapping[str, Path]) -> None:
+def write_parts(division: Division, paths: Mapping[str, Path], overwrite: bool = False) -> None:
     """Writes each part to its file in UTF-8, and makes the folder if necessary."""
     for name, path in paths.items():
         path.parent.mkdir(parents=True, exist_ok=True)
-        with write_atomically(path) as new:
+        with write_atomically(path, overwrite) as new:
             new.write_bytes(division.text(name).encode())
 
 

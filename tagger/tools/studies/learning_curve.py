@@ -5,6 +5,7 @@ Letters: `N` parts, `S` development documents (or sentences, if none are marked)
 
 import json
 from pathlib import Path
+from statistics import mean
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
@@ -163,12 +164,12 @@ def learning_curve(
     train, dev = _source_of(found, found.files[0], documents), _source_of(found, found.files[1])
     suffix = ".jsonl" if found.files[0].texts else bare_suffix(train.path) or ".txt"
     dev_path = folder / "parts" / f"dev{suffix}"
-    write_parts(divide(dev, {"dev": 1.0}), {"dev": dev_path})
+    write_parts(divide(dev, {"dev": 1.0}), {"dev": dev_path}, overwrite=True)
     jobs: List[Job] = []
-    parts = nested_parts(train, shares)
+    parts = nested_parts(train, shares, documents)
     for name, part in parts.items():
         path = dev_path.with_name(f"{name}{suffix}")
-        write_parts(part, {name: path})
+        write_parts(part, {name: path}, overwrite=True)
         own = config
         if own is None:
             rows = [found.files[0].sentences[n] for n in part.parts[name]]
@@ -191,11 +192,13 @@ def learning_curve(
     return _with_curves(measured, jobs, folder)
 
 
-def nested_parts(source: Source, shares: Sequence[float]) -> Dict[str, Division]:
+def nested_parts(
+    source: Source, shares: Sequence[float], documents: Optional[str] = None
+) -> Dict[str, Division]:
     """Returns a division with one part for each share, each of which has the items of those before."""
     steps = dict(zip(map(str, shares), np.diff([0.0, *shares]).tolist()))
     rest = round(1 - shares[-1], 6)
-    division = divide(source, {**steps, "rest": max(rest, 0.0)})
+    division = divide(source, {**steps, "rest": max(rest, 0.0)}, how=documents)
     items: List[int] = []
     nested = {}
     for name in steps:
@@ -238,10 +241,10 @@ def _with_curves(measured: LearningCurve, jobs: Sequence[Job], folder: Path) -> 
     for job in jobs:
         by_share.setdefault(job.factors["share"], []).append(job)
     name = f"{_PREFIX}{measured.metric}"
-    overall = [
-        np.mean([each.metrics[name] for each in read_results(of, folder)])
-        for of in by_share.values()
-    ]
+    of_runs = (
+        [each.metrics[name] for each in read_results(of, folder)] for of in by_share.values()
+    )
+    overall = np.array([mean(each) for each in of_runs])
     num_seeds = len(jobs) // len(by_share)
     paths = [[job.folder(folder) / COUNTS_FILE for job in of] for of in by_share.values()]
     if not all(path.exists() for of in paths for path in of):
@@ -263,16 +266,14 @@ def _with_curves(measured: LearningCurve, jobs: Sequence[Job], folder: Path) -> 
     return measured._replace(curves=curves, left_out=left_out)
 
 
-def _curve(
-    name: str, measured: LearningCurve, qualities: Sequence[float], spreads: Sequence[float]
-) -> Curve:
+def _curve(name: str, measured: LearningCurve, qualities: np.ndarray, spreads: np.ndarray) -> Curve:
     wanted = [multiple * measured.num_items[-1] for multiple in MULTIPLES]
     # A tagger that has not begun to learn says nothing about the curve.
-    kept = np.asarray(qualities) >= _BEGUN * max(qualities)
+    kept = qualities >= _BEGUN * qualities.max()
     kept[-_FEWEST:] = True
-    runs = (np.asarray(each)[kept] for each in (measured.num_items, qualities, spreads))
-    predicted = predict_quality(*runs, wanted)
-    return Curve(name, [float(each) for each in qualities], predicted)
+    sizes = np.array(measured.num_items)
+    predicted = predict_quality(sizes[kept], qualities[kept], spreads[kept], wanted)
+    return Curve(name, qualities.tolist(), predicted)
 
 
 def _f1(counts: np.ndarray) -> np.ndarray:

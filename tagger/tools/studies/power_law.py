@@ -6,9 +6,10 @@ do not tell which curve it is, so predictions average over all that fit, and hav
 Letters: `N` runs, `M` sizes to predict, `G` curves of the grid.
 """
 
-from typing import NamedTuple, Sequence
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 #: The rates considered: learning curves of taggers have rates between a tenth and one.
 _RATES = np.linspace(0.05, 1.0, 39)
@@ -28,10 +29,10 @@ class Prediction(NamedTuple):
 
 
 def predict_quality(
-    sizes: Sequence[float],
-    qualities: Sequence[float],
-    spreads: Sequence[float],
-    wanted: Sequence[float],
+    sizes: ArrayLike,
+    qualities: ArrayLike,
+    spreads: ArrayLike,
+    wanted: ArrayLike,
     seed: int = 0,
 ) -> Prediction:
     """Predicts the quality of a run at other sizes from those of N runs.
@@ -55,11 +56,9 @@ def predict_quality(
     """
     n, y, sd = (np.asarray(each, dtype=float) for each in (sizes, qualities, spreads))
     if len(n) < 2 or len(set(n.tolist())) < 2:
-        raise ValueError(f"a curve needs runs of two sizes, got {list(sizes)}")
+        raise ValueError(f"a curve needs runs of two sizes, got {n.tolist()}")
     if min(n) <= 0 or min(sd) <= 0:
-        raise ValueError(
-            f"sizes and spreads must be above 0, got {list(sizes)} and {list(spreads)}"
-        )
+        raise ValueError(f"sizes and spreads must be above 0, got {n.tolist()} and {sd.tolist()}")
     best = y.max()
     rates, limits = (each.ravel() for each in np.meshgrid(_RATES, best + (1 - best) * _LIMITS))
     x = n[None] ** -rates[:, None]  # (G, N)
