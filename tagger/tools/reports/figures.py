@@ -155,27 +155,20 @@ def draw_epochs(
 
 
 @_as_svg
-def draw_learning_curve(
-    num_items: Sequence[float],
-    qualities: Sequence[float],
-    wanted: Sequence[float],
-    bounds: np.ndarray,
-    titles: Tuple[str, str],
-) -> Figure:
+def draw_learning_curve(record: Mapping[str, Any]) -> Figure:
     """Draws measured qualities by size, and what is expected beyond as a line with its interval.
 
-    `bounds` has the middle, low and high ends of the interval at the `wanted` sizes, (3, M); `titles`
-    are those of the axes.
+    `record` is the content of `curve.json`, which `allennlp learning-curve` writes.
     """
     figure = Figure(figsize=_PANEL)
     axes = figure.subplots()
-    measured, expected = _LINES[:2]
-    axes.plot(num_items, qualities, label="measured", **measured)
-    axes.plot(wanted, bounds[0], label="expected", **{**expected, "linestyle": "--"})
-    axes.fill_between(
-        wanted, bounds[1], bounds[2], color=expected["color"], alpha=0.15, label="90 % interval"
-    )
-    axes.set(xlabel=titles[0], ylabel=titles[1], xscale="log")
+    (line, other), curve = _LINES[:2], record["curves"]["all"]
+    axes.plot(record["num_items"], curve["measured"], label="measured", **line)
+    wanted, expected = record["num_wanted"], curve["expected"]
+    axes.plot(wanted, expected["middle"], label="expected", **{**other, "linestyle": "--"})
+    bounds = {"color": other["color"], "alpha": 0.15, "label": "90 % interval"}
+    axes.fill_between(wanted, expected["low"], expected["high"], **bounds)
+    axes.set(xlabel=record["noun"], ylabel=record["metric"], xscale="log")
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.xaxis.set_major_formatter("{x:,g}")
     axes.xaxis.set_minor_locator(NullLocator())

@@ -23,6 +23,7 @@ from tagger.tools.reports.evaluation import Evaluation, evaluate
 from tagger.tools.reports.figures import (
     draw_epochs,
     draw_label_counts,
+    draw_learning_curve,
     draw_precision_recall,
     draw_reliability,
 )
@@ -59,12 +60,14 @@ def write_run_report(
     figure_folder: Optional[Path] = None,
     num_errors: int = 100,
     seed: int = 0,
+    learning_curve: Optional[Path] = None,
 ) -> None:
     """Writes the report, leaving out what does not apply to the model or the run.
 
     The run's folder must have a `sequence_tagger` or a `document_classifier` in `model.tar.gz`. The
     model is evaluated on `data`, by default the run's validation data; without either, the page only
-    shows the training. `figure_folder`, if given, gets the figures as files.
+    shows the training. `figure_folder`, if given, gets the figures as files. `learning_curve` is a
+    folder that `allennlp learning-curve` wrote.
     """
     archive = load_archive(run / "model.tar.gz")
     model = archive.model
@@ -88,6 +91,10 @@ def write_run_report(
         figures.update(_probability_figures(evaluation, labels, colours))
         figures["label_counts"] = _label_counts_figure(evaluation, labels)
         contents = _contents(evaluation, archive, str(data), epochs, labels)
+    if learning_curve is not None:
+        record = json.loads((learning_curve / "curve.json").read_text(encoding="utf-8"))
+        figures["learning_curve"] = draw_learning_curve(record)
+        contents["more_labels"] = record["says"]
     num_parameters = sum(parameter.numel() for parameter in model.parameters())
     write_page(
         "run.html",

@@ -3,10 +3,9 @@
 Letters: `N` parts, `S` development documents (or sentences, if none are marked), `C` labels.
 """
 
-import json
 from pathlib import Path
 from statistics import mean
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 import numpy as np
 from allennlp.common import Params
@@ -107,24 +106,18 @@ class LearningCurve(NamedTuple):
             )
         return lines
 
-    def to_draw(self) -> Tuple[Any, ...]:
-        """Returns the arguments of `draw_learning_curve` for the overall curve."""
-        overall = self.curves[0]
-        wanted = [multiple * self.num_items[-1] for multiple in MULTIPLES]
-        bounds = np.stack(overall.predicted)
-        return self.num_items, overall.qualities, wanted, bounds, (self.noun, self.metric)
-
-    def to_json(self) -> str:
-        """Formats everything as JSON."""
+    def record(self) -> Dict[str, Any]:
+        """Returns everything as an object of JSON."""
         curves = {
             each.name: {
                 "measured": each.qualities,
-                "predicted": {name: v.tolist() for name, v in each.predicted._asdict().items()},
+                "expected": {name: v.tolist() for name, v in each.predicted._asdict().items()},
             }
             for each in self.curves
         }
         numbers = {"metric": self.metric, "noun": self.noun, "num_items": self.num_items}
-        return json.dumps({**numbers, "multiples": MULTIPLES, "curves": curves}, indent=2) + "\n"
+        wanted = [multiple * self.num_items[-1] for multiple in MULTIPLES]
+        return {**numbers, "num_wanted": wanted, "curves": curves, "says": self.says()}
 
 
 def learning_curve(

@@ -1,12 +1,13 @@
 """The subcommand `allennlp learning-curve train.txt dev.txt -s curve`."""
 
 import argparse
+import json
 from pathlib import Path
 
 from allennlp.commands.subcommand import Subcommand
 
 from tagger.commands.command import Command, add_shared
-from tagger.common.console import say
+from tagger.common.console import say, say_lines
 from tagger.common.extras import check_installed
 
 
@@ -68,10 +69,9 @@ class LearningCurve(Command):
             args.documents,
             **reading,
         )
-        figure = draw_learning_curve(*found.to_draw())
-        for path, text in zip(made, (found.to_json(), f"{found.table()}\n", figure)):
-            path.write_text(text, encoding="utf-8")
-        say(found.table())
-        for line in found.says():
-            say(line)
+        record = found.record()
+        text = json.dumps(record, indent=2, ensure_ascii=False)
+        for path, content in zip(made, (text, found.table(), draw_learning_curve(record))):
+            path.write_text(f"{content.rstrip()}\n", encoding="utf-8")
+        say_lines([found.table(), *record["says"]])
         say(f"Wrote {', '.join(map(str, made))}")
