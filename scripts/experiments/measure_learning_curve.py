@@ -1,7 +1,7 @@
 #!/usr/bin/env python
 """Measures how well `learning-curve` predicts: from half of a corpus, what the whole gives.
 
-    python scripts/measure_learning_curve.py OUTPUT train.txt dev.txt [train.txt dev.txt ...]
+    python scripts/experiments/measure_learning_curve.py OUTPUT train.txt dev.txt [train.txt dev.txt ...]
 
 For each pair of files it trains on shares of the documents up to the half and on all of them, predicts
 the whole from the shares up to the half, and prints the prediction, its interval and what was measured,
