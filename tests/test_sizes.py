@@ -33,9 +33,9 @@ def test_modules_have_at_most_350_lines():
 #: commit that needs more raises the number and says why; one that needs fewer lowers it.
 TOTALS = {
     "core": (40_700, ["tagger", "tagger_compat", "tagger_onnx", "tagger_texts"]),
-    "tools": (12_900, ["tagger/tools"]),
+    "tools": (13_400, ["tagger/tools"]),
     "integrations": (5_450, ["tagger/integrations"]),
-    "tests and scripts": (53_200, ["tests", "scripts"]),
+    "tests and scripts": (53_400, ["tests", "scripts"]),
 }
 WINGS = ["tagger/tools", "tagger/integrations"]
 

@@ -158,21 +158,8 @@ def learning_curve(
     suffix = ".jsonl" if found.files[0].texts else bare_suffix(train.path) or ".txt"
     dev_path = folder / "parts" / f"dev{suffix}"
     write_parts(divide(dev, {"dev": 1.0}), {"dev": dev_path}, overwrite=True)
-    jobs: List[Job] = []
     parts = nested_parts(train, shares, documents)
-    for name, part in parts.items():
-        path = dev_path.with_name(f"{name}{suffix}")
-        write_parts(part, {name: path}, overwrite=True)
-        own = config
-        if own is None:
-            rows = [found.files[0].sentences[n] for n in part.parts[name]]
-            proposal = dev_path.with_name(f"{name}.jsonnet")
-            text = make_config(found, str(path), str(dev_path), rows)
-            proposal.write_text(text, encoding="utf-8")
-            own = Params.from_file(proposal).as_dict(quiet=True)
-        labels = found.count_labels(*found.files)
-        own = config_for(own, labels, found.scheme.source_encoding, path, dev_path)
-        jobs += seeded_jobs({"share": name}, own, seeds)
+    jobs = _jobs(found, parts, dev_path, config, seeds)
     workers = num_workers or default_num_workers(jobs[0].config)
     failed = run_jobs(jobs, folder, workers, train_and_count)
     if failed:
@@ -183,6 +170,31 @@ def learning_curve(
     sizes = [len(part.parts[name]) for name, part in parts.items()]
     measured = LearningCurve(best_metric(found), train.noun, sizes, [], [])
     return _with_curves(measured, jobs, folder)
+
+
+def _jobs(
+    found: Survey,
+    parts: Mapping[str, Division],
+    dev_path: Path,
+    config: Optional[Mapping[str, Any]],
+    seeds: Sequence[int],
+) -> List[Job]:
+    """Writes the parts next to the development data, and returns the runs, the smallest first."""
+    jobs: List[Job] = []
+    labels = found.count_labels(*found.files)
+    for name, part in parts.items():
+        path = dev_path.with_name(f"{name}{dev_path.suffix}")
+        write_parts(part, {name: path}, overwrite=True)
+        own = config
+        if own is None:
+            rows = [found.files[0].sentences[n] for n in part.parts[name]]
+            proposal = dev_path.with_name(f"{name}.jsonnet")
+            text = make_config(found, str(path), str(dev_path), rows)
+            proposal.write_text(text, encoding="utf-8")
+            own = Params.from_file(proposal).as_dict(quiet=True)
+        own = config_for(own, labels, found.scheme.source_encoding, path, dev_path)
+        jobs += seeded_jobs({"share": name}, own, seeds)
+    return jobs
 
 
 def nested_parts(
