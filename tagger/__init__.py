@@ -6,10 +6,10 @@ Once this package is imported, configs can name its components. Subpackages are 
 
 import importlib
 import importlib.util
-from typing import TYPE_CHECKING, Any, List
+from typing import TYPE_CHECKING, Any
 
 import tagger_compat
-from tagger.common.collections_paused import collections_paused
+from tagger.common.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from tagger import data, linear_chain, metrics, models, modules, predictors, spans, training
@@ -34,14 +34,6 @@ __all__ = [
     "training",
 ]
 
-#: Lazily imported names, with the module that defines each.
-_MODULES = {
-    **dict.fromkeys(
-        ("Entity", "SavedTagger", "TaggedText", "load"), "tagger.predictors.saved_tagger"
-    ),
-    "from_hugging_face": "tagger.integrations.huggingface.import_tagger",
-}
-
 
 def _extension() -> Any:
     from tagger.commands import extension
@@ -60,16 +52,4 @@ if not tagger_compat.is_installed() and importlib.util.find_spec("allennlp"):
 
 
 if not TYPE_CHECKING:  # otherwise type checkers would accept any name
-
-    def __getattr__(name: str) -> Any:
-        if name in _MODULES:
-            importlib.import_module("tagger.common.needs_allennlp")
-            with collections_paused():
-                return getattr(importlib.import_module(_MODULES[name]), name)
-        if not name.startswith("_") and importlib.util.find_spec(f"tagger.{name}"):
-            return importlib.import_module(f"tagger.{name}")
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> List[str]:
-    return sorted({*globals(), *__all__})
+    __getattr__, __dir__ = lazy_names(__name__)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Callable, ContextManager, Dict, Iterable, Iterator, List, Optional, Protocol
 
 import tagger_compat
-from tagger_compat.plugins import installed_plugins
+from tagger_compat.plugins import installed_plugins, without_installed_plugins
 
 logger = logging.getLogger(__name__)
 
@@ -27,8 +27,8 @@ class Extension(Protocol):
     #: The modules of the components, by the name of the base class and the component's name.
     MODULES: Dict[str, Dict[str, str]]
     import_component: Callable[[str, str], None]
-    #: Registers subcommands that replace AllenNLP's.
-    register_commands: Callable[[], None]
+    #: Registers the subcommand of this name, or all if there is none; returns whether there is one.
+    register_command: Callable[[str], bool]
     #: Reports the errors of a command.
     errors_reported: Callable[[str], ContextManager[None]]
     #: The end of a message about an unknown key.
@@ -55,11 +55,12 @@ def _is_extending(module: str) -> bool:
 
 
 @contextmanager
-def with_our_commands(commands: Any) -> Iterator[None]:
-    """Imports packages of plugins, which may replace subcommands, and reports all commands' errors.
+def with_commands_on_demand(commands: Any) -> Iterator[None]:
+    """Registers an extension's subcommand if it is asked for, and reports all commands' errors.
 
-    AllenNLP adds subcommands to its parser before it imports plugins, and errors or interrupts may occur
-    before a subcommand runs.
+    AllenNLP adds subcommands to its parser before it imports plugins, and then imports all plugins. An
+    extension may replace subcommands, and the others of its subcommands are not imported. Errors or
+    interrupts may occur before a subcommand runs.
     """
     yield
     main = commands.main
@@ -71,15 +72,15 @@ def with_our_commands(commands: Any) -> Iterator[None]:
         extension = _extension()
         # The command passes its name; code that calls `main` does not, and expects exceptions.
         with extension.errors_reported(prog) if extension and prog else nullcontext():
-            if extension:
-                extension.register_commands()
-            main(prog)
+            is_found = extension is not None and extension.register_command("".join(sys.argv[1:2]))
+            with without_installed_plugins() if is_found else nullcontext():
+                main(prog)
 
     commands.main = run
 
 
 @contextmanager
-def with_our_components(registrable: Any) -> Iterator[None]:
+def with_components_on_demand(registrable: Any) -> Iterator[None]:
     """Registers each component of an extension when its name is asked for.
 
     Looking up one of these names in AllenNLP's registry finds its component, and lists of names have
@@ -131,7 +132,7 @@ def with_our_components(registrable: Any) -> Iterator[None]:
 
 
 @contextmanager
-def with_our_library(params: Any) -> Iterator[None]:
+def with_installed_templates(params: Any) -> Iterator[None]:
     """Lets a config import the templates of installed packages in any folder, as in `jsonnet -J`.
 
     The search order is the config's folder, `JSONNET_PATH`, and the packages. The Go implementation of

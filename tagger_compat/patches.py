@@ -4,8 +4,8 @@ A patch is a context manager around the execution of the AllenNLP modules that n
 libraries, from which AllenNLP imports, are undone afterwards, so that nobody else sees them. Changes to
 the executed module itself remain.
 
-Features of this package are registered with AllenNLP. `OUR_PATCHES` has only what no extension point
-can do.
+Features of an extension are registered with AllenNLP. `EXTENSION_PATCHES` has only what no extension
+point can do.
 """
 
 from contextlib import ExitStack, contextmanager
@@ -167,8 +167,8 @@ LIBRARY_PATCHES = (
     ),
 )
 
-#: Patches for this package, where AllenNLP has no extension point.
-OUR_PATCHES = (
+#: Patches that let a package extend AllenNLP where it has no extension point.
+EXTENSION_PATCHES = (
     Patch(
         "local files",
         "AllenNLP uses `cached_path` for every file and lock; its import takes almost a second, because "
@@ -181,7 +181,7 @@ OUR_PATCHES = (
         "an extension does not import AllenNLP, to be fast; each of its components must be there "
         "when AllenNLP looks for its name, but its registry has no callback",
         ("allennlp.common.registrable",),
-        extensions.with_our_components,
+        extensions.with_components_on_demand,
     ),
     Patch(
         "archives",
@@ -201,14 +201,15 @@ OUR_PATCHES = (
         "AllenNLP imports a fixed list of plugins and, without telling, those named by a file in the "
         "current folder",
         ("allennlp.common.plugins",),
-        plugins.with_our_plugins,
+        plugins.with_installed_plugins,
     ),
     Patch(
         "commands",
         "AllenNLP adds its subcommands to the parser before it imports plugins, which may register "
-        "better ones; and only its `main` sees all errors and the end of every command",
+        "better ones, and imports all; and only its `main` sees all errors and the end of every "
+        "command",
         ("allennlp.commands",),
-        extensions.with_our_commands,
+        extensions.with_commands_on_demand,
     ),
     Patch(
         "keys of a config",
@@ -221,7 +222,7 @@ OUR_PATCHES = (
         "a config can import only files in its own folder, but the template is inside this package; "
         "AllenNLP passes Jsonnet no search path, and uses the slow implementation in C++",
         ("allennlp.common.params",),
-        extensions.with_our_library,
+        extensions.with_installed_templates,
     ),
     Patch(
         "quiet training",
@@ -238,7 +239,7 @@ OUR_PATCHES = (
     ),
 )
 
-PATCHES = LIBRARY_PATCHES + OUR_PATCHES
+PATCHES = LIBRARY_PATCHES + EXTENSION_PATCHES
 
 
 def patched_modules() -> FrozenSet[str]:

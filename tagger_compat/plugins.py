@@ -14,14 +14,14 @@ logger = logging.getLogger(__name__)
 
 
 @contextmanager
-def with_our_plugins(plugins: Any) -> Iterator[None]:
-    """Makes AllenNLP find our package in any folder, and ignore plugins that belong to other users.
+def with_installed_plugins(plugins: Any) -> Iterator[None]:
+    """Makes AllenNLP find plugins beside this package in any folder, and ignore those of other users.
 
     If a plugin's requirements are missing, a message says how to install them.
     """
     yield
     logging.getLogger("allennlp.common.plugins").addFilter(_with_missing_requirements)
-    # AllenNLP imports all submodules of these; most of our package is imported lazily.
+    # AllenNLP imports all submodules of these.
     plugins.DEFAULT_PLUGINS += tuple(installed_plugins())
     plugins.import_module_and_submodules = _with_caches(plugins.import_module_and_submodules)
     discover_file_plugins = plugins.discover_file_plugins
@@ -40,8 +40,20 @@ def with_our_plugins(plugins: Any) -> Iterator[None]:
     plugins.discover_file_plugins = discover
 
 
+@contextmanager
+def without_installed_plugins() -> Iterator[None]:
+    """Makes AllenNLP import only the plugins of others."""
+    plugins: Any = importlib.import_module("allennlp.common.plugins")
+    before, installed = plugins.DEFAULT_PLUGINS, installed_plugins()
+    plugins.DEFAULT_PLUGINS = tuple(name for name in before if name not in installed)
+    try:
+        yield
+    finally:
+        plugins.DEFAULT_PLUGINS = before
+
+
 def _with_caches(import_all: Callable[..., None]) -> Callable[..., None]:
-    """Keeps Python's caches of folders, which AllenNLP would clear before each of 360 modules."""
+    """Keeps Python's caches of folders, which AllenNLP would clear before each of 300 modules."""
 
     @wraps(import_all)
     def import_with_caches(*args: Any, **kwargs: Any) -> None:

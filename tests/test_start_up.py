@@ -153,6 +153,7 @@ for make in (
     "code",
     [
         "import tagger; tagger.load('model.tar.gz')",
+        "import tagger; tagger.from_hugging_face",
         "import tagger; tagger.models",
         "from tagger.models import SequenceTagger",
         "import tagger.data",

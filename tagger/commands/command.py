@@ -71,7 +71,7 @@ class Command(Subcommand):
 
     The docstring's summary appears in the list of commands, and the rest opens its `--help`.
 
-    AllenNLP imports all subcommands to run one of them, so import slow libraries inside `run`.
+    `allennlp --help` imports all subcommands, so import slow libraries inside `run`.
     """
 
     def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:

@@ -1,5 +1,8 @@
 """What `tagger_compat` calls in AllenNLP's functions, registered by `import tagger`."""
 
+import importlib
+import re
+from pathlib import Path
 from typing import ContextManager, Iterable
 
 from tagger.commands.components import MODULES, import_component
@@ -13,7 +16,7 @@ __all__ = [
     "errors_reported",
     "import_component",
     "quieten",
-    "register_commands",
+    "register_command",
     "suggestion",
     "write_atomically",
 ]
@@ -34,6 +37,25 @@ def errors_reported(prog: str) -> ContextManager[None]:
     return error_reporting.errors_reported(prog)
 
 
-def register_commands() -> None:
-    """Registers our `evaluate`, `predict` and `train` in place of AllenNLP's."""
-    from tagger.commands import evaluate, predict, train  # noqa: F401
+def register_command(name: str) -> bool:
+    """Registers a subcommand, and returns whether there is one of this name; otherwise registers all.
+
+    `find-lr` is in `find_lr.py` of a folder `commands`. What others add to `evaluate` is in their
+    `commands/evaluate_with_....py`.
+    """
+    from allennlp.commands.subcommand import Subcommand
+
+    stem = re.escape(name.replace("-", "_"))
+    _import_commands(f"{stem}(_with_.*)?")
+    is_found = name in Subcommand.list_available()
+    if not is_found:
+        _import_commands(".*")
+    return is_found
+
+
+def _import_commands(stem: str) -> None:
+    root = Path(__file__).parents[2]
+    for folder in [Path(__file__).parent, *sorted(root.glob("tagger/*/*/commands"))]:
+        for path in sorted(folder.glob("*.py")):
+            if re.fullmatch(stem, path.stem):
+                importlib.import_module(".".join(path.with_suffix("").relative_to(root).parts))

@@ -1,4 +1,4 @@
-"""Like AllenNLP's `train` and `find-lr`, but `--force` deletes only training runs."""
+"""Like AllenNLP's `train`, but `--force` deletes only training runs."""
 
 import argparse
 import json
@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Callable
 
 from allennlp.commands import Subcommand
-from allennlp.commands.find_learning_rate import FindLearningRate as AllenNlpFindLearningRate
 from allennlp.commands.train import Train as AllenNlpTrain
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
 from tagger.commands.command import wrapped
 
-_Command = Callable[[argparse.Namespace], None]
+Run = Callable[[argparse.Namespace], None]
 
 
 @Subcommand.register("train", exist_ok=True)
@@ -28,7 +27,7 @@ class Train(AllenNlpTrain):
         return wrapped(super().add_subparser(parser), _train_unless_finished)
 
 
-def _train_unless_finished(train: _Command, args: argparse.Namespace) -> None:
+def _train_unless_finished(train: Run, args: argparse.Namespace) -> None:
     from tagger.commands.train_from_text import measure_on_text
     from tagger.training.config_checks import check_config
     from tagger.training.run_folder import (
@@ -46,7 +45,7 @@ def _train_unless_finished(train: _Command, args: argparse.Namespace) -> None:
         )
     params = Params.from_file(args.param_path, args.overrides)
     check_config(params.as_dict(quiet=True))
-    _check_folder(args, params, args.force and not args.recover)
+    check_folder(args, params, args.force and not args.recover)
     if args.recover:
         check_is_same_run(params, folder)
     if args.recover and is_finished(folder):
@@ -83,20 +82,7 @@ def _show_metrics(folder: str) -> None:
         show_last("Metrics on the training data in the last epoch", format_all_metrics(shown))
 
 
-@Subcommand.register("find-lr", exist_ok=True)
-class FindLearningRate(AllenNlpFindLearningRate):
-    """Finds a learning rate as AllenNLP does; `--force` deletes only training runs."""
-
-    def add_subparser(self, parser: argparse._SubParsersAction) -> argparse.ArgumentParser:
-        return wrapped(super().add_subparser(parser), _find)
-
-
-def _find(find: _Command, args: argparse.Namespace) -> None:
-    _check_folder(args, Params.from_file(args.param_path, args.overrides), args.force)
-    find(args)
-
-
-def _check_folder(args: argparse.Namespace, params: Params, force: bool) -> None:
+def check_folder(args: argparse.Namespace, params: Params, force: bool) -> None:
     """Rejects a folder that cannot be created, or that `--force` must not delete."""
     from tagger.common.locations import check_may_be_removed
     from tagger.training.run_folder import check_can_be_made, check_is_run

@@ -3,25 +3,42 @@
 import importlib
 import importlib.util
 import sys
-from typing import Any, Callable, List, Mapping, Tuple
+from typing import Any, Callable, Dict, List, Tuple
+
+from tagger.common.collections_paused import collections_paused
 
 
-def lazy_names(
-    package: str, modules: Mapping[str, str]
-) -> Tuple[Callable[[str], Any], Callable[[], List[str]]]:
+def lazy_names(package: str) -> Tuple[Callable[[str], Any], Callable[[], List[str]]]:
     """Returns the functions `__getattr__` and `__dir__` of a package.
 
-    Args:
-        package: The package's name.
-        modules: The names that each module below the package has for it, separated by blanks.
+    They find the names of its `__all__` in the modules from which it imports them `if TYPE_CHECKING`.
     """
-    module_of = {name: module for module, names in modules.items() for name in names.split()}
+    module_of: Dict[str, str] = {}
 
     def get(name: str) -> Any:
-        if name in module_of:
-            return getattr(importlib.import_module(f"{package}.{module_of[name]}"), name)
+        if name in sys.modules[package].__all__:
+            if not module_of:
+                module_of.update(_imports_for_types(package))
+            if module_of[name] != package:
+                with collections_paused():
+                    return getattr(importlib.import_module(module_of[name]), name)
         if not name.startswith("_") and importlib.util.find_spec(f"{package}.{name}"):
             return importlib.import_module(f"{package}.{name}")
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
-    return get, lambda: sorted({*vars(sys.modules[package]), *module_of})
+    return get, lambda: sorted({*vars(sys.modules[package]), *sys.modules[package].__all__})
+
+
+def _imports_for_types(package: str) -> Dict[str, str]:
+    """Returns the module from which each name is imported `if TYPE_CHECKING`, without importing it."""
+    import ast
+
+    spec: Any = sys.modules[package].__spec__
+    return {
+        alias.name: str(node.module)
+        for block in ast.parse(spec.loader.get_source(package)).body
+        if isinstance(block, ast.If)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }

@@ -49,22 +49,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # else type checkers would accept any name
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "data_loaders.bucketed": "BucketedDataLoader",
-            "dataset_readers.column": "ColumnDatasetReader",
-            "dataset_readers.document": "DocumentDatasetReader",
-            "dataset_readers.numeric_sequences": "NumericSequencesDatasetReader",
-            "fields.label_sets_field": "LabelSetsField",
-            "fields.numbers_field": "NumbersField",
-            "fields.tag_field": "TagField",
-            "fields.tag_sets_field": "TagSetsField",
-            "samplers.oversampling": "OversamplingBatchSampler",
-            "samplers.sentence_resampling": "SentenceResamplingBatchSampler",
-            "samplers.undersampling": "UndersamplingBatchSampler",
-            "token_indexers.cached_characters": "CachedCharactersIndexer",
-            "tokenizers": "BlanksTokenizer CharactersTokenizer LanguageRulesTokenizer "
-            "PunctuationTokenizer RegularExpressionTokenizer WordsTokenizer",
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)

@@ -14,12 +14,4 @@ if TYPE_CHECKING:
 __all__ = ["DocumentClassifier", "SequenceTagger", "SequenceTaggerEnsemble", "TaggingModel"]
 
 if not TYPE_CHECKING:  # else type checkers would accept any name
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "document_classifier": "DocumentClassifier",
-            "sequence_tagger": "SequenceTagger",
-            "sequence_tagger_ensemble": "SequenceTaggerEnsemble",
-            "tagging_model": "TaggingModel",
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)

@@ -47,15 +47,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # else type checkers would accept any name
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "document_contexts": "DocumentContext",
-            "encoders.bilstm": "BiLstmEncoder",
-            "heads": "ChainHead CrfHead SigmoidHead SoftmaxHead TaggingHead",
-            "label_thresholds": "LabelThresholds",
-            "multi_label_losses": "MultiLabelLoss",
-            "token_embedders.distinct_characters_encoder": "DistinctCharactersEncoder",
-            "token_losses": "TokenLoss",
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)

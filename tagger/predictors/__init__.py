@@ -20,12 +20,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # else type checkers would accept any name
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "batched_predictor": "BatchedPredictor",
-            "document_classifier": "DocumentClassifierPredictor",
-            "line_evaluator": "LineEvaluator LineSerializer",
-            "sequence_tagger": "SequenceTaggerPredictor",
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)

@@ -32,16 +32,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # else type checkers would accept any name
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "augmentation": "AugmentationCallback",
-            "callbacks": "LogClippingCallback ShowMetricsCallback",
-            "frozen_features": "FrozenFeaturesCallback",
-            "layerwise_adamw": "LayerwiseAdamW",
-            "optimizers": "FusedAdam FusedAdamW FusedExponentialMovingAverage",
-            "recoverable_trainer": "RecoverableTrainer",
-            "recoverable_training": "RecoverableTraining",
-            "whole_checkpointer": "WholeCheckpointer",
-        },
-    )
+    __getattr__, __dir__ = lazy_names(__name__)

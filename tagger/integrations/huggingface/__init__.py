@@ -7,8 +7,9 @@ Pages in `docs/how_to`: `huggingface`, `import_hf`.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from tagger.common.lazy_names import lazy_names
 from tagger_compat import after_import
 
 if TYPE_CHECKING:
@@ -36,23 +37,11 @@ __all__ = [
     "window_size",
 ]
 
-#: The module of each name, imported at first use because AllenNLP's commands load this package too.
-_MODULES = {
-    **dict.fromkeys(__all__, "word_pieces"),
-    "CrfConfig": "crf_for_token_classification",
-    "CrfForTokenClassification": "crf_for_token_classification",
-    "WordPieceTagger": "word_piece_tagger",
-}
-
-
 # Each module registers its classes. Two import parts of transformers that take seconds to load.
 after_import("transformers", lambda: import_module(f"{__name__}.crf_for_token_classification"))
 after_import("transformers.pipelines", lambda: import_module(f"{__name__}.crf_pipeline"))
 after_import("transformers.trainer", lambda: import_module(f"{__name__}.trainer_check"))
 
 if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any:
-        if name in _MODULES:
-            return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # Imported at first use, because AllenNLP's commands load this package too.
+    __getattr__, __dir__ = lazy_names(__name__)

@@ -1,5 +1,8 @@
 """Imports a Hugging Face token classifier as a tagger of this project."""
 
+import tagger.common.needs_allennlp  # noqa: F401
+
+# isort: split
 import tempfile
 from itertools import product
 from pathlib import Path

@@ -1,8 +1,4 @@
-"""The subcommands `report`, which writes a page of HTML, and `show-scores`, which prints metrics.
-
-allennlp report runs/x -o report.html
-allennlp show-scores runs/x
-"""
+"""The subcommand `allennlp report runs/x -o report.html`, which writes a page of HTML."""
 
 import argparse
 from pathlib import Path
@@ -10,7 +6,6 @@ from pathlib import Path
 from allennlp.commands.subcommand import Subcommand
 
 from tagger.commands.command import Command
-from tagger.common.console import say
 from tagger.common.extras import check_installed
 
 
@@ -55,20 +50,3 @@ class Report(Command):
         )
         figures = f", and its figures in {args.figures}" if args.figures else ""
         print(f"Wrote {args.output}{figures}")
-
-
-@Subcommand.register("show-scores")
-class ShowScores(Command):
-    """Print the metrics of a run or an evaluation as tables.
-
-    Print the metrics of an evaluation, or of a training run's best epoch, as tables.
-    """
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        text = "a run's folder or its metrics.json, or a file from `evaluate --output-file`"
-        parser.add_argument("metrics", type=Path, help=text)
-
-    def run(self, args: argparse.Namespace) -> None:
-        from tagger.metrics import format_metrics_file
-
-        say(format_metrics_file(args.metrics))
