@@ -17,6 +17,10 @@ PLAIN_TAGS = "plain_tags"
 #: The keys of `properties` with the parts of a text that annotators are or were asked about, and with
 #: uncertain parts that nobody is asked about, as lists of starts and ends.
 ASKED, OPEN = "tagger_asked", "tagger_open"
+#: The key of `properties` with the name of the annotator or model that found a text's entities.
+SOURCE = "tagger_source"
+#: What to do with texts that several of them have annotated.
+SEVERAL = "`allennlp agreement` compares them, and `allennlp merge-labels` makes one of them"
 #: Keys of `properties` that may name the document of a text, best first.
 DOCUMENT_KEYS = (
     *("document_id", "doc_id", "docid", "document", "doc", "newdoc_id", "group", "group_id"),

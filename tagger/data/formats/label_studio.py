@@ -10,7 +10,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from tagger.common.files import write_atomically
 from tagger.common.inputs import PathOrAddress
-from tagger.data.formats.annotated_text import AnnotatedText, scores_of
+from tagger.data.formats.annotated_text import SEVERAL, SOURCE, AnnotatedText, scores_of
 from tagger.data.formats.json_files import read_records
 from tagger.data.formats.offsets import RawEntity, checked_entities
 
@@ -18,7 +18,8 @@ logger = logging.getLogger(__name__)
 
 _NO_ANNOTATION = "tasks without an annotation, which are left out"
 _CANCELLED = "cancelled annotations, which are left out"
-_SEVERAL = "tasks with several annotations, of which the first is read"
+_AGAIN = f"tasks with the text of another annotator's, so texts repeat; {SEVERAL}"
+_SEVERAL_READ = f"tasks with several annotations, of which the first is read; {SEVERAL}"
 #: A text that is the place of a text.
 _PATH = re.compile(r"([a-z0-9]+://|/|[A-Za-z]:\\|\w+/)[^\s<>]*\.\w{1,5}(\?\S*)?")
 #: The number of tasks to examine.
@@ -31,31 +32,39 @@ def read_label_studio(
     offsets: Optional[str] = None,
     labelled: bool = True,
     text_encoding: Optional[str] = None,
+    each_source: bool = False,
 ) -> Iterator[AnnotatedText]:
     """Reads an export, `JSON` or `JSON-MIN`, with predictions where there are no annotations.
 
     Everything that is skipped is counted and logged at the end, but tasks without an annotation only if
-    `labelled`.
+    `labelled`. If `each_source`, all annotations and predictions of a task are read, as a text each,
+    with the property `SOURCE`: who made it.
     """
     counts: Counter[str] = Counter()
     tasks = read_records(path, "task", text_encoding)
     first = [*itertools.islice(tasks, _MOST_TASKS)]
     control = _control_of([task for _, task in first])
+    annotators: Dict[int, Optional[str]] = {}
     for place, task in itertools.chain(first, tasks):
         _check_type(task, dict, "a task", place)
         text, key = _text_of(task, place)
-        entities = _entities_of(task, key, control, place, counts)
-        if entities is not None or not labelled:
-            properties = {name: task[name] for name in ("id", "meta") if name in task}
-            properties.update(task.get("data", {}))
-            properties.pop(key, None)
+        properties = {name: task[name] for name in ("id", "meta") if name in task}
+        properties.update(task.get("data", {}))
+        properties.pop(key, None)
+        found = _annotations_of(task, key, control, place, counts, each_source)
+        counts[_NO_ANNOTATION] += not found
+        for source, values in found or [(None, [])] * (not labelled):
+            entities = [entity for value in values for entity in _entities(value, place)]
             if entities and _PATH.fullmatch(text):
                 raise ValueError(
                     f"{place}: expected a text, got the path {text!r:.80}; export the texts themselves: "
                     'label with `valueType="text"` rather than "url"'
                 )
-            found = checked_entities(text, entities or [], place, offsets)
-            yield AnnotatedText(text, found, None, None, place, properties)
+            if "data" not in task and not each_source:
+                counts[_AGAIN] += annotators.setdefault(hash(text), source) != source
+            own = {**properties, SOURCE: source} if each_source else properties
+            checked = checked_entities(text, entities, place, offsets)
+            yield AnnotatedText(text, checked, None, None, place, own)
     if not labelled:
         del counts[_NO_ANNOTATION]
     for what, number in counts.items():
@@ -90,36 +99,52 @@ def _text_of(task: Dict[str, Any], place: str) -> Tuple[str, str]:
     return strings[key], key
 
 
-def _entities_of(
-    task: Dict[str, Any], key: str, control: Optional[str], place: str, counts: Counter[str]
-) -> Optional[List[RawEntity]]:
-    """Returns the entities of a task; None if nobody has annotated it."""
+def _annotations_of(
+    task: Dict[str, Any],
+    key: str,
+    control: Optional[str],
+    place: str,
+    counts: Counter[str],
+    each_source: bool,
+) -> List[Tuple[Optional[str], List[Any]]]:
+    """Returns who made the annotations and predictions of a task, with their spans; or the first."""
     if "data" not in task:
         lists = [each for name, each in task.items() if name != key and isinstance(each, list)]
         with_labels = [each for each in lists if any(map(_has_labels, each))]
         known = task.get(control or "") if control else lists[0] if len(lists) == 1 else None
         values = with_labels[0] if with_labels else known if isinstance(known, list) else None
-    else:
-        values = _values_of(task, place, counts)
-    if values is None:
-        counts[_NO_ANNOTATION] += 1
-        return None
-    return [entity for value in values for entity in _entities(value, place)]
-
-
-def _values_of(
-    task: Dict[str, Any], place: str, counts: Counter[str]
-) -> Optional[List[Dict[str, Any]]]:
-    """Returns the values of span results; None without an annotation."""
-    annotations = task.get("annotations", task.get("completions")) or task.get("predictions") or []
-    for each in _check_type(annotations, list, "`annotations`", place):
+        return [] if values is None else [(_name(task.get("annotator")), values)]
+    annotations = task.get("annotations", task.get("completions")) or []
+    predictions = task.get("predictions") or []
+    for each in _check_type(annotations or predictions, list, "`annotations`", place):
         _check_type(each, dict, "an annotation", place)
     valid = [each for each in annotations if not each.get("was_cancelled")]
     counts[_CANCELLED] += len(annotations) - len(valid)
-    if not valid:
-        return None
-    counts[_SEVERAL] += len(valid) > 1
-    results = _check_type(valid[0].get("result", []), list, "`result`", place)
+    # Some exports have only the numbers of predictions.
+    predicted = [each for each in predictions if isinstance(each, dict)]
+    if each_source:
+        valid += predicted
+    else:
+        counts[_SEVERAL_READ] += len(valid) > 1
+        valid = (valid if annotations else predicted)[:1]
+    return [(_name(_maker(each)), _spans(each, place, counts)) for each in valid]
+
+
+def _maker(annotation: Dict[str, Any]) -> Any:
+    return annotation.get("completed_by", annotation.get("model_version"))
+
+
+def _name(annotator: Any) -> Optional[str]:
+    """Returns the name of an annotator: a number, a string, or what is told of a person."""
+    if isinstance(annotator, dict):
+        told = (annotator.get(key) for key in ("email", "username", "id"))
+        annotator = next((each for each in told if each), None)
+    return None if annotator is None else str(annotator)
+
+
+def _spans(annotation: Dict[str, Any], place: str, counts: Counter[str]) -> List[Dict[str, Any]]:
+    """Returns the values of an annotation's spans."""
+    results = _check_type(annotation.get("result", []), list, "`result`", place)
     values = [_check_type(each, dict, "a result", place).get("value") for each in results]
     spans = [value for value in values if _has_labels(value) and "start" in value]
     counts[_OTHER] += len(values) - len(spans)

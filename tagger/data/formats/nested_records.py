@@ -3,7 +3,7 @@
 import re
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from tagger.data.formats.annotated_text import DOCUMENT_KEYS
+from tagger.data.formats.annotated_text import DOCUMENT_KEYS, SEVERAL
 from tagger.data.formats.quoted_entities import is_quoted, located
 from tagger.data.formats.record_keys import (
     ENTITY_KEYS,
@@ -143,6 +143,8 @@ def _entities(key: str, value: Any) -> Optional[List[Any]]:
     """Returns entities in a list, or in lists by label; None if a value is something else."""
     is_known = key in ENTITY_KEYS
     if isinstance(value, dict):
+        if key == "annotations" and _are_sources(value):
+            raise ValueError(f"{' and '.join(value)} have annotated the text; {SEVERAL}")
         if value and not all(isinstance(each, list) and each for each in value.values()):
             return None
         if not value:
@@ -159,6 +161,14 @@ def _entities(key: str, value: Any) -> Optional[List[Any]]:
     if all(map(is_entity, value)) or (is_known and all(map(is_quoted, value))):
         return value
     return None
+
+
+def _are_sources(lists: Dict[str, Any]) -> bool:
+    """Whether entities with their labels are grouped by who found them."""
+    entities = [each for own in lists.values() if isinstance(own, list) for each in own]
+    return bool(entities) and all(
+        isinstance(each, list) and [*map(type, each)] == [int, int, str] for each in entities
+    )
 
 
 def _labelled(label: str, entity: Any) -> Any:

@@ -17,6 +17,11 @@ ENTITY_KEYS = (
     *("named_entities", "mentions", "span_labels", "annotation", "ner", "tags", "ents"),
     "textSegmentAnnotations",
 )
+#: Keys of records or entities that name who annotated them, in the order in which they are tried.
+ANNOTATOR_KEYS = (
+    *("_annotator_id", "annotator", "annotator_id", "annotation_approver", "completed_by", "user"),
+    *("user_id", "username", "worker", "worker_id", "coder", "rater", "_session_id"),
+)
 #: Keys of the parts of an entity, in lowercase and without `_` and `-`.
 _PARTS = {
     "start": (
@@ -49,6 +54,20 @@ def text_key(record: Dict[str, Any]) -> Optional[str]:
 def entity_key(record: Dict[str, Any]) -> Optional[str]:
     """Returns the key of a record's list of entities, which may be written as a string."""
     return next((key for key in ENTITY_KEYS if listed_entities(record.get(key)) is not None), None)
+
+
+def annotator_of(annotated: Any) -> Optional[str]:
+    """Returns the name of who annotated a record or an entity, if it says so.
+
+    Example:
+        >>> annotator_of({"user": 3}), annotator_of({"annotator": "anna"}), annotator_of({})
+        ('3', 'anna', None)
+    """
+    if not isinstance(annotated, dict):
+        return None
+    told = (annotated.get(key) for key in ANNOTATOR_KEYS)
+    name = next((each for each in told if isinstance(each, (str, int)) and each != ""), None)
+    return None if name is None else str(name)
 
 
 def listed_entities(value: Any) -> Optional[List[Any]]:

@@ -7,11 +7,18 @@ from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from tagger.common.inputs import PathOrAddress
-from tagger.data.formats.annotated_text import AnnotatedText, locate_tokens, scores_of
+from tagger.data.formats.annotated_text import (
+    SEVERAL,
+    SOURCE,
+    AnnotatedText,
+    locate_tokens,
+    scores_of,
+)
 from tagger.data.formats.json_files import read_records, write_lines
 from tagger.data.formats.offsets import RawEntity, checked_entities
 from tagger.data.formats.record_keys import (
     ENTITY_KEYS,
+    annotator_of,
     entity_key,
     listed_entities,
     raw_entities,
@@ -28,13 +35,16 @@ def read_span_records(
     offsets: Optional[str] = None,
     labelled: bool = True,
     text_encoding: Optional[str] = None,
+    each_source: bool = False,
 ) -> Iterator[AnnotatedText]:
     """Reads records from doccano, Prodigy and spaCy, which differ in their keys.
 
     Records and spans that were rejected or ignored in Prodigy are skipped and counted. If `labelled`,
-    each record needs a list of entities.
+    each record needs a list of entities. If `each_source`, the property `SOURCE` says who annotated a
+    record; one whose entities name several annotators becomes a text for each of them.
     """
     refused = Counter[str]()
+    annotators = _Annotators(each_source)
     records = _usual_records(path, offsets, text_encoding)
     for place, record in records:
         if labelled and not _is_accepted(record):
@@ -47,11 +57,40 @@ def read_span_records(
         given = properties.pop("tokens", None)
         if given is not None and (given != [] or not text.strip()):  # an empty list means none
             tokens = _token_spans(text, given, place, offsets)
-        found = checked_entities(text, raw_entities(accepted, place), place, offsets)
-        yield AnnotatedText(text, found, tokens, None, place, properties)
+        for source, own in annotators.divide(text, accepted, annotator_of(record), place).items():
+            found = checked_entities(text, raw_entities(own, place), place, offsets)
+            told = {**properties, SOURCE: source} if each_source else properties
+            yield AnnotatedText(text, found, tokens, None, place, told)
     for what, number in refused.items():
         if number:
             logger.warning("%s: left out %d %s that were rejected or ignored", path, number, what)
+
+
+class _Annotators:
+    """Divides entities between annotators, or warns once that there are several."""
+
+    def __init__(self, are_divided: bool) -> None:
+        self._are_divided = are_divided
+        self._is_told = False
+        self._first: Dict[int, Optional[str]] = {}
+
+    def divide(
+        self, text: str, entities: List[Any], of_record: Optional[str], place: str
+    ) -> Dict[Optional[str], List[Any]]:
+        """Returns the entities of each annotator; `of_record` is who annotated the record."""
+        found: Dict[Optional[str], List[Any]] = {}
+        for entity in entities:
+            found.setdefault(annotator_of(entity) or of_record, []).append(entity)
+        if self._are_divided:
+            return found or {of_record: []}
+        is_again = of_record and self._first.setdefault(hash(text), of_record) != of_record
+        if not self._is_told and (is_again or len(found) > 1):
+            self._is_told = True
+            logger.warning(
+                "%s: entities by several annotators, all of which are read, so some repeat; %s",
+                *(place, SEVERAL),
+            )
+        return {None: entities}
 
 
 def _usual_records(

@@ -3,15 +3,20 @@
 The user guide of INCEpTION, https://inception-project.github.io/documentation, describes it.
 """
 
+import logging
 import re
 from itertools import accumulate
 from pathlib import Path
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from tagger.common.inputs import PathOrAddress, is_address
-from tagger.data.formats.annotated_text import AnnotatedText, Annotation
+from tagger.data.formats.annotated_text import SEVERAL, AnnotatedText, Annotation
 from tagger.data.survey.text_encodings import decoded_lines, open_text
 
+logger = logging.getLogger(__name__)
+
+#: What WebAnno and INCEpTION call a document's annotations before anybody has made one.
+_NOBODY = "INITIAL_CAS"
 #: How files begin.
 OPENING = "#FORMAT=WebAnno TSV 3"
 #: The preferred feature, and those that hold no entities.
@@ -53,7 +58,13 @@ def read_webanno(
     without features have its name as their label.
     """
     if not is_address(path) and Path(path).is_dir():
-        for each in documents_in(path):
+        users = users_in(Path(path))
+        if users:
+            logger.warning(
+                "%s: documents have a file for each annotator, which are all read, so texts repeat; %s",
+                *(path, SEVERAL),
+            )
+        for each in users or documents_in(path):
             yield from read_webanno(each, text_encoding, tag_column, labelled)
         return
     columns, sentences = _read(path, text_encoding)
@@ -81,6 +92,16 @@ def documents_in(folder: PathOrAddress) -> List[Path]:
             if file.read(64).removeprefix(b"\xef\xbb\xbf").startswith(OPENING.encode()):
                 found.append(path)
     return found
+
+
+def users_in(folder: Path) -> List[Path]:
+    """Returns the files of a folder with a subfolder for each document and a file for each user in it.
+
+    Returns none if the folder does not look like this: no document has several files.
+    """
+    paths = [path for path in documents_in(folder) if path.stem != _NOBODY]
+    is_nested = all(path.parent != folder for path in paths)
+    return paths if is_nested and len({path.parent for path in paths}) < len(paths) else []
 
 
 def _read(

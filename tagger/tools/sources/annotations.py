@@ -8,13 +8,11 @@ A source that is missing has not read the text; one with an empty list found not
 `sentence_lengths` (in tokens) may be missing. All other keys are properties of the text.
 """
 
-from collections import Counter
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple
 
 from tagger.common.inputs import PathOrAddress
-from tagger.data.formats import AnnotatedText, Annotation, check_overlaps, fit_to_tokens, read_texts
-from tagger.data.formats.annotated_text import PLAIN_TAGS
+from tagger.data.formats import AnnotatedText, Annotation, check_overlaps, fit_to_tokens
 from tagger.data.formats.json_files import read_records, write_lines
 
 _FORM = '`annotations` such as {"anna": [[0, 3, "PER"]]}'
@@ -65,7 +63,8 @@ def read_annotations(path: PathOrAddress) -> Iterator[SourcedText]:
                 raise ValueError(
                     f"{place}: expected a list of entities of `{source}`, got {found!r:.60}"
                 )
-            annotations[source] = sorted(_entity(each, size, place) for each in found)
+            entities = [_entity(each, size, place) for each in found]
+            annotations[source] = sorted(entities, key=lambda each: each[1:])
         rest = ("text", "annotations", "tokens", "sentence_lengths")
         properties = {key: value for key, value in record.items() if key not in rest}
         lengths = record.get("sentence_lengths")
@@ -105,23 +104,3 @@ def _record(sourced: SourcedText) -> Dict[str, Any]:
     lengths = text.sentence_lengths
     record |= {"sentence_lengths": lengths} if lengths is not None else {}
     return {**text.properties, **record}
-
-
-def join_files(paths: Mapping[str, PathOrAddress]) -> List[SourcedText]:
-    """Reads files of one source each, in any format, whose texts are the same.
-
-    Texts are joined by their characters, so files may leave texts out, or order them differently; the
-    second text of the same characters belongs to the second in other files. The first file with a text
-    gives its tokens and sentences.
-    """
-    joined: Dict[Tuple[str, int], SourcedText] = {}
-    for source, path in paths.items():
-        num_read: Counter[str] = Counter()
-        for found in read_texts(path):
-            if found.properties.get(PLAIN_TAGS):
-                raise ValueError(f"{path}: its labels mark no entities, so they cannot be merged")
-            new = SourcedText(found._replace(entities=[]), {})
-            num_read[found.text] += 1
-            text = joined.setdefault((found.text, num_read[found.text]), new)
-            text.annotations[source] = found.entities
-    return list(joined.values())

@@ -7,7 +7,6 @@ import pytest
 from tagger.data.formats import AnnotatedText, Annotation
 from tagger.tools.sources.annotations import (
     SourcedText,
-    join_files,
     read_annotations,
     write_annotations,
 )
@@ -37,21 +36,6 @@ def test_the_longest_of_overlapping_entities_of_a_source_is_kept():
     text = AnnotatedText("Bank of York", [], None, None, "", {})
     found = {"a": [Annotation("ORG", 0, 12), Annotation("LOC", 8, 12)]}
     assert SourcedText(text, found).on_common_tokens().annotations["a"] == found["a"][:1]
-
-
-def test_files_of_one_source_each_are_joined_by_their_texts(tmp_path):
-    a, b = tmp_path / "a.conll", tmp_path / "b.conll"
-    a.write_text("Ada B-PER\nleft O\n\nRun O\n\nRun B-ORG\n")
-    b.write_text("Run O\n\nAda O\nleft O\n")
-    texts = {
-        (each.text.text, number): {name: len(found) for name, found in each.annotations.items()}
-        for number, each in enumerate(join_files({"a": a, "b": b}))
-    }
-    assert texts == {
-        ("Ada left", 0): {"a": 1, "b": 0},
-        ("Run", 1): {"a": 0, "b": 0},
-        ("Run", 2): {"a": 1},
-    }
 
 
 @pytest.mark.parametrize(

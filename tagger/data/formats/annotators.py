@@ -1,0 +1,109 @@
+"""Files that hold the annotations of several people or models: each is read, with its source."""
+
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any, Dict, Iterator, Optional, Sequence
+
+from tagger.common.inputs import PathOrAddress, is_address
+from tagger.data.formats.annotated_text import DOCUMENT, SOURCE, AnnotatedText
+from tagger.data.formats.recognition import format_of
+from tagger.data.formats.record_keys import annotator_of
+from tagger.data.formats.registry import READ_FORMATS, read_texts
+from tagger.data.formats.webanno import users_in
+from tagger.data.survey.column_survey import Known, survey_columns
+from tagger.data.survey.columns import Column
+from tagger.data.survey.schemes import labels_in
+
+#: Columns that are named like this have the tags of annotators.
+_NAME = re.compile(r"(a|ann|annotator|coder|rater|user|worker)[ _-]?\d+", re.IGNORECASE)
+
+
+def read_sources(
+    path: PathOrAddress,
+    format: Optional[str] = None,
+    tag_columns: Sequence[Column] = (),
+    **options: Any,
+) -> Iterator[AnnotatedText]:
+    """Reads each annotation of the texts of a file, with the name of its source.
+
+    A text that several sources have annotated comes several times. The property `SOURCE` names who
+    annotated it; it is missing where the file does not say.
+
+    Args:
+        path: A file, or a folder for brat and WebAnno.
+        format: The name of its format; None to recognise it.
+        tag_columns: The columns of a column file with the tags of a source each. By default, those
+            named like `A1`, or else those with spans of the same labels.
+        **options: Those of `read_texts`.
+    """
+    name = format or format_of(path)
+    if name == "columns":
+        yield from _of_columns(path, tag_columns, options)
+    elif name == "webanno" and not is_address(path) and Path(path).is_dir():
+        yield from _of_folder(Path(path), options)
+    else:
+        if tag_columns:
+            raise ValueError(f"{path}: format {name} has no columns; leave `tag_columns` out")
+        if "each_source" in READ_FORMATS[name].options:
+            options = {**options, "each_source": True}
+        for text in read_texts(path, name, **options):
+            yield _with_source(text)
+
+
+def _with_source(text: AnnotatedText) -> AnnotatedText:
+    """Names the source of a text by what annotation tools say of it."""
+    told = {key: value for key, value in text.properties.items() if key != SOURCE}
+    source = text.properties.get(SOURCE) or annotator_of(told)
+    return text._replace(properties=told if source is None else {**told, SOURCE: source})
+
+
+def annotator_columns(path: PathOrAddress, known: Known) -> Dict[str, int]:
+    """Returns the columns with the tags of an annotator each, by name; none if there are not several.
+
+    That are columns with names like `A1`, or else all columns with spans, if these have labels of the
+    column that is read by default.
+    """
+    found = survey_columns(path, known)
+    tag = found.layout.tag
+    columns = [i for i, name in enumerate(found.header) if _NAME.fullmatch(name)]
+    if len(columns) < 2 and tag is not None and len(found.spans) > 1:
+        labels: Dict[int, Counter[str]] = {}
+        for column in found.spans:
+            own = survey_columns(path, known._replace(tag_column=column))
+            labels[column] = Counter()
+            for rows in own.sentences():
+                labels[column].update(labels_in([row.columns[column] for row in rows], own.scheme))
+        columns = [column for column, own in labels.items() if own.keys() & labels[tag].keys()]
+    if len(columns) < 2:
+        return {}
+    return {found.header[i] if found.header else f"column {i}": i for i in columns}
+
+
+def _of_columns(
+    path: PathOrAddress, tag_columns: Sequence[Column], options: Dict[str, Any]
+) -> Iterator[AnnotatedText]:
+    known = Known(**{key: value for key, value in options.items() if key in Known._fields})
+    columns: Dict[str, Column] = {}
+    if tag_columns:
+        found = survey_columns(path, known._replace(tag_column=tag_columns[0]))
+        for each in tag_columns:
+            number = found.column(each)
+            columns[found.header[number] if found.header else f"column {number}"] = number
+    elif known.tag_column is None:
+        columns = {**annotator_columns(path, known)}
+    if not columns:
+        yield from map(_with_source, read_texts(path, "columns", **options))
+    for name, column in columns.items():
+        for text in read_texts(path, "columns", **{**options, "tag_column": column}):
+            yield text._replace(properties={**text.properties, SOURCE: name})
+
+
+def _of_folder(folder: Path, options: Dict[str, Any]) -> Iterator[AnnotatedText]:
+    users = users_in(folder)
+    if not users:
+        yield from map(_with_source, read_texts(folder, "webanno", **options))
+    for path in users:
+        for text in read_texts(path, "webanno", **options):
+            told = {DOCUMENT: path.parent.name, SOURCE: path.stem}
+            yield text._replace(properties=told)
