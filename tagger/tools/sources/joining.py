@@ -181,8 +181,8 @@ def _check_versions(joined: Dict[_Key, SourcedText], order: Dict[str, List[_Key]
 
 
 def _similarity(joined: Dict[_Key, SourcedText], one: _Key, other: _Key) -> float:
-    words = (joined[key].text.text.split() for key in (one, other))
-    return difflib.SequenceMatcher(None, *words, autojunk=False).ratio()
+    a, b = (joined[key].text.text.split() for key in (one, other))
+    return difflib.SequenceMatcher(None, a, b, autojunk=False).ratio()
 
 
 def _different(joined: Dict[_Key, SourcedText], one: _Key, other: _Key) -> ValueError:
