@@ -9,7 +9,7 @@ from typing import Any, List, Optional, Union
 import torch
 import torch.distributed
 
-from tagger.common.from_allennlp import Vocabulary
+from tagger.common.from_allennlp import ConfigurationError, Vocabulary
 from tagger.common.ranges import check_is_one_of, check_number
 from tagger.common.training_counts import CountedLabels
 from tagger.modules.label_balancing import NORMS, ClassBalancing, Rebalancing, normalise_weights
@@ -25,7 +25,8 @@ class CountedLoss(MultiLabelLoss):
     `weighting` is none by default.
 
     Args:
-        gamma: The exponent of the focal factor.
+        gamma: The exponent of the focal factor. What the authors' code calls `gamma` in `map_param`, and
+            takes from the data, is `mu` in `RebalancedFocalLoss`.
         label_counts: The number of training items that have each label, if no trainer supplies it.
         num_items: The number of training items, if no trainer supplies it.
         vocab: Holds the labels; the model in a config supplies it.
@@ -42,7 +43,7 @@ class CountedLoss(MultiLabelLoss):
 
     def __init__(
         self,
-        gamma: float = 2.0,
+        gamma: Union[float, str] = 2.0,
         label_counts: Optional[List[int]] = None,
         num_items: Optional[int] = None,
         vocab: Optional[Vocabulary] = None,
@@ -50,6 +51,11 @@ class CountedLoss(MultiLabelLoss):
         weight_norm: Optional[str] = None,
     ) -> None:
         super().__init__()
+        if isinstance(gamma, str):
+            raise ConfigurationError(
+                f"`gamma` must be a number, the exponent of the focal factor; got {gamma!r}; what the "
+                "authors' code calls gamma and takes from the data is `mu` here: set `mu: 'auto'`"
+            )
         check_gamma(gamma)
         if weight_norm is not None:
             check_is_one_of("weight_norm", weight_norm, NORMS)
@@ -100,8 +106,8 @@ class RebalancedFocalLoss(CountedLoss):
     Args:
         alpha: The least weight.
         beta: How steeply weights rise with `r`.
-        mu: The `r` in the middle of the rise, which the authors' code calls `gamma`. `'auto'` computes
-            it from the training data, see `Rebalancing`.
+        mu: The `r` in the middle of the rise, which the authors' code calls `gamma` and their notebook
+            chooses from the data. `'auto'` computes it from the training data, see `Rebalancing`.
         **kwargs: The arguments of `CountedLoss`.
     """
 

@@ -153,6 +153,7 @@ REFUSED = {
     of_labels(name="rebalanced_focal"): [
         ({"alpha": -0.1}, "`alpha` must be at least 0; got -0.1"),
         ({"beta": inf}, "`beta` must be at least 0"),
+        ({"gamma": "auto"}, "`gamma` must be a number, .* got 'auto'; .* set `mu: 'auto'`"),
     ],
     of_labels(name="distribution_balanced"): [
         ({"mu": nan}, "`mu` must be a finite number"),

@@ -10,6 +10,7 @@ from allennlp.data import Instance
 from allennlp.data.samplers import BucketBatchSampler
 
 from tagger.common.training_counts import LabelCounts, count_labels
+from tagger.data.dataset_readers.instance_weights import WEIGHTS
 from tagger.data.fields.tag_sets_field import TagSetsField
 from tagger.spans import labels_of_tags
 
@@ -19,11 +20,13 @@ logger = logging.getLogger(__name__)
 class SentenceLabels(NamedTuple):
     """The number of a sentence's tokens with each label, and of tokens with known tags.
 
-    A text that is labelled as a whole counts as one token.
+    A text that is labelled as a whole counts as one token. A sentence with a weight of 2 counts like
+    the sentence twice.
     """
 
     counts: Dict[str, int]
     num_tokens: int
+    weight: float = 1.0
 
 
 class RepeatingBatchSampler(BucketBatchSampler):
@@ -33,6 +36,9 @@ class RepeatingBatchSampler(BucketBatchSampler):
     systematic sampling rounds fractional factors up or down, so that all epochs have the same number of
     sentences, as learning rate schedules require. The generators are numpy's and Python's, which
     AllenNLP seeds.
+
+    If instances have weights, labels are counted with these weights, and instances that weigh 0 are left
+    out. How often an instance is shown does not depend on its own weight, which the loss applies.
 
     Labels are counted among the instances that the data loader passes: with `max_instances_in_memory`
     or several workers, separately in each part.
@@ -56,7 +62,7 @@ class RepeatingBatchSampler(BucketBatchSampler):
 
     def get_batch_indices(self, instances: Sequence[Instance]) -> Iterable[List[int]]:
         sentences = _labelled_sentences(instances, self.label_namespace)
-        factors = self.factors(sentences)
+        factors = self._factors_of_weighted(sentences)
         if not self._is_logged:
             logger.info("Resampling:\n%s", format_shares(sentences, factors))
             self._is_logged = True
@@ -65,9 +71,13 @@ class RepeatingBatchSampler(BucketBatchSampler):
             yield [drawn[i] for i in batch]
 
     def get_num_batches(self, instances: Sequence[Instance]) -> int:
-        factors = self.factors(_labelled_sentences(instances, self.label_namespace))
+        sentences = _labelled_sentences(instances, self.label_namespace)
         # AllenNLP's sampler uses only the length of its argument.
-        return super().get_num_batches(range(_num_drawn(factors)))  # type: ignore[arg-type]
+        num_drawn = _num_drawn(self._factors_of_weighted(sentences))
+        return super().get_num_batches(range(num_drawn))  # type: ignore[arg-type]
+
+    def _factors_of_weighted(self, sentences: Sequence[SentenceLabels]) -> np.ndarray:
+        return np.where([each.weight > 0 for each in sentences], self.factors(sentences), 0.0)
 
 
 def draw_repeats(factors: np.ndarray) -> np.ndarray:
@@ -90,9 +100,10 @@ def draw_repeats(factors: np.ndarray) -> np.ndarray:
 
 
 def shares_of_sentences(
-    sentences: Sequence[SentenceLabels], weights: np.ndarray
+    sentences: Sequence[SentenceLabels], factors: np.ndarray
 ) -> Dict[str, float]:
-    """Returns each label's share of sentences, weighted by `factors`."""
+    """Returns each label's share of sentences by weight, each shown as often as its factor says."""
+    weights = factors * [sentence.weight for sentence in sentences]
     totals: Dict[str, float] = defaultdict(float)
     for sentence, weight in zip(sentences, weights.tolist()):
         for label in sentence.counts:
@@ -119,26 +130,27 @@ def _num_drawn(factors: np.ndarray) -> int:
 
 
 def _labelled_sentences(
-    instances: Iterable[Instance], label_namespace: str
+    instances: Sequence[Instance], label_namespace: str
 ) -> List[SentenceLabels]:
     counts = [_count_labels(instance) for instance in instances]
     # Use all tags, because those of one sentence may not reveal the encoding.
     tags = sorted({tag for of_instance in counts for tag in of_instance.get(label_namespace, {})})
     label_of = dict(zip(tags, labels_of_tags(tags)))
     sentences = []
-    for of_instance in counts:
+    for of_instance, weight in zip(counts, map(_weight, instances)):
         of_labels: Counter = Counter()
         for tag, number in of_instance.get(label_namespace, {}).items():
-            if label_of[tag] is not None:
+            # What weighs nothing makes no label frequent.
+            if label_of[tag] is not None and weight > 0:
                 of_labels[label_of[tag]] += number
         num_tokens = of_instance.num_items.get(label_namespace, 0)
-        sentences.append(SentenceLabels(dict(of_labels), num_tokens))
+        sentences.append(SentenceLabels(dict(of_labels), num_tokens, weight))
     if counts and not any(sentence.counts for sentence in sentences):
         found = sorted(set().union(*counts))
         raise ConfigurationError(
             f"`label_namespace` is {label_namespace!r}, in which none of the {len(counts)} instances "
-            f"has a label to over-sample; there are labels in {', '.join(found) or 'no namespace'}; "
-            f"correct it, or use the sampler `bucket`"
+            f"has a label to over-sample and a weight above 0; there are labels in "
+            f"{', '.join(found) or 'no namespace'}; correct it, or use the sampler `bucket`"
         )
     return sentences
 
@@ -156,3 +168,9 @@ def _count_labels(instance: Instance) -> LabelCounts:
             ]
             counts.add(field._label_namespace, tags, num_items=len(tags))
     return counts
+
+
+def _weight(instance: Instance) -> float:
+    """Returns the weight of an instance: the mean of its sentences' weights."""
+    field = instance.fields.get(WEIGHTS)
+    return 1.0 if field is None else float(field.tensor.mean())  # type: ignore[attr-defined]

@@ -1,8 +1,8 @@
 """A batch sampler that shows sentences with many, rare or densely packed entities more often."""
 
 import math
-from collections import Counter
-from typing import Any, Sequence
+from collections import defaultdict
+from typing import Any, Dict, Sequence
 
 import numpy as np
 from allennlp.common.checks import ConfigurationError
@@ -51,10 +51,11 @@ class SentenceResamplingBatchSampler(RepeatingBatchSampler):
         self.form = form
 
     def factors(self, sentences: Sequence[SentenceLabels]) -> np.ndarray:
-        totals: Counter = Counter()
+        totals: Dict[str, float] = defaultdict(float)
         for sentence in sentences:
-            totals.update(sentence.counts)
-        num_tokens = sum(sentence.num_tokens for sentence in sentences)
+            for label, count in sentence.counts.items():
+                totals[label] += sentence.weight * count
+        num_tokens = sum(sentence.weight * sentence.num_tokens for sentence in sentences)
         rareness = {label: math.log2(num_tokens / total) for label, total in totals.items()}
         importances = [self._importance(each, rareness) if each.counts else 1 for each in sentences]
         return np.ceil(np.array(importances, dtype=float))

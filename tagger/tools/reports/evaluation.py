@@ -10,6 +10,7 @@ from allennlp.common.tqdm import Tqdm
 from allennlp.common.util import lazy_groups_of
 from allennlp.data import DatasetReader
 
+from tagger.data.dataset_readers.instance_weights import WEIGHTS
 from tagger.metrics.calibration import count_calibration
 from tagger.models import DocumentClassifier, TaggingModel
 from tagger.tools.reports.chains_evaluator import ChainsEvaluator
@@ -30,6 +31,7 @@ class Evaluation(NamedTuple):
     num_shown: int
     labels: List[str]  # The C labels
     counts: np.ndarray  # (S, 3, C) int64, true positives, predicted and gold of each sentence
+    weights: np.ndarray  # (S,), the weight of each sentence; 1 unless the file gives weights
     # (C, C) int64, how many items have both labels: documents, tokens that may have several labels, or
     # otherwise sentences.
     together: np.ndarray
@@ -59,7 +61,7 @@ def evaluate(
         evaluator = TagEvaluator(model)
     else:
         evaluator = LabelEvaluator(model)
-    results = _results(evaluator, reader, data)
+    results, weights = _results(evaluator, reader, data)
     # Must come first, because reading the metrics also resets the confusions.
     confusions = model.get_confusions()
     metrics = model.get_all_metrics(reset=True)
@@ -75,6 +77,7 @@ def evaluate(
         num_shown=sum(result.is_shown for result in results),
         labels=evaluator.labels,
         counts=counts,
+        weights=weights,
         together=evaluator.together
         if isinstance(evaluator, LabelEvaluator)
         else has_label.T.astype(np.int64) @ has_label,
@@ -90,19 +93,24 @@ def evaluate(
 
 def _results(
     evaluator: Union[TagEvaluator, LabelEvaluator], reader: DatasetReader, data: str
-) -> List[Result]:
+) -> Tuple[List[Result], np.ndarray]:
+    """Returns the result of each sentence, and its weight, (S,)."""
     instances = list(reader.read(data))
     if not instances:
         raise ValueError(f"`data` must have sentences; {data} has none")
     if not all(evaluator.field in instance.fields for instance in instances):
         raise ValueError(f"`data` must have gold {evaluator.field}; {data} has none")
     results: List[Result] = []
+    weights: List[float] = []
     with Tqdm.tqdm(total=len(instances), desc="evaluating") as progress:
         for group in lazy_groups_of(instances, BATCH_SIZE):
             for instance, output in zip(group, evaluator.model.forward_on_instances(group)):
-                results += evaluator.results(instance, output)
+                of_instance = list(evaluator.results(instance, output))
+                given = instance.fields.get(WEIGHTS)
+                weights += [1.0] * len(of_instance) if given is None else given.tensor.tolist()  # type: ignore[attr-defined]
+                results += of_instance
             progress.update(len(group))
-    return results
+    return results, np.array(weights)
 
 
 def _of_probabilities(

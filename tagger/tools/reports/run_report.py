@@ -3,8 +3,9 @@
 import json
 import math
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
+import numpy as np
 from allennlp.common.util import lazy_groups_of
 from allennlp.models import load_archive
 from allennlp.models.archival import Archive
@@ -36,19 +37,23 @@ from tagger.tools.reports.run_facts import (
 )
 from tagger.tools.reports.run_tables import (
     LEAST_GOLD,
+    Row,
     average_rows,
     headline,
     label_rows,
     labels_by_frequency,
     sparkline,
+    weighted_rows,
 )
-from tagger.tools.tuning.groups import told_groups
+from tagger.tools.tuning.groups import Groups, told_groups
 from tagger_texts.display import label_colours
 
 #: The number of labels in a figure, and the most figures with labels.
 LABELS_PER_FIGURE, MAX_FIGURES = 6, 4
 #: The items that may have several labels, by kind of evaluation; of other kinds, sentences have them.
 ITEMS = {"documents": "documents", "token labels": "tokens"}
+#: The parts of the page that need more than a run.
+_NOTHING_MORE: Dict[str, Any] = {"more_labels": []}
 #: The number of sentences with errors that are shown at first.
 NUM_OPEN = 6
 
@@ -86,11 +91,11 @@ def write_run_report(
         labels = labels_by_frequency(evaluation.labels, evaluation.counts)
     on_text = metrics_on_text(run) if data == validation_data else {}
     colours = label_colours(labels)
-    figures, contents = _epoch_figures(epochs, labels, colours), {}
+    figures, contents = _epoch_figures(epochs, labels, colours), dict(_NOTHING_MORE)
     if evaluation is not None:
         figures.update(_probability_figures(evaluation, labels, colours))
         figures["label_counts"] = _label_counts_figure(evaluation, labels)
-        contents = _contents(evaluation, archive, str(data), epochs, labels)
+        contents.update(_contents(evaluation, archive, str(data), epochs, labels))
     if learning_curve is not None:
         record = json.loads((learning_curve / "curve.json").read_text(encoding="utf-8"))
         figures["learning_curve"] = draw_learning_curve(record)
@@ -206,6 +211,16 @@ def _label_tables(evaluation: Evaluation, labels: Sequence[str], level: str) -> 
     }
 
 
+def _rows_by_weight(evaluation: Evaluation, groups: Groups, num_labels: int) -> List[Row]:
+    """Returns averages by the weights of sentences, if these differ."""
+    weights = evaluation.weights
+    if not weights.any() or (weights == weights[0]).all():
+        return []
+    num_gold = int(evaluation.counts[weights > 0, 2].sum())
+    weighted = evaluation.counts * weights[:, np.newaxis, np.newaxis]
+    return weighted_rows(groups.sums(weighted), num_gold, num_labels)
+
+
 def _of_data(archive: Archive, data: str) -> Dict[str, Any]:
     """Returns the parts of the page about the data: how they were read, and what was in training."""
     texts = read_as(archive, data) or []
@@ -229,8 +244,8 @@ def _contents(
     counts = groups.sums(evaluation.counts).astype(int)
     metrics, level = evaluation.metrics, _level(evaluation.metrics)
     headings = headline(counts, metrics, level)
-    curves = _label_curves(epochs, labels)
-    rows = label_rows(evaluation.labels, counts, evaluation.thresholds, curves)
+    thresholds, curves = evaluation.thresholds, _label_curves(epochs, labels)
+    rows = label_rows(evaluation.labels, counts, thresholds, curves)
     kinds = kinds_of_errors(evaluation.kind, evaluation.labels, evaluation.confusions, counts)
     errors = [example.errors() for example in evaluation.examples]
     concerned = {label for each in errors for label, _ in each}
@@ -246,7 +261,8 @@ def _contents(
         },
         "rows": rows,
         "sparklines": [sparkline(row.epochs) if row.epochs else {} for row in rows],
-        "averages": average_rows(metrics, headings, level, len(labels)),
+        "averages": average_rows(metrics, headings, level, len(labels))
+        + _rows_by_weight(evaluation, groups, len(labels)),
         "others": {
             name: metrics[metric]
             for name, metric in (("accuracy", "accuracy"), ("Hamming loss", "hamming-loss"))
@@ -263,16 +279,17 @@ def _contents(
         "examples": [
             {
                 "lines": example.lines,
-                # For the filter: pairs of a label's and a kind's index.
-                "codes": " ".join(
-                    f"{label}:{kind}"
-                    for label, kind in sorted(
-                        (options["labels"].index(label), options["kinds"].index(kind))
-                        for label, kind in of_example
-                    )
-                ),
+                "codes": _codes(of_example, options),
                 "surprise": round(example.surprise(), 3),
             }
             for example, of_example in zip(evaluation.examples, errors)
         ],
     }
+
+
+def _codes(errors: Iterable[Tuple[str, str]], options: Mapping[str, List[str]]) -> str:
+    """Returns an example's errors for the filter: pairs of a label's and a kind's index."""
+    pairs = [
+        (options["labels"].index(label), options["kinds"].index(kind)) for label, kind in errors
+    ]
+    return " ".join(f"{label}:{kind}" for label, kind in sorted(pairs))

@@ -154,6 +154,30 @@ def _average_row(
     return Row(title, precision, recall, f1, gold, predicted)
 
 
+def weighted_rows(counts: np.ndarray, num_gold: int, num_labels: int) -> List[Row]:
+    """Returns averages in which sentences count by their weights, with intervals.
+
+    `counts`, (S, 3, C) float, are multiplied by the weights of the sentences; `num_gold` is the number
+    of gold items with a weight above 0.
+    """
+    total = counts.sum(axis=0)
+
+    def averages(sums: np.ndarray) -> np.ndarray:
+        # (R, 2, 3), of all labels together and of the mean over labels
+        micro = precision_recall_f1(np.moveaxis(sums.sum(axis=2), 1, 0))
+        macro = macro_average_of_draws(sums, total)
+        return np.moveaxis(np.array([micro, macro]), 2, 0)
+
+    values, bounds = averages(total[np.newaxis])[0], np.stack(bootstrap_intervals(counts, averages))
+    rows = []
+    for i, name in enumerate(("overall", "macro")[: 1 if num_labels == 1 else 2]):
+        precision, recall, f1 = (
+            _measure(values[i, j], bounds[:, i, j], num_gold) for j in range(3)
+        )
+        rows.append(Row(f"{AVERAGES[name]}, by weight", precision, recall, f1, None, None))
+    return rows
+
+
 def percent(share: float) -> str:
     """Returns a share in percent, with one decimal.
 

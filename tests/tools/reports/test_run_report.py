@@ -279,3 +279,14 @@ def test_incomplete_taggers_and_untagged_data_are_refused(
     with pytest.raises(SystemExit, match="^report: .*model.tar.gz") as error:
         allennlp("report", tmp_path, "-o", tmp_path / "run.html")
     assert "\n" not in str(error.value)
+
+
+def test_averages_by_weight_are_shown_if_the_weights_of_the_file_differ(train_on, tmp_path):
+    line = "{} {} B-PER\nleft {} O\n\n"
+    lines = [line.format(name, weight, weight) for name in ("Ada", "Bob") for weight in (1, 3)]
+    run = train_on("".join(lines * 6), tag_column=2, weight=1)
+    page = report(run, tmp_path / "data.txt")
+    assert "all labels together, by weight" in page.cells
+    same = tmp_path / "same.txt"
+    same.write_text("".join(lines).replace(" 3 ", " 1 "))
+    assert "by weight" not in report(run, same).text

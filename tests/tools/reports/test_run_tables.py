@@ -3,7 +3,13 @@ import pytest
 
 from tagger.metrics.label_metrics import metrics_by_label
 from tagger.tools.reports.error_tables import confusion_tables, fates, kinds_of_errors
-from tagger.tools.reports.run_tables import average_rows, headline, label_rows, sparkline
+from tagger.tools.reports.run_tables import (
+    average_rows,
+    headline,
+    label_rows,
+    sparkline,
+    weighted_rows,
+)
 
 LABELS = ["LOC", "PER", "RARE"]
 # Right, predicted and gold of LOC, PER and RARE in sentences of two kinds.
@@ -110,3 +116,24 @@ def test_kinds_of_errors_add_up_to_what_is_wrong():
     counts = np.array([[[0, 0], [0, 0], [4, 1]]])
     kinds = kinds_of_errors("entities", ["A", "A>missed"], confusions, counts)
     assert [kind.gold for kind in kinds if kind.name == "missed"] == [5]
+
+
+def test_averages_by_weight_are_those_of_copies_with_wider_intervals():
+    rng = np.random.default_rng(0)
+    counts = COUNTS[rng.permutation(len(COUNTS))]
+    weights = rng.choice([0, 1, 5], size=len(counts))
+    rows = weighted_rows(counts * weights[:, None, None], 50, 3)
+    assert [row.name for row in rows] == [
+        "all labels together, by weight",
+        "mean over labels, by weight",
+    ]
+    metrics = metrics_by_label(LABELS, np.repeat(counts, weights, axis=0).sum(0))
+    for row, name in zip(rows, ("overall", "macro")):
+        for measure, prefix in ((row.precision, "precision"), (row.f1, "f1-measure")):
+            assert measure.value == pytest.approx(metrics[f"{prefix}-{name}"])
+            assert measure.interval[0] < measure.value < measure.interval[1]
+    plain = headline(counts, metrics_by_label(LABELS, counts.sum(0)), "")["F1"]
+    width, plain_width = (high - low for low, high in (rows[0].f1.interval, plain.interval))
+    assert width > plain_width
+    (row,) = weighted_rows(counts * weights[:, None, None], 9, 1)
+    assert row.f1.interval is None
