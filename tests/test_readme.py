@@ -33,7 +33,7 @@ README = PAGES["README.md"]
 
 BLOCK = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(
-    r"(?:\w+=\w+ )*(?:allennlp [\w-]+|python (?:(?:scripts|examples)/\w+\.py|-m scripts[\w.]+)) \S"
+    r"(?:\w+=\w+ )*(?:allennlp [\w-]+|python (?:(?:scripts|examples)/[\w/]+\.py|-m scripts[\w.]+)) \S"
 )
 SETTINGS = re.compile(r"^(?:\w+=\w+ )*")
 RECORDINGS = "recording,x,y,z,activity\na,0.1,0.8,0.3,walk\na,0.2,,0.3,\nb,0.0,0.1,1.0,sit\n"

@@ -30,11 +30,19 @@ def data(tmp_path, monkeypatch):
     return tmp_path / "data"
 
 
-@pytest.mark.parametrize("name", [name for name in PARTS if name not in ("memory", "tests")])
+#: Run by the system tests.
+SLOW_PARTS = ("kernels", "tagger")
+
+
+@pytest.mark.parametrize("name", sorted(PARTS.keys() - {"memory", "tests", *SLOW_PARTS}))
 @pytest.mark.usefixtures("data")
 def test_a_part_runs(name, monkeypatch):
     if name == "processes":
         monkeypatch.setattr(crf, "_side_by_side", in_this_process)
+    check_part(name)
+
+
+def check_part(name):
     kept = check_gpu.run_part(name, TINY)
     assert kept["status"] == "done", kept["reason"]
     assert not any("error" in row for row in kept["results"].get("rows", []))

@@ -1,6 +1,7 @@
 """The tutorials, run as notebooks, produce the output that they show."""
 
 import csv
+import json
 import os
 import re
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.notebooks import run
+from tests.tools.deidentification.corpus import GIVEN, write_corpus
 
 pytestmark = pytest.mark.system
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
@@ -69,3 +71,24 @@ def test_in_the_tutorial_of_numbers_unknown_steps_are_best_left_out(folder):
     for seed in "123":
         assert found["taken for negative", seed] < found["left out", seed] - 0.3
         assert found["left out", seed] > 0.8
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_deidentification_leads_from_brat_folders_to_masked_texts(tmp_path):
+    write_corpus(tmp_path / "data/meddocan")
+    check_outputs(run("deidentification", tmp_path))
+    masked = sorted((tmp_path / "masked").iterdir())
+    sources = [tmp_path / "data/meddocan/test" / path.name for path in masked]
+    assert len(masked) == 15
+    # The corpus is so regular that every name is found.
+    texts = [path.read_text("utf-8") for path in masked]
+    assert not any(name in text for name in GIVEN for text in texts)
+    assert all("Nombre: [NOMBRE_SUJETO_ASISTENCIA_1].\n" in text for text in texts)
+    sidecar = (tmp_path / "masked.offsets.jsonl").read_text("utf-8").splitlines()
+    for source, text, line in zip(sources, texts, map(json.loads, sidecar), strict=True):
+        original = source.read_text("utf-8")
+        assert line["text"] == source.name
+        for mask in reversed(line["masks"]):
+            string = original[mask["start"] : mask["end"]]
+            text = text[: mask["masked_start"]] + string + text[mask["masked_end"] :]
+        assert text == original

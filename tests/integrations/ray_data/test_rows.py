@@ -1,5 +1,3 @@
-import os
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -49,27 +47,3 @@ def test_tokens_and_empty_tables_are_accepted_and_columns_are_checked(trained):
         actor(pa.table({"text": ["Ada"]}))
     with pytest.raises(ValueError, match="and without a column `found`"):
         actor(actor(table))
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-def test_ray_data_runs_it_in_a_pool(table, expected, trained, tmp_path, monkeypatch):
-    ray = pytest.importorskip("ray", reason="needs Ray: pip install '.[ray]'")
-    pytest.importorskip("ray.data", reason="needs Ray Data: pip install '.[ray]'")
-    before = dict(os.environ)
-    ray.init(num_cpus=2, include_dashboard=False, logging_level="ERROR")
-    try:
-        rows = ray.data.read_parquet(str(tmp_path / "in.parquet"))
-        tagged = rows.map_batches(
-            TaggerActor,
-            fn_constructor_args=[str(trained / "model.tar.gz")],
-            batch_size=4,
-            batch_format="pyarrow",
-            compute=ray.data.ActorPoolStrategy(min_size=1, max_size=1),
-        )
-        tagged.write_parquet(str(tmp_path / "tagged"))
-    finally:
-        ray.shutdown()
-        for name in os.environ.keys() - before.keys():
-            del os.environ[name]
-    assert pq.read_table(tmp_path / "tagged").sort_by("id") == expected

@@ -1,9 +1,4 @@
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 
 import optuna
 import pytest
@@ -15,7 +10,7 @@ from tagger.tools.studies.search import Metric, read_search, settings_of_config
 from tagger.tools.studies.trials import run_search
 from tagger.tools.tuning.goals import Goal
 from tagger.tools.tuning.labelled_file import settings_of, tuner_on_file
-from tests.conftest import CONFIGS, ROOT
+from tests.conftest import CONFIGS
 
 LR, SIZE = "trainer.optimizer.lr", "model.encoder.hidden_size"
 WEIGHT = "model.head.weighting.label_weights.PER"
@@ -51,43 +46,28 @@ def results(folder):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("warm_python")
-def test_a_killed_search_resumes_as_if_unbroken_and_processes_share_it(
-    write, allennlp, tmp_path, capfd
+def test_a_search_writes_its_trials_and_the_config_of_the_best(
+    write, allennlp, tmp_path, capfd, monkeypatch
 ):
-    path, broken, whole = write(), tmp_path / "broken", tmp_path / "whole"
-    command = ["study", path, "-s", whole, "--workers", "1"]
-    allennlp(*command)
-    printed = capfd.readouterr().out
-    command = [sys.executable, "-m", "allennlp", "study", path, "-s", broken, "--workers", "1"]
-    running = subprocess.Popen(command, cwd=ROOT)
-    while not (broken / "runs/1/1/metrics_epoch_0.json").exists():
-        assert running.poll() is None
-        time.sleep(0.05)
-    os.kill(running.pid, signal.SIGKILL)
-    running.wait()
-    together = [subprocess.Popen(command, cwd=ROOT) for _ in range(2)]
-    assert [process.wait() for process in together] == [0, 0]
-    allennlp("study", path, "-s", broken)
-    # The first two trials were asked for one after the other, the third perhaps beside the second.
-    assert results(broken)[:2] == results(whole)[:2]
-    assert [row["trial"] for row in results(broken)] == ["0", "1", "2"]
-    assert {row["state"] for row in results(broken)} == {"complete"}
+    monkeypatch.setattr("tagger.tools.studies.trials.run_lazily", in_this_process)
+    path, folder = write(), tmp_path / "whole"
+    allennlp("study", path, "-s", folder)
+    printed, found = capfd.readouterr().out, results(folder)
     own = settings_of_config(read_search(path).config)
-    assert float(results(whole)[0][LR]) == own[LR]
-    scores = [float(row["token-f1-measure-macro"]) for row in results(whole)]
-    best = results(whole)[scores.index(max(scores))]
-    config = json.loads((whole / "best_config.json").read_text())
+    assert float(found[0][LR]) == own[LR]
+    scores = [float(row["token-f1-measure-macro"]) for row in found]
+    best = found[scores.index(max(scores))]
+    config = json.loads((folder / "best_config.json").read_text())
     assert config["trainer"]["optimizer"]["lr"] == float(best[LR])
     assert config["model"]["head"]["weighting"]["label_weights"]["PER"] == float(best[WEIGHT])
     assert config["trainer"]["callbacks"] == read_search(path).config["trainer"]["callbacks"]
     # The run of the best trial is that config, except for test data, which trials do not see.
-    run = json.loads((whole / "runs" / best["trial"] / "1/config.json").read_text())
+    run = json.loads((folder / "runs" / best["trial"] / "1/config.json").read_text())
     seeds = dict.fromkeys(("random_seed", "numpy_seed", "pytorch_seed"), 1)
     del config["test_data_path"]
     assert run == {**config, **seeds}
     assert f"| setting | importance | trial {best['trial']} |" in printed
-    assert "best so far" in (whole / "summary.svg").read_text()
+    assert "best so far" in (folder / "summary.svg").read_text()
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""The benchmarks run at the smallest size. Timings are not tested; no machine is quiet enough."""
+"""Benchmarks and slow parts of the GPU check run at the smallest size; timings are not tested."""
 
 import subprocess
 import sys
@@ -6,8 +6,14 @@ import sys
 import pytest
 
 from tests.conftest import CONFIGS, ROOT
+from tests.scripts.test_check_gpu import (
+    SLOW_PARTS,
+    check_part,
+    data,  # noqa: F401  (a fixture)
+)
 from tests.transformers.small import save_bert
 
+pytestmark = pytest.mark.system
 COLUMNS = "Anna NNP I-NP I-PER\nwent VBD I-VP O\n\nKeller NNP I-NP I-PER\nleft VBD I-VP O\n"
 
 
@@ -66,3 +72,9 @@ def test_a_benchmark_runs(script, options, shown, corpus, warm_python):
     )
     assert shown in printed
     assert "failed" not in printed
+
+
+@pytest.mark.parametrize("name", SLOW_PARTS)
+@pytest.mark.usefixtures("data")
+def test_a_slow_part_of_the_gpu_check_runs(name):
+    check_part(name)
