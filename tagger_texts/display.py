@@ -1,6 +1,7 @@
 """How labels and probabilities are displayed in pages, reports and notebooks."""
 
 import math
+import unicodedata
 from typing import Dict, NamedTuple, Sequence
 
 
@@ -38,6 +39,29 @@ def label_colours(labels: Sequence[str]) -> Dict[str, int]:
         {'LOC': 0, 'PER': 1}
     """
     return {label: index % len(LABELS) for index, label in enumerate(sorted(labels))}
+
+
+def num_columns(text: str) -> int:
+    """Returns how many columns of a terminal a text takes: Chinese characters two, marks none.
+
+    Example:
+        >>> [num_columns(text) for text in ("PER", "北京", "हिन्दी")]
+        [3, 4, 4]
+    """
+    marks = ("Mn", "Me", "Cf")
+    wide = sum(unicodedata.east_asian_width(each) in "WF" for each in text)
+    return len(text) + wide - sum(unicodedata.category(each) in marks for each in text)
+
+
+def padded(text: str, width: int, to_the_right: bool = False) -> str:
+    """Returns a text padded to so many columns of a terminal.
+
+    Example:
+        >>> padded("北京", 6) + "|", padded("北京", 6, to_the_right=True)
+        ('北京  |', '  北京')
+    """
+    blanks = " " * (width - num_columns(text))
+    return blanks + text if to_the_right else text + blanks
 
 
 def spell_probability(probability: float) -> str:

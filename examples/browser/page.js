@@ -96,6 +96,8 @@ function marks({ text, entities, labels, tokens }) {
 
 function mark(text, label, probability) {
   const small = document.createElement("small");
+  // Beside Arabic or Hebrew, the note keeps its own order.
+  small.dir = "ltr";
   small.textContent = probability === null ? label : `${label} ${spelt(probability)}`;
   const element = document.createElement("mark");
   element.append(text, small);
@@ -116,6 +118,7 @@ function row({ text, label, probability }) {
   const cells = [text, label, probability === null ? "" : spelt(probability)].map((value) => {
     const cell = document.createElement("td");
     cell.textContent = value;
+    cell.dir = "auto";
     return cell;
   });
   cells[2].className = "number";

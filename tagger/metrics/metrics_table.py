@@ -7,6 +7,7 @@ from typing import Any, Dict, List, Mapping, Sequence
 from tagger.metrics.label_metrics import MEASURES, NO_LABEL
 from tagger.metrics.masking_metrics import MASKING_METRICS, REPEATS
 from tagger.spans.matching import ERRORS_OF_GOLD, ERRORS_OF_PREDICTED, SCHEMES
+from tagger_texts.display import num_columns, padded
 
 AVERAGES = ("overall", "macro")
 #: Groups of labels: by their number of training items, and those that are never found.
@@ -232,10 +233,10 @@ def _confusion_table(
 
 def _align(rows: Sequence[Sequence[str]]) -> str:
     """Returns lines with the first column to the left and the others to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows)]
+    widths = [max(map(num_columns, column)) for column in zip(*rows)]
     return "\n".join(
         "  ".join(
-            [first.ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(others, widths[1:]))]
+            [padded(first, widths[0]), *(padded(*cell, True) for cell in zip(others, widths[1:]))]
         ).rstrip()
         for first, *others in rows
     )

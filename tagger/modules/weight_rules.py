@@ -9,6 +9,7 @@ import torch
 
 from tagger.common.from_allennlp import ConfigurationError, Registrable
 from tagger.common.training_counts import inverse_effective_number
+from tagger_texts.display import num_columns, padded
 
 
 class WeightRule(Registrable):
@@ -81,7 +82,7 @@ class EffectiveNumberWeightRule(WeightRule):
 
 def format_weights(names: Sequence[str], counts: Sequence[int], weights: Sequence[float]) -> str:
     """Returns a readable table of the name, count and weight of each class."""
-    width = max(map(len, names), default=0)
+    width = max(map(num_columns, names), default=0)
     rows = zip(names, counts, weights)
-    lines = [f"{name:{width}}  {count:8}  {weight:7.4f}" for name, count, weight in rows]
+    lines = [f"{padded(name, width)}  {count:8}  {weight:7.4f}" for name, count, weight in rows]
     return "\n".join([f"{'':{width}}  {'count':>8}   weight", *lines])

@@ -13,6 +13,7 @@ from tagger.common.training_counts import LabelCounts, count_labels
 from tagger.data.dataset_readers.instance_weights import WEIGHTS
 from tagger.data.fields.tag_sets_field import TagSetsField
 from tagger.spans import labels_of_tags
+from tagger_texts.display import num_columns, padded
 
 logger = logging.getLogger(__name__)
 
@@ -115,9 +116,9 @@ def format_shares(sentences: Sequence[SentenceLabels], factors: np.ndarray) -> s
     """Returns a table of each label's share of sentences, before and after resampling."""
     before = shares_of_sentences(sentences, np.ones(len(factors)))
     after = shares_of_sentences(sentences, factors)
-    width = max(map(len, ["sentences", *before]))
+    width = max(map(num_columns, ["sentences", *before]))
     rows = [
-        f"{label:{width}}  {before[label]:7.2%}  {after[label]:7.2%}"
+        f"{padded(label, width)}  {before[label]:7.2%}  {after[label]:7.2%}"
         for label in sorted(before, key=before.__getitem__, reverse=True)
     ]
     total = f"{'sentences':{width}}  {len(factors):7}  {_num_drawn(factors):7}"

@@ -15,7 +15,7 @@ from tagger.tools.labels.errors import ErrorProbabilities
 from tagger.tools.labels.probabilities import overlap
 from tagger.tools.reports.page import write_page
 from tagger.tools.runs.results import write_table
-from tagger_texts.display import label_colours
+from tagger_texts.display import label_colours, num_columns, padded
 from tagger_texts.segments import join_words
 
 #: How many words a page shows before and after an issue.
@@ -43,7 +43,7 @@ class LabelIssue(NamedTuple):
 
     def text(self, span: Optional[Span]) -> str:
         """Returns the words of an entity, or an empty string for none."""
-        return join_words(self.tokens[span[1][0] : span[1][1] + 1])[0] if span else ""
+        return _between(self.tokens, span[1][0], span[1][1] + 1) if span else ""
 
     def spell(self, span: Optional[Span]) -> str:
         """Returns an entity's label and words, or `-` for none."""
@@ -178,9 +178,9 @@ def format_issues(issues: Sequence[LabelIssue], num_shown: int = 20) -> str:
     for each in issues[:num_shown]:
         spans = each.spell(each.labelled), each.spell(each.suggested)
         rows.append((f"{each.line}", f"{each.probability:.2f}", each.kind, *spans))
-    widths = [max(len(row[i]) for row in rows) for i in range(4)]
+    widths = [max(num_columns(row[i]) for row in rows) for i in range(4)]
     return "\n".join(
-        "  ".join(f"{cell:{width}}" for cell, width in zip(row, [*widths, 0])) for row in rows
+        "  ".join(padded(cell, width) for cell, width in zip(row, [*widths, 0])) for row in rows
     )
 
 
@@ -213,8 +213,15 @@ def _reading(issue: LabelIssue, span: Optional[Span]) -> Dict[str, Any]:
     tokens = issue.tokens
     begin, end = span[1] if span else (last, last)
     return {
-        "before": join_words([*["…"] * (first > 0), *tokens[first:begin]])[0],
+        "before": "… " * (first > 0) + _between(tokens, first, begin),
         "label": span[0] if span else None,
         "text": issue.text(span),
-        "after": join_words([*tokens[end + 1 : last + 1], *["…"] * (last + 1 < len(tokens))])[0],
+        "after": _between(tokens, end + 1, last + 1) + " …" * (last + 1 < len(tokens)),
     }
+
+
+def _between(tokens: Sequence[str], first: int, end: int) -> str:
+    """Returns the tokens from one to another, exclusive, as they are joined in the whole sentence."""
+    text, starts = join_words(tokens)
+    end = min(end, len(tokens))
+    return text[starts[first] : starts[end - 1] + len(tokens[end - 1])] if first < end else ""

@@ -73,7 +73,9 @@ def render(package: str, template: str, **values: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(inline=inline_svg, percent=percent, probability=spell_probability)
+    environment.filters.update(
+        inline=inline_svg, percent=percent, probability=spell_probability, quoted=repr
+    )
     light, dark = (Markup(";".join(variables)) for variables in style_variables())
     return environment.get_template(template).render(light=light, dark=dark, **values)
 

@@ -159,12 +159,14 @@ def cut_into_segments(
         >>> cut_into_segments(["in", "New", "York"], [(1, 2)], [[Note("LOC", "right", 0.9)]])[1]
         Segment(text='New York', notes=[Note(label='LOC', verdict='right', probability=0.9)])
     """
+    text, starts = join_words(words)
+    starts.append(len(text))
     segments, position = [], 0
     for (start, end), of_place in zip(places, notes):
-        segments.append(Segment(join_words(words[position:start])[0], []))
-        segments.append(Segment(join_words(words[start : end + 1])[0], of_place))
+        segments.append(Segment(text[starts[position] : starts[start]].strip(), []))
+        segments.append(Segment(text[starts[start] : starts[end + 1]].strip(), of_place))
         position = end + 1
-    segments.append(Segment(join_words(words[position:])[0], []))
+    segments.append(Segment(text[starts[position] :].strip(), []))
     return [segment for segment in segments if segment.text]
 
 

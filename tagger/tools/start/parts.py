@@ -25,6 +25,7 @@ from tagger.data.splitting.split import Groups, Item, groups_of, split_groups
 from tagger.data.survey.column_survey import Known, survey_columns
 from tagger.data.survey.text_encodings import decoded_lines, open_text
 from tagger.tools.start.survey import Survey, SurveyedFile
+from tagger_texts.display import num_columns, padded
 from tagger_texts.segments import WORDS, splitter_at
 
 PARTS = ("train", "dev", "test")
@@ -264,9 +265,9 @@ def table_of(division: Division) -> str:
     if groups.documents is None or groups.number < len(division.source.items):
         what = "documents" if groups.documents else "blocks"
         rows.append((f"all {what}", [groups.of(part).number for part in division.parts.values()]))
-    width = max(len(name) for name, _ in rows)
+    width = max(num_columns(name) for name, _ in rows)
     lines = [f"{'':{width}}" + "".join(f"{name:>16}" for name in parts)]
     for name, row in rows:
         cells = (f"{number:7} ({number / max(sum(row), 1):6.1%})" for number in row)
-        lines.append(f"{name:{width}}{''.join(cells)}")
+        lines.append(padded(name, width) + "".join(cells))
     return "\n".join(lines)

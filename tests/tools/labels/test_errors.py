@@ -13,6 +13,7 @@ from tagger.spans import spans_to_tags, tags_to_spans
 from tagger.tools.labels.corpus import Corpus
 from tagger.tools.labels.errors import (
     RATE,
+    ErrorProbabilities,
     are_errors,
     error_probabilities,
     share_like_synthetic,
@@ -25,6 +26,7 @@ from tagger.tools.labels.features import DIRECTIONS, features_of
 from tagger.tools.labels.issues import (
     accept,
     digest_of,
+    format_issues,
     leave_open,
     list_issues,
     read_decisions,
@@ -139,6 +141,26 @@ def test_of_two_corrections_of_the_same_words_the_first_counts(corrupted):
     first = list_issues(corpus, probabilities, 0.0)[0]
     other = first._replace(edits=dict.fromkeys(first.edits, "other O"))
     assert accept(corpus.lines(), [first, other]) == accept(corpus.lines(), [first])
+
+
+def test_entities_are_joined_as_in_their_sentence_and_columns_are_aligned(tmp_path):
+    rows = ["他 O", "在 O", "A B-ORG", "C I-ORG", "会 I-ORG"]
+    (tmp_path / "corpus.txt").write_text("\n".join([*rows, "说 O"]) + "\n", encoding="utf-8")
+    corpus = Corpus(tmp_path / "corpus.txt", {})
+    items = [
+        Item(0, ("ORG", (2, 4)), ("ORG", (2, 3)), 0.1, 0.9, 0.9),
+        Item(0, None, ("ORG", (0, 0)), 0.2, 0.8, 0.9),
+    ]
+    probabilities = ErrorProbabilities(items, np.array([0.9, 0.8]), np.array([0.9]))
+    issues = list_issues(corpus, probabilities, 0.0)
+    # Chinese takes no blanks, so Latin letters inside it have none either.
+    assert [each.spell(each.suggested) for each in issues] == ["ORG AC", "ORG 他"]
+    page = write_issues(corpus, probabilities, issues, tmp_path)[0].read_text(encoding="utf-8")
+    assert '<p dir="auto"><bdi class="side">suggested</bdi> 他在 <mark' in page
+    # In a terminal, a Chinese character takes two columns.
+    first, second = format_issues(issues).splitlines()[1:]
+    assert first.endswith("ORG AC会  ORG AC")
+    assert second.endswith("-         ORG 他")
 
 
 def test_what_is_written_reads_back_and_decisions_belong_to_their_list(corrupted, tmp_path):

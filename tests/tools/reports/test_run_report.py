@@ -123,7 +123,9 @@ def test_errors_are_marked_and_escaped_and_have_their_probability(
         wrong = f", <b>{verdict}</b>" if verdict else ""
         mark = f'<mark class="c\\d+{" wrong" if verdict else ""}">'
         return re.search(
-            f"{mark}{re.escape(words)} <small>{label}{wrong} {probability}</small></mark>", text
+            f'{mark}{re.escape(words)} <small dir="ltr"><bdi>{label}</bdi>{wrong} {probability}'
+            "</small></mark>",
+            text,
         )
 
     assert marked("Ada Lovelace", "PER", None, "90 %")

@@ -202,6 +202,7 @@ function showResults(results, milliseconds) {
   const counts = new Map();
   const count = (label) => counts.set(label, (counts.get(label) ?? 0) + 1);
   const shownLines = results.map((each) => element("p", lineOf(each, count), "line"));
+  for (const line of shownLines) line.dir = "auto";
   if (shownLines.length === 0) shownLines.push(element("p", "They appear here, each with its label and its probability.", "muted"));
   result.replaceChildren(...shownLines);
   const total = [...counts.values()].reduce((a, b) => a + b, 0);
@@ -221,7 +222,9 @@ function lineOf({ text, tokens, tags, labels, entities }, count) {
   const mark = (content, label, probability, isWhole = true) => {
     if (!isWhole) return element("mark", [content], `c${colours.get(label) ?? 0}`);
     count(label);
-    const note = element("small", [" ", element("b", label)]);
+    const name = element("b", label), note = element("small", [" ", name]);
+    // Beside Arabic or Hebrew, the note keeps its own order.
+    [note.dir, name.dir] = ["ltr", "auto"];
     if (probability !== null) note.append(` ${shownProbability(probability)}`);
     return element("mark", [content, note], `c${colours.get(label) ?? 0}`);
   };

@@ -30,6 +30,7 @@ from tagger.tools.tuning.estimates import (
     true_measures,
 )
 from tagger.tools.tuning.features import SentenceFeatures
+from tagger_texts.display import num_columns, padded
 
 #: The exit status if the new texts are of another kind.
 DIFFERENT = 3
@@ -159,14 +160,14 @@ def _say_difference(
 
 
 def _table(names: Sequence[str], estimate: Estimate) -> str:
-    width = max(map(len, names)) + 2
+    width = max(map(num_columns, names)) + 2
     lines = [" " * width + "".join(f"{each:>28}" for each in MEASURES)]
     for k, name in enumerate(names):
         cells = [
             "-" if np.isnan(value) else f"{value:.4f} ({low:.4f} to {high:.4f})"
             for value, low, high in zip(*(column[:, k] for column in estimate))
         ]
-        lines.append(f"{name:{width}}" + "".join(f"{cell:>28}" for cell in cells))
+        lines.append(padded(name, width) + "".join(f"{cell:>28}" for cell in cells))
     return "\n".join(lines)
 
 
