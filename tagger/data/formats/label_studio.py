@@ -73,9 +73,9 @@ def read_label_studio(
 
 
 def _check_type(value: Any, kind: type, name: str, place: str) -> Any:
-    """Returns a JSON value if it is of the expected kind, an object or a list."""
+    """Returns a JSON value if it is of the expected kind: an object, a list or a text."""
     if not isinstance(value, kind):
-        expected = "an object" if kind is dict else "a list"
+        expected = "a text" if kind is str else "an object" if kind is dict else "a list"
         raise ValueError(f"{place}: expected {name} to be {expected}, got {value!r:.80}")
     return value
 
@@ -181,14 +181,37 @@ def write_label_studio(texts: Iterable[AnnotatedText], path: Path) -> None:
         new.write_text(json.dumps(tasks, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
-def _task(text: AnnotatedText) -> Dict[str, Any]:
-    same = {"from_name": "label", "to_name": "text", "type": "labels"}
+def results_of(
+    text: AnnotatedText, from_name: str = "label", to_name: str = "text"
+) -> List[Dict[str, Any]]:
+    """Returns the entities of a text as Label Studio's results.
+
+    `from_name` and `to_name` are the names of the labels and of the text in the labelling config.
+    """
+    same = {"from_name": from_name, "to_name": to_name, "type": "labels"}
     results = []
     for number, (entity, score) in enumerate(zip(text.entities, scores_of(text)), start=1):
         label, start, end = entity
         value = {"start": start, "end": end, "text": text.text[start:end], "labels": [label]}
         results.append({"id": f"entity{number}", **same, "value": value, **score})
+    return results
+
+
+def annotated_task(task: Dict[str, Any], key: str, place: str) -> AnnotatedText:
+    """Returns a task's text, `data.<key>`, with the entities of its annotation.
+
+    Raises:
+        ValueError: If the task has no such text, or its entities are no spans of it.
+    """
+    data = _check_type(task.get("data"), dict, "`data`", place)
+    text = _check_type(data.get(key), str, f"`data.{key}`", place)
+    entities = _entities_of(task, key, None, place, Counter()) or []
+    found = checked_entities(text, entities, place, None)
+    return AnnotatedText(text, found, None, None, place, {"id": task.get("id")})
+
+
+def _task(text: AnnotatedText) -> Dict[str, Any]:
     data = {key: value for key, value in text.properties.items() if key not in ("id", "meta")}
     meta = {"meta": text.properties["meta"]} if "meta" in text.properties else {}
-    predictions = [{"model_version": "tagger", "result": results}]
+    predictions = [{"model_version": "tagger", "result": results_of(text)}]
     return {"data": {**data, "text": text.text}, **meta, "predictions": predictions}

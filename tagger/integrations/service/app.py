@@ -18,6 +18,7 @@ from tagger import __version__
 from tagger.integrations.service import schemas
 from tagger.integrations.service.batcher import Batcher, Job
 from tagger.integrations.service.guard import App, Guard
+from tagger.integrations.service.label_studio import add_label_studio
 from tagger.integrations.service.limits import (
     Limits,
     RequestError,
@@ -26,6 +27,7 @@ from tagger.integrations.service.limits import (
     check_sizes,
     inputs_of,
 )
+from tagger.integrations.service.retraining import Retraining
 from tagger.integrations.service.service_metrics import CONTENT_TYPE, ServiceMetrics
 from tagger.predictors.saved_tagger import SavedTagger, TaggedText
 from tagger.tools.reports.page import render
@@ -88,8 +90,12 @@ def create_app(
     served: Served,
     limits: Limits = Limits(),  # noqa: B008  (immutable)
     hosts: Optional[Sequence[str]] = LOCAL_HOSTS,
+    retraining: Optional[Retraining] = None,
 ) -> App:
-    """Returns the service as an ASGI application; `hosts` are its names, or None to allow any."""
+    """Returns the service as an ASGI application; `hosts` are its names, or None to allow any.
+
+    With `retraining`, it is a machine learning backend for Label Studio, too.
+    """
     metrics = ServiceMetrics()
     batcher = Batcher(served.model, limits, metrics)
     metrics.waiting.set_function(lambda: batcher.num_waiting)
@@ -97,6 +103,8 @@ def create_app(
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
+        if retraining is not None:
+            retraining.close()
         await batcher.close()
 
     app = FastAPI(
@@ -110,8 +118,10 @@ def create_app(
     )
     app.router.route_class = _StrictRoute
     _add_error_handlers(app)
-    _add_tagging(app, served, limits, batcher, metrics)
+    _add_tagging(app, limits, batcher, metrics)
     _add_information(app, served, limits, batcher, metrics)
+    if retraining is not None:
+        add_label_studio(app, batcher, limits, retraining)
     return Guard(app, limits, None if hosts is None else frozenset(hosts), metrics)
 
 
@@ -140,23 +150,19 @@ def render_page(model: str) -> Tuple[str, Dict[str, str]]:
     }
 
 
-def _add_tagging(
-    app: FastAPI, served: Served, limits: Limits, batcher: Batcher, metrics: ServiceMetrics
-) -> None:
-    known = served.model.biases
-
+def _add_tagging(app: FastAPI, limits: Limits, batcher: Batcher, metrics: ServiceMetrics) -> None:
     @app.post("/tag", response_model=schemas.TagResponse, responses=_REFUSED)
     async def tag(request: schemas.TagRequest) -> Response:
         """Tags one or several texts, batched with other requests."""
         started = time.perf_counter()
         inputs = inputs_of(request)
         check_sizes(inputs, limits)
-        check_biases(request.decode_bias, known)
+        check_biases(request.decode_bias, batcher.model.biases)
         biases = tuple(sorted(request.decode_bias.items()))
         extras = Extras(
             request.probabilities, tuple(sorted(set(request.leak_labels))), request.candidates
         )
-        check_extras(extras, served.model)
+        check_extras(extras, batcher.model)
         results = await batcher.tag(Job(inputs, extras, biases))
         metrics.count(results)
         metrics.seconds.observe(time.perf_counter() - started)
@@ -169,15 +175,6 @@ def _add_information(
     app: FastAPI, served: Served, limits: Limits, batcher: Batcher, metrics: ServiceMetrics
 ) -> None:
     page, headers = render_page(served.name)
-    of_labels = schemas.Labels(
-        labels=_labels(served),
-        promises=[
-            schemas.PromiseKept(labels=list(each.goal.labels), text=str(each), date=each.date)
-            for each in served.promises
-        ],
-        curves_data=None if served.curves is None else served.curves.data,
-        limits=limits._asdict(),
-    )
     started = time.monotonic()
 
     @app.get("/", include_in_schema=False)
@@ -187,7 +184,18 @@ def _add_information(
     @app.get("/labels")
     async def labels() -> schemas.Labels:
         """Returns the labels, their biases, and if known, precision and recall at each bias."""
-        return of_labels
+        now = served
+        if batcher.model is not served.model:  # Promises are those of one tagger.
+            now = Served(batcher.model, served.name)
+        return schemas.Labels(
+            labels=_labels(now),
+            promises=[
+                schemas.PromiseKept(labels=list(each.goal.labels), text=str(each), date=each.date)
+                for each in now.promises
+            ],
+            curves_data=None if now.curves is None else now.curves.data,
+            limits=limits._asdict(),
+        )
 
     @app.get("/health")
     async def health() -> schemas.Health:

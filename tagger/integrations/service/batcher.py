@@ -38,7 +38,8 @@ class Batcher:
     """
 
     def __init__(self, model: SavedTagger, limits: Limits, metrics: ServiceMetrics) -> None:
-        self._model = model
+        #: The tagger; another one may take its place at any time, and answers from the next batch on.
+        self.model = model
         self._limits = limits
         self._metrics = metrics
         self._thread = ThreadPoolExecutor(1, "tagger")
@@ -108,29 +109,29 @@ class Batcher:
 
     def outcomes(self, jobs: Sequence[Job]) -> List[Outcome]:
         """Returns the results of each job, or its error. Only the worker thread may call this."""
-        outcomes: Dict[int, Outcome] = {}
+        tagger, outcomes = self.model, dict[int, Outcome]()
         # The inputs of each job, grouped by extras and biases.
         groups: Dict[Any, Dict[int, Inputs]] = defaultdict(dict)
         for index, job in enumerate(jobs):
             try:
-                groups[job.extras, job.biases][index] = self._split(job)
+                groups[job.extras, job.biases][index] = self._split(job, tagger)
             except Exception as error:
                 outcomes[index] = error
         for (extras, biases), inputs in groups.items():
             try:
-                model = self._model.with_bias(dict(biases)) if biases else self._model
+                model = tagger.with_bias(dict(biases)) if biases else tagger
             except Exception as error:
                 outcomes.update(dict.fromkeys(inputs, error))
                 continue
             outcomes.update(zip(inputs, _tag_each(model, list(inputs.values()), extras)))
         return [outcomes[index] for index in range(len(jobs))]
 
-    def _split(self, job: Job) -> Inputs:
+    def _split(self, job: Job, tagger: SavedTagger) -> Inputs:
         """Splits texts into tokens, and raises an error if there are too many."""
         limits, num_tokens = self._limits, 0
         inputs: Inputs = []
         for number, each in enumerate(job.inputs):
-            split = self._model.split(each) if isinstance(each, str) else each
+            split = tagger.split(each) if isinstance(each, str) else each
             size = len(split.words if isinstance(split, Text) else split)
             num_tokens += size
             refuse_above(

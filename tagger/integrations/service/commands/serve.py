@@ -5,6 +5,7 @@ import logging
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 from allennlp.commands.subcommand import Subcommand
 
@@ -42,6 +43,20 @@ class Serve(Command):
             'limits of requests, as JSON: {"texts": 1000, "text_tokens": 5000}; /labels shows all'
         )
         add("--limits", default="{}", help=text)
+        text = (
+            "be a machine learning backend for Label Studio, and keep annotations and trainings with "
+            "them in this folder"
+        )
+        add("--label-studio", type=Path, metavar="FOLDER", help=text)
+        text = (
+            "with --label-studio: train again when this many texts have been annotated since the last "
+            "training; 0 to train only when Label Studio asks for it"
+        )
+        add("--retrain-after", type=int, default=50, metavar="NUMBER", help=text)
+        text = (
+            "with --label-studio: the training data to add annotations to; by default the archive's"
+        )
+        add("--train-data", metavar="FILE", help=text)
         add_shared(parser, "--cuda-device")
 
     def run(self, args: argparse.Namespace) -> None:
@@ -77,6 +92,12 @@ class Serve(Command):
         check_for_gpu(args.cuda_device)
         with bind(args.host, args.port) as bound:
             archive = load_archive(args.archive_file, cuda_device=args.cuda_device)
+            name, retraining = _name_of(args.archive_file), None
+            if args.label_studio is not None:
+                retraining = _retraining(args, archive.config, name)
+                for latest in retraining.archives()[-1:]:
+                    args.archive_file = str(latest)
+                    archive = load_archive(latest, cuda_device=args.cuda_device)
             path = cached_path(args.archive_file)
             tagger = SavedTagger.of(
                 archive, args.archive_file, args.language, limits.run_characters
@@ -91,13 +112,23 @@ class Serve(Command):
             tagger.tag("Ready.", probabilities=True)
             promises = saved_promises(path)
             check_labels(promises, [label or "_" for label in tagger.labels])
-            served = Served(tagger, _name_of(args.archive_file), curves, promises)
-            app = create_app(served, limits, names_of(args.host, args.allow_host))
+            served = Served(tagger, name, curves, promises)
+            app = create_app(served, limits, names_of(args.host, args.allow_host), retraining)
             _say(f"The page is at {url_of(bound)}; POST /tag tags; Ctrl-C stops")
+            if retraining is not None:
+                _say(f"Label Studio: connect {url_of(bound)}; {retraining.version} answers")
             if not is_local(args.host):
                 _say("Other machines can reach the service, which has no login.")
             run(app, bound, limits)
             _say("Stopped")
+
+
+def _retraining(args: argparse.Namespace, config: Any, name: str) -> Any:
+    from tagger.common.ranges import check_whole
+    from tagger.integrations.service.retraining import Retraining
+
+    check_whole("--retrain-after", args.retrain_after, 0)
+    return Retraining(args.label_studio, config, name, args.retrain_after, args.train_data)
 
 
 def _name_of(archive_file: str) -> str:
