@@ -34,7 +34,7 @@ def test_modules_have_at_most_350_lines():
 TOTALS = {
     "core": (40_970, ["tagger", "tagger_compat", "tagger_onnx", "tagger_texts"]),
     "tools": (13_400, ["tagger/tools"]),
-    "integrations": (5_450, ["tagger/integrations"]),
+    "integrations": (5_870, ["tagger/integrations"]),
     "tests and scripts": (53_400, ["tests", "scripts"]),
 }
 WINGS = ["tagger/tools", "tagger/integrations"]

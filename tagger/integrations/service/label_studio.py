@@ -121,7 +121,7 @@ def add_label_studio(
 
 
 def doubt_of(text: TaggedText) -> float:
-    """Returns the share of a text's words that are in doubt.
+    """Returns the uncertain share of a text's words.
 
     Each entity counts by the probability that it is wrong, and entities that may be missed count by
     their expected number.

@@ -36,7 +36,7 @@ MULTIPLES = (1.5, 2.0, 3.0, 5.0)
 _TWICE = MULTIPLES.index(2.0)
 #: The files that the command writes into its folder.
 FILES = ("curve.json", "summary.md", "curve.svg")
-#: Labels with fewer development entities have no curve of their own.
+#: Labels with fewer development entities have no curve.
 _LEAST_ENTITIES = 10
 _NUM_RESAMPLES = 200
 #: A run counts for the curve if its quality is this share of the best, or if it is one of the largest.
@@ -143,10 +143,10 @@ def learning_curve(
         shares: The shares of the training documents; see `SHARES`.
         seeds: A tagger is trained with each of these.
         num_workers: How many taggers to train at the same time; one per core by default.
-        config: A complete config, whose files are replaced. Without one, each part gets the config that
+        config: A complete config; its files are replaced. Without one, each part gets the config that
             `allennlp start` would write for it.
         documents: What marks the documents of the training file; see `documents_of_rows`.
-        reading: How the files are to be read; see `survey`.
+        reading: How to read the files; see `survey`.
     """
     shares = _checked(shares)
     found = survey([train_file, dev_file], **reading)

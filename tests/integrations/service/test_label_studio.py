@@ -266,7 +266,9 @@ def test_a_failed_training_leaves_the_old_tagger(kind, app, retraining, commands
 
 def test_data_that_are_gone_are_named_at_the_start(config, tmp_path):
     config["train_data_path"] = "gone.txt"
-    with pytest.raises(ConfigurationError, match=r"gone.txt, which does not exist here.*--train-data"):
+    with pytest.raises(
+        ConfigurationError, match=r"gone.txt, which does not exist here.*--train-data"
+    ):
         Retraining(tmp_path, config, "toy", 1)
     found = Retraining(tmp_path, config, "toy", 1, str(ROOT / "data/toy/dev.txt"))
     assert found.version == "toy"

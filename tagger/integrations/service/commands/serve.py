@@ -72,7 +72,6 @@ class Serve(Command):
         from tagger.integrations.service.server import (
             allow_open_files,
             bind,
-            is_local,
             names_of,
             run,
             url_of,
@@ -92,12 +91,11 @@ class Serve(Command):
         check_for_gpu(args.cuda_device)
         with bind(args.host, args.port) as bound:
             archive = load_archive(args.archive_file, cuda_device=args.cuda_device)
-            name, retraining = _name_of(args.archive_file), None
-            if args.label_studio is not None:
-                retraining = _retraining(args, archive.config, name)
-                for latest in retraining.archives()[-1:]:
-                    args.archive_file = str(latest)
-                    archive = load_archive(latest, cuda_device=args.cuda_device)
+            name = _name_of(args.archive_file)
+            retraining = _retraining(args, archive.config, name)
+            for latest in retraining.archives()[-1:] if retraining else ():
+                args.archive_file = str(latest)
+                archive = load_archive(latest, cuda_device=args.cuda_device)
             path = cached_path(args.archive_file)
             tagger = SavedTagger.of(
                 archive, args.archive_file, args.language, limits.run_characters
@@ -115,20 +113,29 @@ class Serve(Command):
             served = Served(tagger, name, curves, promises)
             app = create_app(served, limits, names_of(args.host, args.allow_host), retraining)
             _say(f"The page is at {url_of(bound)}; POST /tag tags; Ctrl-C stops")
-            if retraining is not None:
-                _say(f"Label Studio: connect {url_of(bound)}; {retraining.version} answers")
-            if not is_local(args.host):
-                _say("Other machines can reach the service, which has no login.")
+            _say_more(args.host, url_of(bound), retraining)
             run(app, bound, limits)
             _say("Stopped")
 
 
 def _retraining(args: argparse.Namespace, config: Any, name: str) -> Any:
+    """Returns what keeps annotations and trains with them; None without --label-studio."""
+    if args.label_studio is None:
+        return None
     from tagger.common.ranges import check_whole
     from tagger.integrations.service.retraining import Retraining
 
     check_whole("--retrain-after", args.retrain_after, 0)
     return Retraining(args.label_studio, config, name, args.retrain_after, args.train_data)
+
+
+def _say_more(host: str, url: str, retraining: Any) -> None:
+    from tagger.integrations.service.server import is_local
+
+    if retraining is not None:
+        _say(f"Label Studio: connect {url}; {retraining.version} answers")
+    if not is_local(host):
+        _say("Other machines can reach the service, which has no login.")
 
 
 def _name_of(archive_file: str) -> str:
