@@ -197,15 +197,18 @@ def results_of(
     return results
 
 
-def annotated_task(task: Dict[str, Any], key: str, place: str) -> AnnotatedText:
-    """Returns a task's text, `data.<key>`, with the entities of its annotation.
+def annotated_task(
+    task: Dict[str, Any], annotation: Dict[str, Any], key: str, place: str
+) -> AnnotatedText:
+    """Returns a task's text, `data.<key>`, with the entities of an annotation.
 
     Raises:
         ValueError: If the task has no such text, or its entities are no spans of it.
     """
     data = _check_type(task.get("data"), dict, "`data`", place)
     text = _check_type(data.get(key), str, f"`data.{key}`", place)
-    entities = _entities_of(task, key, None, place, Counter()) or []
+    spans = _spans(annotation, place, Counter())
+    entities = [entity for value in spans for entity in _entities(value, place)]
     found = checked_entities(text, entities, place, None)
     return AnnotatedText(text, found, None, None, place, {"id": task.get("id")})
 

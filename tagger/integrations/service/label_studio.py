@@ -190,11 +190,7 @@ def _annotated(
     if annotation.get("was_cancelled"):
         return task.get("id"), annotation.get("id"), None
     try:
-        found = annotated_task(
-            {"id": task.get("id"), "data": task.get("data"), "annotations": [annotation]},
-            controls.key,
-            f"task {task.get('id')}",
-        )
+        found = annotated_task(task, annotation, controls.key, f"task {task.get('id')}")
     except ValueError as error:
         raise RequestError(422, "invalid", str(error)) from None
     return task.get("id"), annotation.get("id"), found
