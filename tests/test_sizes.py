@@ -35,7 +35,7 @@ TOTALS = {
     "core": (41_000, ["tagger", "tagger_compat", "tagger_onnx", "tagger_texts"]),
     "tools": (13_400, ["tagger/tools"]),
     "integrations": (5_870, ["tagger/integrations"]),
-    "tests and scripts": (53_400, ["tests", "scripts"]),
+    "tests and scripts": (53_900, ["tests", "scripts"]),
 }
 WINGS = ["tagger/tools", "tagger/integrations"]
 
