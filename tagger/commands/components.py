@@ -5,6 +5,7 @@ from typing import Dict
 
 # Each row: the base class, the module below `tagger`, and the names in configs.
 _TABLE = """
+BatchSampler data.samplers.bagging bagging
 BatchSampler data.samplers.oversampling oversampling
 BatchSampler data.samplers.sentence_resampling sentence_resampling
 BatchSampler data.samplers.undersampling undersampling

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tagger.data.fields.numbers_field import NumbersField
     from tagger.data.fields.tag_field import TagField
     from tagger.data.fields.tag_sets_field import TagSetsField
+    from tagger.data.samplers.bagging import BaggingBatchSampler
     from tagger.data.samplers.oversampling import OversamplingBatchSampler
     from tagger.data.samplers.sentence_resampling import SentenceResamplingBatchSampler
     from tagger.data.samplers.undersampling import UndersamplingBatchSampler
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "BaggingBatchSampler",
     "BlanksTokenizer",
     "BucketedDataLoader",
     "CachedCharactersIndexer",

@@ -40,7 +40,8 @@ class SequenceTaggerEnsemble(TaggingModel):
 
     Args:
         vocab: The vocabulary of all members.
-        members: Sequence taggers with heads of the same type and shapes.
+        members: Sequence taggers with heads of the same type and shapes. The average `"marginals"` takes
+            any heads with one tag per token, also with other weightings.
         average: `"emissions"` or `"marginals"`.
     """
 
@@ -65,7 +66,7 @@ class SequenceTaggerEnsemble(TaggingModel):
         )
         self.segment_metrics = first.segment_metrics
         self.average = average
-        self.head = _mean_head([tagger.head for tagger in taggers])
+        self.head = _joint_head([tagger.head for tagger in taggers], average)
         if average == "marginals":
             self.head = self.head.mixture(vocab, self.label_namespace)
         self.members = torch.nn.ModuleList(taggers)
@@ -87,6 +88,15 @@ class SequenceTaggerEnsemble(TaggingModel):
         return self.head.average([tagger.head for tagger in taggers], emissions, rows.mask)
 
 
+def _joint_head(heads: List[TaggingHead], average: str) -> TaggingHead:
+    """The head that says how the ensemble decodes; it needs the weights of all only for emissions."""
+    chains = [head.as_chain() for head in heads]
+    are_plain = all(chain is not None and not chain.labels_of_rows for chain in chains)
+    if average == "marginals" and are_plain:
+        return copy.deepcopy(heads[0])
+    return _mean_head(heads)
+
+
 def _mean_head(heads: List[TaggingHead]) -> TaggingHead:
     """A copy of the first head with the mean weights of all; an archive's weights replace them."""
     states = [head.state_dict() for head in heads]
@@ -96,7 +106,7 @@ def _mean_head(heads: List[TaggingHead]) -> TaggingHead:
             raise ConfigurationError(
                 f"`members` must have heads of the same type and shapes; number {index} has a "
                 f"`{type(head).__name__}`, which differs from the `{type(heads[0]).__name__}` of the "
-                f"first"
+                f"first; if both have one tag per token, average `marginals`"
             )
     means = {
         name: torch.stack([state[name] for state in states]).mean(0)

@@ -18,11 +18,12 @@ from tagger.models import SequenceTaggerEnsemble
 from tagger.models.sequence_tagger_ensemble import AVERAGES
 from tagger.modules.heads import LabelChainsHead, TaggingHead
 from tagger.modules.heads.mixture import MixtureHead
-from tagger.tools.tuning.commands.ensemble import Ensemble
-from tests.conftest import ROOT
+from tagger.tools.studies.commands.ensemble import Ensemble
+from tests.conftest import CONFIGS, ROOT
 from tests.models.batches import small_tagger, tensors
 from tests.oracles.all_paths import AllPaths
 
+TOY = CONFIGS / "toy_bilstm_crf.jsonnet"
 #: Every registered head, so that a new one is tried, too.
 HEADS = {name: {"type": name} for name in TaggingHead.list_available()}
 HEADS["softmax"]["constrain_decoding"] = True
@@ -176,6 +177,23 @@ def test_geometric_means_rank_sequences_and_averaged_marginals_minimise_the_risk
         assert row[: len(best)] == list(best)
 
 
+@pytest.mark.parametrize("head", ["crf"])
+def test_marginals_of_different_heads_and_weightings_are_averaged(head, instances):
+    weighting = {"type": "chain", "label_weights": {"PER": 3.0}}
+    members = [
+        build(instances, "crf", 1),
+        build(instances, "softmax", 2),
+        build(instances, "crf", 3, weighting=weighting),
+    ]
+    joined = ensemble(members, "marginals")
+    batch = tensors(joined, instances)
+    mask = get_text_field_mask(batch["tokens"])
+    emissions = [member.emissions(batch["tokens"], mask) for member in members]
+    expected = sum(m.head.marginals(e, mask) for m, e in zip(members, emissions)) / 3
+    actual = joined.head.marginals(joined.emissions(batch["tokens"], mask), mask)
+    torch.testing.assert_close(actual[mask], expected[mask])
+
+
 def test_minimum_risk_does_not_mean_the_most_probable_sequence():
     tags = ["O", "B-X", "I-X", "B-Y", "I-Y"]
     head = MixtureHead(Vocabulary({"labels": dict.fromkeys(tags, 1)}), "labels", "BIO")
@@ -213,7 +231,8 @@ def test_thresholds_are_averaged(head, instances):
     [
         (["crf"], "mean", "`average` must be one of.*got 'mean'"),
         ([], "emissions", "`members` must hold at least one"),
-        (["crf", "softmax"], "emissions", "number 1 has a `SoftmaxHead`, which differs"),
+        (["crf", "softmax"], "emissions", "number 1 has a `SoftmaxHead`, .*average `marginals`"),
+        (["crf", "label_chains"], "marginals", "number 1 has a `LabelChainsHead`, which differs"),
         (["model"], "emissions", "got number 0, a `Model`"),
     ],
 )
@@ -289,6 +308,45 @@ def test_the_files_used_in_training_are_not_needed(trained, allennlp, tmp_path):
     (folder / "config.json").write_text(json.dumps(config))
     allennlp("ensemble", folder, trained / "model.tar.gz", "-o", tmp_path / "both.tar.gz")
     assert len(load_archive(tmp_path / "both.tar.gz").model.members) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("warm_python")
+def test_the_command_trains_members_on_bags_and_joins_them(allennlp, at_root, tmp_path, capfd):
+    output, runs = tmp_path / "both.tar.gz", tmp_path / "runs"
+    config = json.loads(json.dumps(Params.from_file(TOY).as_dict(quiet=True)))
+    config["trainer"]["num_epochs"] = 1
+    (tmp_path / "small.json").write_text(json.dumps(config))
+    command = ("ensemble", tmp_path / "small.json", "-s", runs, "-o", output, "--bagging")
+    allennlp(*command, "--seeds", 1, 2, "--average", "marginals")
+    assert "2 runs, of which 0 are finished" in capfd.readouterr().out
+    archive = load_archive(output)
+    assert len(archive.model.members) == 2
+    loaders = [
+        json.loads((runs / f"runs/small/{seed}/config.json").read_text())["data_loader"]
+        for seed in (1, 2)
+    ]
+    sampler = {"type": "bagging", "batch_size": config["data_loader"]["batch_size"]}
+    assert loaders == 2 * [{"type": "bucketed", "batch_sampler": sampler}]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["a.jsonnet"], "a.jsonnet is a config to train; give `-s FOLDER`"),
+        (["a.tar.gz", "b.tar.gz", "--bagging"], "`--bagging` and `-s` are for training"),
+        (["a.jsonnet", "x/a.json", "-s", "runs"], "two configs have the name a; rename one"),
+        (["sampled.json", "-s", "runs", "--bagging"], "needs a data loader `bucketed` with"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused(arguments, message, allennlp, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x").mkdir()
+    loader = {"type": "bucketed", "batch_sampler": {"type": "bucket", "batch_size": 4}}
+    for name in ("a.jsonnet", "x/a.json", "sampled.json"):
+        (tmp_path / name).write_text(json.dumps({"data_loader": loader}))
+    with pytest.raises(SystemExit, match=message):
+        allennlp("ensemble", *arguments, "-o", "out.tar.gz")
 
 
 def test_the_command_offers_every_average():

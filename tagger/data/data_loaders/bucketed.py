@@ -22,6 +22,7 @@ from tagger.data.data_loaders.batch_order import (
     shuffled_batches_within,
 )
 from tagger.data.data_loaders.columns import Column, collect_columns
+from tagger.data.samplers.bagging import BaggingBatchSampler
 from tagger.linear_chain.declared import declare_range
 
 T = TypeVar("T")
@@ -101,6 +102,12 @@ class BucketedDataLoader(DataLoader):
         self._vocab = Vocabulary()
         # Emptied by indexing, unless a sampler needs them.
         self._instances = list(self._read())
+        if isinstance(batch_sampler, BaggingBatchSampler):
+            documents_in = getattr(reader, "documents_in", None)
+            documents = documents_in(data_path) if documents_in is not None else None
+            # Else the reader leaves sentences out, or its instances are documents.
+            if documents is not None and len(documents.of_item) == len(self._instances):
+                batch_sampler.keep_together(documents.of_item)
         # Empty until the instances are indexed.
         self._columns: Dict[str, Column] = {}
         self._lengths = np.zeros(0)

@@ -92,7 +92,7 @@ def train(config: Mapping[str, Any], folder: Path) -> None:
         metrics = json.loads(file.read_text())
         own = own_cache_settings(dict(config))
         archive = load_archive(folder / "model.tar.gz", overrides=own)
-        metrics.update(_measure_test(archive, test_data_path, folder))
+        metrics.update(measure_test(archive, test_data_path, folder))
         file.write_text(json.dumps(metrics, indent=2))
 
 
@@ -117,12 +117,12 @@ def tune(config: Mapping[str, Any], folder: Path) -> None:
     metrics = measure(archive, validation_data, "best_validation")
     folder.mkdir(parents=True)
     if "test_data_path" in config:
-        metrics.update(_measure_test(archive, config["test_data_path"], folder))
+        metrics.update(measure_test(archive, config["test_data_path"], folder))
     (folder / "metrics.json").write_text(json.dumps(metrics, indent=2))
     (folder / "decoding.json").write_text(json.dumps(tuned, indent=2))
 
 
-def _measure_test(archive: Any, test_data_path: str, folder: Path) -> Dict[str, Any]:
+def measure_test(archive: Any, test_data_path: str, folder: Path) -> Dict[str, Any]:
     """Returns an archive's metrics on test data, and saves counts by sentence in the folder."""
     metrics = measure(archive, test_data_path, "test")
     counts = count_sentences(archive.model, archive.validation_dataset_reader, test_data_path)

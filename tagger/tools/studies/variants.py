@@ -1,7 +1,8 @@
 """Studies of the variants of a config, each trained with several seeds."""
 
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from types import MappingProxyType
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from tagger.common.did_you_mean import did_you_mean
 from tagger.tools.runs.jobs import (
@@ -27,6 +28,7 @@ from tagger.tools.studies.comparison import (
     format_differences,
     write_differences,
 )
+from tagger.tools.studies.ensembles import EnsembleOfVariants, join, read_ensembles
 from tagger.transformers.feature_store import own_cache_settings
 
 #: An example of a column in a study file.
@@ -48,6 +50,8 @@ class Study(NamedTuple):
     # The variant to compare the others with, if any, such as `plain` or `plain, tuned`.
     baseline: Optional[str] = None
     tuned: Sequence[str] = ()  # Variants that are also evaluated after tuning their decoding
+    # Ensembles of variants, by name
+    ensembles: Mapping[str, EnsembleOfVariants] = MappingProxyType({})
 
 
 class Outcome(NamedTuple):
@@ -89,7 +93,8 @@ def read_study(path: Path) -> Study:
     if not isinstance(tuned, list):
         raise ValueError(f"{path} gives `tuned` as {tuned!r}; expected a list of variants")
     variants = list(study["variants"])
-    with_tuned = [*variants, *(f"{name}, tuned" for name in tuned)]
+    ensembles = read_ensembles(study.get("ensembles") or {}, variants, path)
+    with_tuned = [*ensembles, *variants, *(f"{name}, tuned" for name in tuned)]
     named = [("tuned", name, variants) for name in tuned]
     named += [] if baseline is None else [("baseline", baseline, with_tuned)]
     for key, name, among in named:
@@ -98,7 +103,7 @@ def read_study(path: Path) -> Study:
                 f"{path} names `{name}` in `{key}`, but has no such variant"
                 + did_you_mean(str(name), among)
             )
-    return Study(study["variants"], study["seeds"], columns, baseline, tuned)
+    return Study(study["variants"], study["seeds"], columns, baseline, tuned, ensembles)
 
 
 def _column(column: Any, path: Path) -> Column:
@@ -125,13 +130,15 @@ def run_study(
 ) -> Outcome:
     """Runs the unfinished jobs; writes `results.csv`, `summary.md` and perhaps `differences.csv`.
 
-    With `names`, it runs the jobs of these variants alone. The tables have all that have finished.
+    With `names`, it runs the jobs of these variants and ensembles alone. The tables have all that have
+    finished.
     """
+    known = [*study.variants, *study.ensembles]
     for name in names or ():
-        if name not in study.variants:
+        if name not in known:
             raise ValueError(
                 f"`--variants` names `{name}`, but the study has no such variant "
-                f"({', '.join(study.variants)}){did_you_mean(name, list(study.variants))}"
+                f"({', '.join(known)}){did_you_mean(name, known)}"
             )
     every = [
         job
@@ -140,14 +147,22 @@ def run_study(
     ]
     # All variants run with the first seed first, so a preliminary table is complete early.
     every.sort(key=lambda job: study.seeds.index(job.factors["seed"]))
-    jobs = [job for job in every if not names or job.factors["variant"] in names]
+    jobs = [job for job in every if job.factors["variant"] in (names or known)]
+    joining = _joining_jobs(study, folder)
+    chosen = [each for each in joining if each[0].factors["variant"] in (names or known)]
+    jobs += [member for _, members in chosen for member in members]
+    # Ensembles share members, with each other and with the variants.
+    jobs = list({job.folder(folder): job for job in jobs}.values())
     num_workers = num_workers or default_num_workers(jobs[0].config)
     failed = run_jobs(jobs, folder, num_workers)
     tuning = [
         each for job in jobs if job not in failed for each in _tuning_jobs(job, study, folder)
     ]
-    if tuning:
-        failed += run_jobs(tuning, folder, num_workers, tune)
+    joint = [job for job, members in chosen if not any(each in failed for each in members)]
+    for later, work in ((tuning, tune), (joint, join)):
+        if later:
+            failed += run_jobs(later, folder, num_workers, work)
+    every += [job for job, _ in joining]
     # The tables also have what earlier commands have run.
     with_tuned = (each for job in every for each in (job, *_tuning_jobs(job, study, folder)))
     jobs = finished(with_tuned, folder)
@@ -168,7 +183,7 @@ def run_study(
 def _tuning_jobs(job: Job, study: Study, folder: Path) -> List[Job]:
     """Returns a job that tunes the decoding of another job's archive, if the study asks for it."""
     name = job.factors["variant"]
-    if name not in study.tuned:
+    if name not in study.tuned or job.factors["seed"] not in study.seeds:
         return []
     config = {
         "archive": str(job.folder(folder) / "model.tar.gz"),
@@ -176,6 +191,22 @@ def _tuning_jobs(job: Job, study: Study, folder: Path) -> List[Job]:
         **{key: job.config[key] for key in ("test_data_path",) if key in job.config},
     }
     return [Job({**job.factors, "variant": f"{name}, tuned"}, config)]
+
+
+def _joining_jobs(study: Study, folder: Path) -> List[Tuple[Job, List[Job]]]:
+    """Returns the jobs that join and evaluate the archives of ensembles, each with those of members."""
+    kept, joining = ("validation_data_path", "test_data_path"), []
+    for name, ensemble in study.ensembles.items():
+        for seed in study.seeds:
+            members = ensemble.members(study.variants, seed)
+            config = {
+                "archives": [str(job.folder(folder) / "model.tar.gz") for job in members],
+                "average": ensemble.average,
+                "overrides": [own_cache_settings(dict(job.config)) for job in members],
+                **{key: members[0].config[key] for key in kept if key in members[0].config},
+            }
+            joining.append((Job({"variant": name, "seed": seed}, config), members))
+    return joining
 
 
 def _read_counts(jobs: Sequence[Job], folder: Path) -> Dict[str, Dict[int, SentenceCounts]]:

@@ -18,7 +18,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 STUDIES = sorted(
     path.stem
     for path in (CONFIGS / "studies").glob("*.jsonnet")
-    if not path.stem.endswith("_search")
+    if not path.stem.endswith(("_search", "_choice"))
 )
 
 
@@ -99,6 +99,42 @@ def test_variants_are_compared_with_a_baseline_and_tuned(allennlp, at_root, tmp_
         assert {"plain, tuned", "longer", "macro F1", title} <= texts
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("warm_python")
+def test_ensembles_of_variants_are_joined_for_each_seed(allennlp, at_root, tmp_path, capfd):
+    config = Params.from_file(CONFIGS / "toy_bilstm_crf.jsonnet").as_dict(quiet=True)
+    config["trainer"]["num_epochs"] = 2
+    config["test_data_path"] = "data/toy/test.txt"
+    weighted = json.loads(json.dumps(config))
+    weighted["model"]["head"]["weighting"] = {"type": "chain", "weight_rule": "balanced"}
+    study = plain(
+        variants={"plain": config, "weighted": weighted},
+        columns=[{"title": "F1", "metrics": ["test_f1-measure-overall"]}],
+        baseline="plain",
+        ensembles={
+            "seeds": {"of": ["plain"], "seeds": 2},
+            "configs": {"of": ["plain", "weighted"], "average": "marginals"},
+        },
+    )
+    (tmp_path / "study.json").write_text(json.dumps(study))
+    out = tmp_path / "out"
+    allennlp("study", tmp_path / "study.json", "-s", out)
+    said = capfd.readouterr().out
+    # The member with another seed is no run of the variant.
+    assert "3 runs, of which 0 are finished" in said
+    assert "2 runs, of which 0 are finished" in said
+    lines = list(csv.DictReader((out / "results.csv").read_text().splitlines()))
+    assert [line["variant"] for line in lines] == ["plain", "weighted", "configs", "seeds"]
+    assert "| configs |" in (out / "differences.csv").read_text() + (out / "summary.md").read_text()
+    marks = [
+        json.loads((out / f"runs/{name}/1/job.json").read_text()) for name in ("seeds", "configs")
+    ]
+    seeds = [str(each).split("/runs/")[1] for each in marks[0]["config"]["archives"]]
+    assert seeds == ["plain/1/model.tar.gz", "plain/1001/model.tar.gz"]
+    allennlp("study", tmp_path / "study.json", "-s", out, "--variants", "configs")
+    assert "2 runs, of which 2 are finished" in capfd.readouterr().out
+
+
 def test_the_examples_of_the_page_are_studies(at_root, tmp_path):
     examples = re.findall(
         r"^```text\n(.*?)^```",
@@ -169,6 +205,14 @@ def test_a_tuned_variant_may_be_the_baseline(tmp_path):
         (plain(baseline="plain, tuned"), "`plain, tuned` in `baseline`"),
         (plain(tuned=["x"]), "names `x` in `tuned`, but has no such variant"),
         (plain(tuned="plain"), "gives `tuned` as 'plain'; expected a list"),
+        (plain(ensembles="plain"), "gives `ensembles` as 'plain'; expected an object for each"),
+        (plain(ensembles={"e": {}}), "gives the ensemble `e` as {}; expected an object"),
+        (plain(ensembles={"e": {"of": ["plane"]}}), "names `plane` in the ensemble `e`, .*; did you"),
+        (plain(ensembles={"e": {"of": ["plain"]}}), "the ensemble `e` one member; raise its `seeds`"),
+        (plain(ensembles={"e": {"of": ["plain"], "seed": 2}}), "unknown key `seed`; .* `seeds`"),
+        (plain(ensembles={"e": {"of": ["plain"], "seeds": 0}}), "must be a whole number of at least 1"),
+        (plain(ensembles={"e": {"of": ["plain"], "seeds": 2, "average": "mean"}}), "must be one of em"),
+        (plain(ensembles={"plain": {"of": ["plain"], "seeds": 2}}), "a variant and an ensemble `plain`"),
         (plain("minutes"), "has two columns with the title 'minutes'"),
         (plain("F1", "F1"), "has two columns with the title 'F1'"),
     ],
