@@ -404,12 +404,7 @@ REFUSED = {
     "tune-decoding": TUNED,
     "tune-decoding --masked": TUNED,
     "compare-data": TUNED,
-    "find-label-errors": refused(
-        (SIGMOIDS, "`dataset_reader.label_separator`"),
-        (CHAINS, "`dataset_reader.label_chains`"),
-        (["numbers"], "for the dataset reader `column`"),
-        (["document_classifier"], "unknown layout"),
-    ),
+    "find-label-errors": refused((["numbers"], "for the dataset readers `column` and `document`")),
     "rank-unlabelled": refused(
         (SIGMOIDS, "must hold a `sequence_tagger` with"),
         (["numbers", "document_classifier"], "must hold a sequence tagger of texts"),

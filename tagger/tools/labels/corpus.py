@@ -1,4 +1,8 @@
-"""A column file as documents, sentences and entities that can be corrected."""
+"""A column file as documents, sentences and entities that can be corrected.
+
+If entities overlap or tokens have several labels, each sentence has a row for each label, with the
+entities of this label alone: row `s * C + c` is that of label c of C in sentence s.
+"""
 
 import re
 from pathlib import Path
@@ -11,9 +15,9 @@ from tagger.data.column_file import Row
 from tagger.data.splitting.documents import BLANK_LINES, COMMENTS, DOCSTART, documents_of_rows
 from tagger.data.splitting.split import groups_of, split_groups
 from tagger.data.survey.column_survey import AUTO, Known, survey_columns
-from tagger.data.survey.spellings import STANDARD
 from tagger.data.survey.text_encodings import decoded_lines, open_text
-from tagger.spans import IllegalTagError, Span, check_tags, spans_to_tags, tags_to_spans
+from tagger.spans import IllegalTagError, Span
+from tagger.tools.labels.cells import cells_of
 
 #: The text between two documents, by how documents are marked.
 _BORDERS = {DOCSTART: "-DOCSTART-\n\n", COMMENTS: "-DOCSTART-\n\n", BLANK_LINES: "\n"}
@@ -24,38 +28,51 @@ _DEV_SHARE = 0.1
 class Sentence(NamedTuple):
     """A sentence of a corpus: its lines, its tokens, and its labelled entities, in order.
 
-    `document` is the index of its document, from 0; it is 0 for all if the file marks none.
+    `document` is the index of its document, from 0; it is 0 for all if the file marks none. A row of a
+    single label has its name, `row_label`, and what its spans are called, `span_label`.
     """
 
     rows: List[Row]
     tokens: List[str]
     spans: List[Span]
     document: int
+    row_label: Optional[str] = None
+    span_label: str = ""
+
+    def named(self, span: Optional[Span]) -> Optional[Span]:
+        """Returns a span with the name of its label."""
+        return span if span is None or self.row_label is None else (self.row_label, span[1])
 
 
 class Corpus:
-    """A column file with tags that spell entities.
+    """A column file with tags that spell entities, or with several labels a token.
 
     `reader` is the config of the dataset reader `column` that reads it. `documents` is None if the file
-    marks none. Raises an error if the tags spell no entities or may be unknown.
+    marks none. Raises an error if the tags are neither, or may be unknown.
+
+    Attributes:
+        sentences: The sentences with their entities.
+        rows: What is judged: the sentences, or a row for each sentence and label.
+        labels: The labels, sorted.
+        labels_of_rows: The labels of the rows of a sentence; empty if the rows are the sentences.
     """
 
     def __init__(self, path: Path, reader: Mapping[str, Any]) -> None:
         self.path = path
         if reader.get("type", "column") != "column":
             raise ConfigurationError(
-                "label errors can only be found in files for the dataset reader `column`; got "
-                f"`dataset_reader.type` {reader['type']!r}"
+                "label errors can only be found in files for the dataset readers `column` and "
+                f"`document`; got `dataset_reader.type` {reader['type']!r}"
             )
+        has_sets = bool(reader.get("label_separator")) and not reader.get("label_chains")
         encoding: Optional[str] = reader.get("source_encoding", AUTO)
-        unfit = [
-            name for name in ("label_separator", "unknown_tag", "label_chains") if reader.get(name)
-        ]
-        unfit += ["source_encoding"] if encoding is None else []
+        unfit = [name for name in ("unknown_tag", "labels") if reader.get(name)]
+        unfit += ["source_encoding"] if encoding is None and not has_sets else []
         if unfit:
             raise ConfigurationError(
                 f"`dataset_reader.{unfit[0]}` is {reader[unfit[0]]!r}, but label errors are found only "
-                "where tags spell entities and each token has one known tag; use a corpus of that kind"
+                "where tags spell entities, or tokens have several labels, and all are known; use a "
+                "corpus of that kind"
             )
         check_is_file(path)
         tag_column = reader.get("tag_column", -1)
@@ -64,19 +81,12 @@ class Corpus:
             reader.get("delimiter"),
             reader.get("token_column") or None,
             None if tag_column == -1 else tag_column,
-            encoding,
+            None if has_sets else encoding,
         )
         found = survey_columns(path, known)
-        scheme, layout = found.scheme, found.layout
-        is_spelled = scheme.spelling == STANDARD and not scheme.outside
-        is_unusual = not is_spelled or layout.is_quoted or scheme.source_encoding == "IO"
-        if scheme.source_encoding is None or is_unusual:
-            raise ConfigurationError(
-                f"{path}: label errors can only be found in tags such as `B-PER`; got "
-                f"{dict(found.describe())['tags']}; make such a file: allennlp convert {path} "
-                f"{path.with_suffix('.conll')}"
-            )
-        self.encoding: str = scheme.source_encoding
+        layout = found.layout
+        self._cells = cells_of(found, reader, path)
+        self.encoding = self._cells.encoding
         self._text_encoding = found.text_encoding
         self._tag_column: int = layout.tag or 0
         self._delimiter = layout.delimiter
@@ -88,11 +98,13 @@ class Corpus:
             Sentence(rows, [row.columns[layout.token] for row in rows], self._spans(rows), number)
             for number, rows in zip(numbers, all_rows)
         ]
+        self.labels = sorted({label for each in self.sentences for label, _ in each.spans})
+        self.set_rows(self.labels if self._cells.by_label else [])
 
-    @property
-    def labels(self) -> List[str]:
-        """The labels of its entities, sorted."""
-        return sorted({label for sentence in self.sentences for label, _ in sentence.spans})
+    def set_rows(self, labels: Sequence[str]) -> None:
+        """Gives each sentence a row for each of these labels, or one in all if there are none."""
+        self.labels_of_rows = list(labels)
+        self.rows = rows_by_label(self.sentences, labels, self._cells.span_label)
 
     def write(self, path: Path, sentences: Sequence[int]) -> None:
         """Writes some of the sentences, in order, as a column file with all its columns."""
@@ -114,20 +126,30 @@ class Corpus:
             return [line for _, line in decoded_lines(file, self.path)]
 
     def edits(self, number: int, removed: Sequence[Span], added: Sequence[Span]) -> Dict[int, str]:
-        """Returns the lines to change if entities of a sentence are replaced.
+        """Returns the lines to change if entities of a row are replaced.
 
-        The result maps line numbers to new text. The entities in `added` must not overlap others.
-        Entities that share no token can be replaced in one call or several, with the same result.
+        The result maps line numbers to new text. The entities in `added` must not overlap others of the
+        row. Entities that share no token can be replaced in one call or several, with the same result.
         """
-        sentence = self.sentences[number]
-        kept = [span for span in sentence.spans if span not in removed]
-        # In IOB1, a tag depends on the previous one unless its entity opens with `B-`.
-        spelling = "BIO" if self.encoding == "IOB1" else self.encoding
-        tags = spans_to_tags([*kept, *added], len(sentence.rows), spelling)
+        sentence = self.rows[number]
+        spans = [*(span for span in sentence.spans if span not in removed), *added]
+        cells = [self.cell(row) for row in sentence.rows]
+        new = self._cells.respelled(cells, spans, sentence.row_label)
         touched = {t for _, (first, last) in (*removed, *added) for t in range(first, last + 1)}
-        touched |= {last + 1 for _, (_, last) in added} & set(range(len(tags)))
-        rows = [(sentence.rows[t], tags[t]) for t in sorted(touched)]
-        return {row.number: self.with_tag(row, tag) for row, tag in rows if tag != self._tag(row)}
+        touched |= {last + 1 for _, (_, last) in added} & set(range(len(cells)))
+        return {
+            sentence.rows[t].number: self.with_tag(sentence.rows[t], new[t])
+            for t in sorted(touched)
+            if new[t] != cells[t]
+        }
+
+    def cell(self, row: Row) -> str:
+        """Returns the tag, or the joined tags or labels, of a line."""
+        return row.columns[self._tag_column]
+
+    def opened(self, cell: str, row_label: Optional[str], unknown_tag: str) -> str:
+        """Returns a cell in which the tag, or whether the token has the row's label, is unknown."""
+        return self._cells.opened(cell, row_label, unknown_tag)
 
     def with_tag(self, row: Row, tag: str) -> str:
         """Returns a line with this tag in its column, and otherwise unchanged."""
@@ -138,17 +160,27 @@ class Corpus:
         cells[columns[self._tag_column]] = tag
         return "".join(cells)
 
-    def _tag(self, row: Row) -> str:
-        return row.columns[self._tag_column]
-
     def _spans(self, rows: Sequence[Row]) -> List[Span]:
-        tags = [self._tag(row) for row in rows]
         try:
-            check_tags(tags, self.encoding)
+            return self._cells.spans([self.cell(row) for row in rows])
         except IllegalTagError as error:
             row = rows[error.position]
             raise ValueError(f"{self.path}:{row.number}: in {row.quoted}, {error}") from None
-        return tags_to_spans(tags, self.encoding)
+
+
+def rows_by_label(
+    sentences: Sequence[Sentence], labels: Sequence[str], span_label: Optional[str]
+) -> List[Sentence]:
+    """Returns the rows of sentences; `span_label` is what spans are called, None for their labels."""
+    if not labels:
+        return list(sentences)
+    rows = []
+    for each in sentences:
+        for label in labels:
+            name = label if span_label is None else span_label
+            spans = [(name, place) for own, place in each.spans if own == label]
+            rows.append(each._replace(spans=spans, row_label=label, span_label=name))
+    return rows
 
 
 class Fold(NamedTuple):
@@ -159,7 +191,7 @@ class Fold(NamedTuple):
     held_out: List[int]
 
 
-def make_folds(corpus: Corpus, num_folds: int) -> List[Fold]:
+def make_folds(corpus: Any, num_folds: int) -> List[Fold]:
     """Divides the documents of a corpus, or blocks of sentences if the file marks no documents.
 
     Each fold has its share of each label.

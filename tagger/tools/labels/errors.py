@@ -47,7 +47,7 @@ def error_probabilities(
     seed: int = 0,
     from_elsewhere: bool = False,
 ) -> ErrorProbabilities:
-    """Estimates the probability that each label of a corpus is wrong.
+    """Estimates the probability that each label of a corpus is wrong; `sentences` are its rows.
 
     A gradient-boosted classifier is trained on synthetic errors with the features of `features_of`. The
     taggers never see the synthetic errors, and the classifier never sees a correction. Each sentence is
@@ -55,11 +55,11 @@ def error_probabilities(
 
     The corpus may have more or fewer errors than the synthetic ones, or different ones. So if the
     taggers were trained on other parts of the same corpus, `with_shares_of_errors` corrects the
-    probabilities.
+    probabilities; not those of rows of labels, which lack rivals that are other labels.
 
     `from_elsewhere` says that the taggers were trained on another corpus.
     """
-    spans = [sentence.spans for sentence in sentences]
+    spans, num_rows = [sentence.spans for sentence in sentences], rows_of_sentence(sentences)
     num_entities = sum(map(len, spans))
     num_copies = min(_MOST_COPIES, -(-_NUM_SYNTHETIC // max(1, round(RATE * num_entities))))
     random = np.random.default_rng(seed)
@@ -75,7 +75,7 @@ def error_probabilities(
     items = taggers.items(spans)
     own_features = features_of(items, taggers, sentences, spans, from_elsewhere)
     own_part, part = (
-        np.array([item.sentence for item in each], dtype=int) % _NUM_PARTS
+        np.array([item.sentence // num_rows for item in each], dtype=int) % _NUM_PARTS
         for each in (items, synthetic_items)
     )
     probabilities = np.zeros(len(items))
@@ -89,11 +89,16 @@ def error_probabilities(
         classifier = _classifier(own_features.shape[1], seed)
         classifier.fit(synthetic_features[is_learnt], is_synthetic[is_learnt])
         probabilities[is_own] = classifier.predict_proba(own_features[is_own])[:, 1]
-    if not from_elsewhere:
+    if not from_elsewhere and num_rows == 1:
         probabilities = with_shares_of_errors(probabilities, items, synthetic_items, is_synthetic)
-    log_right = np.zeros(len(sentences))
-    np.add.at(log_right, [item.sentence for item in items], np.log1p(-probabilities))
+    log_right = np.zeros(len(sentences) // num_rows)
+    np.add.at(log_right, [item.sentence // num_rows for item in items], np.log1p(-probabilities))
     return ErrorProbabilities(items, probabilities, -np.expm1(log_right))
+
+
+def rows_of_sentence(rows: Sequence[Sentence]) -> int:
+    """Returns how many rows a sentence has, see `Corpus`."""
+    return max(1, len({row.row_label for row in rows}))
 
 
 def _classifier(num_features: int, seed: int) -> Any:
@@ -138,12 +143,14 @@ def with_synthetic_errors(
 
     There are equally many of each kind: an entity gets another label, a border moves by one token, an
     entity is removed, or a capitalised word outside of entities becomes one. Half of the errors affect
-    all entities with the same words, because annotators repeat their errors.
+    all entities with the same words, because annotators repeat their errors. If sentences have a row
+    for each label, another label is the same place in another row.
     """
     changed = [list(sentence.spans) for sentence in sentences]
     places = [(number, span) for number, own in enumerate(changed) for span in own]
+    num_rows = rows_of_sentence(sentences)
     labels = [span[0] for _, span in places]
-    by_text: Dict[Tuple[str, ...], List[Tuple[int, Span]]] = defaultdict(list)
+    by_text: Dict[Tuple[Optional[str], ...], List[Tuple[int, Span]]] = defaultdict(list)
     for number, span in places:
         by_text[_text(sentences[number], span)].append((number, span))
     for index in random.permutation(len(places))[: round(RATE * len(places))].tolist():
@@ -151,22 +158,29 @@ def with_synthetic_errors(
         label = labels[int(random.integers(len(labels)))]
         change = int(random.integers(4))
         if change == 3:
-            _add(changed, sentences, label, random)
+            row = places[int(random.integers(len(places)))][0] % num_rows
+            _add(changed, sentences, (label, row, num_rows), random)
             continue
         struck = [(number, span)]
         if random.random() < _REPEATED:
             struck = by_text[_text(sentences[number], span)][:_MOST_REPEATED]
-        shift = _SHIFTS[int(random.integers(4))]
+        shift, row = _SHIFTS[int(random.integers(4))], int(random.integers(num_rows))
         for at, each in struck:
-            if each in changed[at]:
+            if each in changed[at] and change == 0 and num_rows > 1:
+                other = at - at % num_rows + row
+                new = (sentences[other].span_label, each[1])
+                if not any(overlap(new, span) for span in changed[other]):
+                    changed[at].remove(each)
+                    changed[other] = sorted([*changed[other], new], key=lambda span: span[1])
+            elif each in changed[at]:
                 moved = (each[1][0] + shift[0], each[1][1] + shift[1])
-                new = ((label, each[1]), (each[0], moved), None)[change]
-                _replace(changed[at], each, new, len(sentences[at].tokens))
+                replaced = ((label, each[1]), (each[0], moved), None)[change]
+                _replace(changed[at], each, replaced, len(sentences[at].tokens))
     return changed
 
 
-def _text(sentence: Sentence, span: Span) -> Tuple[str, ...]:
-    return tuple(sentence.tokens[span[1][0] : span[1][1] + 1])
+def _text(sentence: Sentence, span: Span) -> Tuple[Optional[str], ...]:
+    return (sentence.row_label, *sentence.tokens[span[1][0] : span[1][1] + 1])
 
 
 def _replace(spans: List[Span], old: Span, new: Optional[Span], num_tokens: int) -> None:
@@ -183,16 +197,22 @@ def _replace(spans: List[Span], old: Span, new: Optional[Span], num_tokens: int)
 def _add(
     changed: List[List[Span]],
     sentences: Sequence[Sentence],
-    label: str,
+    drawn: Tuple[str, int, int],
     random: np.random.Generator,
 ) -> None:
-    """Turns a capitalised word outside of all entities into one; gives up after some tries."""
+    """Turns a capitalised word outside of all entities into one; gives up after some tries.
+
+    `drawn` has a label, a row, and the number of rows of a sentence. A document may begin with any
+    letter.
+    """
+    label, row, num_rows = drawn
     for _ in range(100):
-        number = int(random.integers(len(sentences)))
+        number = int(random.integers(len(sentences) // num_rows)) * num_rows + row
         first = int(random.integers(len(sentences[number].tokens)))
-        new = (label, (first, first))
+        is_text = num_rows > 1 and len(sentences[number].tokens) == 1
+        new = (sentences[number].span_label or label, (first, first))
         is_free = not any(overlap(new, span) for span in changed[number])
-        if is_free and sentences[number].tokens[first][0].isupper():
+        if is_free and (is_text or sentences[number].tokens[first][0].isupper()):
             changed[number] = sorted([*changed[number], new], key=lambda span: span[1])
             return
 

@@ -5,7 +5,7 @@ Letters: `N` items, `F` features.
 
 import math
 from collections import Counter, defaultdict
-from typing import Dict, Hashable, List, Sequence, Tuple
+from typing import Dict, Hashable, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -73,7 +73,7 @@ class _Occurrences:
     ) -> None:
         self._sentences, self._spans, self._candidates = sentences, spans, taggers.candidates
         texts = {self._text(item.sentence, item.place) for item in items}
-        lengths = {len(text) for text in texts}
+        lengths = {last + 1 - first for first, last in (item.place for item in items)}
         # By words alone, and by words and document.
         self._labels: Dict[Hashable, Counter[str]] = defaultdict(Counter)
         self._sums: Dict[Hashable, Dict[str, float]] = defaultdict(lambda: defaultdict(float))
@@ -108,8 +108,10 @@ class _Occurrences:
             self._sums[text][label] - own, sum(self._labels[text].values()) - 1
         )
 
-    def _text(self, number: int, place: Place) -> Tuple[str, ...]:
-        return tuple(self._sentences[number].tokens[place[0] : place[1] + 1])
+    def _text(self, number: int, place: Place) -> Tuple[Optional[str], ...]:
+        """Returns the words of a place, and the label if it is in the row of a label."""
+        sentence = self._sentences[number]
+        return (sentence.row_label, *sentence.tokens[place[0] : place[1] + 1])
 
     def _label(self, number: int, place: Place) -> str:
         for label, other in self._spans[number]:

@@ -10,7 +10,7 @@ from allennlp.common.checks import ConfigurationError
 from tagger.common.files import sha256_of_file
 from tagger.common.outputs import json_line
 from tagger.spans import Span
-from tagger.tools.labels.corpus import Corpus
+from tagger.tools.labels.document_corpus import AnyCorpus
 from tagger.tools.labels.errors import ErrorProbabilities
 from tagger.tools.labels.probabilities import overlap
 from tagger.tools.reports.page import write_page
@@ -20,6 +20,8 @@ from tagger_texts.segments import join_words
 
 #: How many words a page shows before and after an issue.
 _CONTEXT = 15
+#: How many characters of a labelled text a page shows.
+_MOST_CHARACTERS = 600
 
 #: The result files: the page, one with JSON lines, and two tables.
 FILES = ("errors.html", "errors.jsonl", "errors.csv", "sentences.csv")
@@ -47,7 +49,7 @@ class LabelIssue(NamedTuple):
 
     def spell(self, span: Optional[Span]) -> str:
         """Returns an entity's label and words, or `-` for none."""
-        return f"{span[0]} {self.text(span)}" if span else "-"
+        return f"{span[0]} {shortened(self.text(span), 60)}" if span else "-"
 
     def record(self) -> Dict[str, Any]:
         """Returns the issue as written to `errors.jsonl`."""
@@ -60,16 +62,17 @@ class LabelIssue(NamedTuple):
 
 
 def list_issues(
-    corpus: Corpus, probabilities: ErrorProbabilities, least_probability: float
+    corpus: AnyCorpus, probabilities: ErrorProbabilities, least_probability: float
 ) -> List[LabelIssue]:
     """Returns the labels that are wrong with at least this probability, most suspicious first."""
     issues: List[LabelIssue] = []
+    num_rows = max(1, len(corpus.labels_of_rows))
     for index in (-probabilities.of_items).argsort(kind="stable").tolist():
         probability = float(probabilities.of_items[index])
         if probability < least_probability:
             break
         item = probabilities.items[index]
-        sentence = corpus.sentences[item.sentence]
+        sentence = corpus.rows[item.sentence]
         spans = [span for span in (item.labelled, item.suggested) if span]
         removed = [each for each in sentence.spans if any(overlap(each, span) for span in spans)]
         added = [item.suggested] if item.suggested else []
@@ -78,11 +81,11 @@ def list_issues(
             LabelIssue(
                 id=len(issues) + 1,
                 line=sentence.rows[item.place[0]].number,
-                sentence=item.sentence + 1,
+                sentence=item.sentence // num_rows + 1,
                 kind=item.kind,
                 probability=round(probability, 4),
-                labelled=item.labelled,
-                suggested=item.suggested,
+                labelled=sentence.named(item.labelled),
+                suggested=sentence.named(item.suggested),
                 suggestion_probability=round(item.rivalry, 4),
                 tokens=sentence.tokens,
                 lines=[min(numbers), max(numbers)],
@@ -105,17 +108,23 @@ def accept(lines: Sequence[str], issues: Iterable[LabelIssue]) -> List[str]:
     return corrected
 
 
-def leave_open(corpus: Corpus, issues: Iterable[LabelIssue], unknown_tag: str = "?") -> List[str]:
+def leave_open(
+    corpus: AnyCorpus, issues: Iterable[LabelIssue], unknown_tag: str = "?"
+) -> List[str]:
     """Returns the lines of a corpus with the tags of all issues marked as unknown."""
-    lines = corpus.lines()
+    lines, cells = corpus.lines(), {}
     rows = {row.number: row for sentence in corpus.sentences for row in sentence.rows}
     for issue in issues:
+        span = issue.labelled or issue.suggested
+        label = span[0] if span and corpus.labels_of_rows else None
         for number in range(issue.lines[0], issue.lines[1] + 1):
-            lines[number - 1] = corpus.with_tag(rows[number], unknown_tag)
+            cell = cells.get(number) or corpus.cell(rows[number])
+            cells[number] = corpus.opened(cell, label, unknown_tag)
+            lines[number - 1] = corpus.with_tag(rows[number], cells[number])
     return lines
 
 
-def read_decisions(path: Path, corpus: Corpus, issues: Sequence[LabelIssue]) -> List[LabelIssue]:
+def read_decisions(path: Path, corpus: AnyCorpus, issues: Sequence[LabelIssue]) -> List[LabelIssue]:
     """Returns the issues for which a person accepted the suggestion on the page."""
     try:
         decisions = json.loads(path.read_text(encoding="utf-8"))
@@ -132,14 +141,24 @@ def read_decisions(path: Path, corpus: Corpus, issues: Sequence[LabelIssue]) -> 
     return [issue for issue in issues if issue.id in accepted]
 
 
-def digest_of(corpus: Corpus, issues: Sequence[LabelIssue]) -> str:
+def shortened(text: str, most: int) -> str:
+    """Returns a text of at most this many characters.
+
+    Example:
+        >>> shortened("wheat prices fell", 12)
+        'wheat pri...'
+    """
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def digest_of(corpus: AnyCorpus, issues: Sequence[LabelIssue]) -> str:
     """Returns a digest that identifies a list of issues."""
     places = json.dumps([[each.line, each.labelled, each.suggested] for each in issues])
     return hashlib.sha256((sha256_of_file(corpus.path) + places).encode()).hexdigest()[:16]
 
 
 def write_issues(
-    corpus: Corpus, probabilities: ErrorProbabilities, issues: Sequence[LabelIssue], folder: Path
+    corpus: AnyCorpus, probabilities: ErrorProbabilities, issues: Sequence[LabelIssue], folder: Path
 ) -> List[Path]:
     """Writes `FILES`; returns their paths."""
     page, records, table, sentences = paths = [folder / name for name in FILES]
@@ -184,7 +203,8 @@ def format_issues(issues: Sequence[LabelIssue], num_shown: int = 20) -> str:
     )
 
 
-def _write_page(corpus: Corpus, issues: Sequence[LabelIssue], path: Path) -> None:
+def _write_page(corpus: AnyCorpus, issues: Sequence[LabelIssue], path: Path) -> None:
+    by_label = bool(corpus.labels_of_rows)
     data = {
         "list": digest_of(corpus, issues),
         "name": corpus.path.name,
@@ -199,13 +219,13 @@ def _write_page(corpus: Corpus, issues: Sequence[LabelIssue], path: Path) -> Non
         data=data,
         colours=label_colours(corpus.labels),
         readings=[
-            (each, [_reading(each, span) for span in (each.labelled, each.suggested)])
+            (each, [_reading(each, span, by_label) for span in (each.labelled, each.suggested)])
             for each in issues
         ],
     )
 
 
-def _reading(issue: LabelIssue, span: Optional[Span]) -> Dict[str, Any]:
+def _reading(issue: LabelIssue, span: Optional[Span], by_label: bool) -> Dict[str, Any]:
     """Returns the data to show an entity with the words around it, or that there is none."""
     shown = [each for each in (issue.labelled, issue.suggested) if each]
     first = max(0, min(place[0] for _, place in shown) - _CONTEXT)
@@ -215,7 +235,9 @@ def _reading(issue: LabelIssue, span: Optional[Span]) -> Dict[str, Any]:
     return {
         "before": "… " * (first > 0) + _between(tokens, first, begin),
         "label": span[0] if span else None,
-        "text": issue.text(span),
+        # Of rows of labels, the page says which label the words have not.
+        "other": shown[0][0] if by_label else None,
+        "text": shortened(issue.text(span), _MOST_CHARACTERS),
         "after": _between(tokens, end + 1, last + 1) + " …" * (last + 1 < len(tokens)),
     }
 

@@ -1,6 +1,6 @@
 """Trains taggers on folds of a corpus and scores the sentences held out.
 
-Letters: `S` sentences, `T` tokens of a sentence, `K` tags.
+Letters: `S` rows (sentences, or a row for each sentence and label), `T` tokens, `K` tags, `C` labels.
 """
 
 import shutil
@@ -10,23 +10,29 @@ from typing import Any, List, Mapping, NamedTuple, Sequence, Tuple
 import numpy as np
 import torch
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.util import lazy_groups_of
 from allennlp.data import DatasetReader
 from allennlp.models import Model
+from scipy.special import logit
 
-from tagger.models import TaggingModel
+from tagger.models import DocumentClassifier, TaggingModel
 from tagger.models.tagging_model import chain_of
 from tagger.spans import AMBIGUOUS
-from tagger.tools.labels.corpus import Corpus, make_folds
+from tagger.tools.labels.cells import RUN
+from tagger.tools.labels.corpus import make_folds
+from tagger.tools.labels.document_corpus import AnyCorpus
 from tagger.tools.runs.configs import config_for
 from tagger.tools.runs.jobs import run_jobs, seeded_jobs
 from tagger.tools.runs.work import train
 from tagger.tools.tuning.labelled_file import encoded, read_instances
 
 _SCORES = "scores.npz"
+#: How far probabilities of labels stay from 0 and 1.
+_MARGIN = 1e-6
 
 
 class SentenceScores(NamedTuple):
-    """The chains of S sentences under one tagger, or the mean over several taggers.
+    """The chains of S rows under one tagger, or the mean over several taggers.
 
     The mean of the scores gives the normalised geometric mean of their distributions over sequences, as
     in `SequenceTaggerEnsemble`.
@@ -41,6 +47,8 @@ class SentenceScores(NamedTuple):
     transitions: np.ndarray
     start: np.ndarray
     end: np.ndarray
+    # (C,), the labels of a sentence's rows; empty if the rows are the sentences
+    row_labels: np.ndarray = np.empty(0, dtype=str)
 
     def ordered(self, tags: Sequence[str]) -> "SentenceScores":
         """Returns the scores with the tags in this order; raises an error if these are other tags."""
@@ -58,18 +66,23 @@ class SentenceScores(NamedTuple):
             self.transitions[np.ix_(order, order)],
             self.start[order],
             self.end[order],
+            self.row_labels,
         )
 
 
 def mean_scores(several: Sequence[SentenceScores]) -> SentenceScores:
     """Returns the mean of several taggers' scores of the same sentences, with the tags of the first."""
     tags, lengths = several[0][:2]
-    ordered = [each.ordered(tags.tolist())[2:] for each in several]
-    return SentenceScores(tags, lengths, *(np.mean(parts, axis=0) for parts in zip(*ordered)))
+    row_labels = several[0].row_labels
+    if any(each.row_labels.tolist() != row_labels.tolist() for each in several):
+        raise ConfigurationError("taggers must have the same labels; these have others")
+    ordered = [each.ordered(tags.tolist())[2:6] for each in several]
+    means = (np.mean(parts, axis=0) for parts in zip(*ordered))
+    return SentenceScores(tags, lengths, *means, row_labels)
 
 
 def out_of_fold(
-    corpus: Corpus,
+    corpus: AnyCorpus,
     folder: Path,
     config: Mapping[str, Any],
     num_folds: int,
@@ -79,7 +92,7 @@ def out_of_fold(
     """Trains taggers on folds of a corpus and lets each score the sentences held out from it.
 
     For each fold, one tagger is trained with each seed, and their scores are averaged. `config` must be
-    complete; its file names are replaced. Returns the held-out sentences of each fold and their scores.
+    complete; its file names are replaced. Returns the held-out rows of each fold and their scores.
     """
     folds, jobs = make_folds(corpus, num_folds), []
     for number, fold in enumerate(folds):
@@ -102,7 +115,9 @@ def out_of_fold(
     for job in jobs:
         with np.load(job.folder(folder) / _SCORES, allow_pickle=False) as arrays:
             of_folds[job.factors["fold"]].append(SentenceScores(**arrays))
-    return [(fold.held_out, mean_scores(scores)) for fold, scores in zip(folds, of_folds)]
+    width = max(1, len(corpus.labels_of_rows))
+    rows = [[width * s + c for s in fold.held_out for c in range(width)] for fold in folds]
+    return [(own, mean_scores(scores)) for own, scores in zip(rows, of_folds)]
 
 
 def train_and_score(config: Mapping[str, Any], folder: Path) -> None:
@@ -121,17 +136,21 @@ def train_and_score(config: Mapping[str, Any], folder: Path) -> None:
 
 @torch.no_grad()
 def score_file(model: Model, reader: DatasetReader, path: str) -> SentenceScores:
-    """Returns a tagger's scores of the sentences of a file, in order."""
+    """Returns a model's scores of the rows of a file, in order."""
+    if isinstance(model, DocumentClassifier) or (
+        isinstance(model, TaggingModel) and model.head.describe().has_label_sets
+    ):
+        return scores_of_label_sets(model, reader, path)
     chain = chain_of(model)
     if (
         not isinstance(model, TaggingModel)
         or chain is None
-        or chain.labels_of_rows
         or model.tag_encoding in (None, *AMBIGUOUS)
     ):
         raise ConfigurationError(
-            "label errors can only be found with a `sequence_tagger` that has the head `crf` or "
-            "`softmax` and tags that spell entities in BIO, BIOUL, BMES or IOBES; got "
+            "label errors can only be found with a `document_classifier`, or a `sequence_tagger` that "
+            "has the head `sigmoid`, or `crf`, `softmax` or `label_chains` and tags that spell "
+            "entities in BIO, BIOUL, BMES or IOBES; got "
             f"`{type(model).__name__}` with {getattr(model, 'tag_encoding', None) or 'plain labels'}"
         )
     batches = [batch for batch, _, _ in encoded(model, read_instances(reader, path), 64)]
@@ -141,4 +160,36 @@ def score_file(model: Model, reader: DatasetReader, path: str) -> SentenceScores
         np.concatenate([batch.mask.sum(1).cpu().numpy() for batch in batches]),
         np.concatenate([c.emissions[b.mask].cpu().numpy() for c, b in zip(chains, batches)]),
         *(each.cpu().numpy() for each in chains[0][1:]),
+        np.array(list(chain.labels_of_rows), dtype=str),
+    )
+
+
+def scores_of_label_sets(model: Model, reader: DatasetReader, path: str) -> SentenceScores:
+    """Returns scores of rows for labels that are independent: of a token, or of a document.
+
+    The chain of a label has its log-odds at each token. A run of tokens with the label begins with `B-`
+    and goes on with `I-`, and no run follows another, so each sequence of tags is one set of tokens.
+    """
+    model.eval()
+    lengths, log_odds = [], []
+    labels: List[str] = []
+    for group in lazy_groups_of(iter(read_instances(reader, path)), 64):
+        for output in model.forward_on_instances(group):
+            found = output["probabilities"]
+            by_token = [found] if isinstance(found, dict) else found
+            labels = labels or sorted(by_token[0])
+            # (C, T)
+            own = np.array([[each[label] for each in by_token] for label in labels])
+            log_odds.append(logit(own.astype(np.float64).clip(_MARGIN, 1 - _MARGIN)).reshape(-1))
+            lengths += len(labels) * [len(by_token)]
+    scores = np.concatenate(log_odds)
+    transitions = np.array([[0, 0, -np.inf], [0, -np.inf, 0], [0, -np.inf, 0]])
+    return SentenceScores(
+        np.array(["O", f"B-{RUN}", f"I-{RUN}"]),
+        np.array(lengths),
+        np.stack([np.zeros(len(scores)), scores, scores], axis=1),
+        transitions,
+        np.array([0, 0, -np.inf]),
+        np.zeros(3),
+        np.array(labels),
     )

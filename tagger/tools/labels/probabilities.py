@@ -19,7 +19,9 @@ Place = Tuple[int, int]
 
 #: Less probable entities are ignored.
 _LEAST_PROBABILITY = 0.01
+#: The most rows of a batch: at least this many, and more if they are short.
 _BATCH_SIZE = 64
+_BATCH_TOKENS = 4096
 
 
 class Item(NamedTuple):
@@ -176,10 +178,14 @@ def _batches(
 ) -> Iterator[Tuple[List[int], ChainScores, torch.Tensor]]:
     """Yields batches of sentences of similar lengths: indices, chains in float64, and mask, (B, T)."""
     rows = torch.from_numpy(scores.emissions).double().split(scores.lengths.tolist())
-    rest = [torch.from_numpy(each).double() for each in scores[3:]]
+    rest = [torch.from_numpy(each).double() for each in scores[3:6]]
     order = np.argsort(scores.lengths, kind="stable").tolist()
-    for start in range(0, len(order), _BATCH_SIZE):
-        own = order[start : start + _BATCH_SIZE]
+    start = 0
+    while start < len(order):
+        # The longest of so many rows is at least as long as the first.
+        size = max(_BATCH_SIZE, _BATCH_TOKENS // max(1, int(scores.lengths[order[start]])))
+        own = order[start : start + size]
+        start += len(own)
         lengths = torch.from_numpy(scores.lengths[own])
         mask = torch.arange(int(lengths.max())) < lengths.unsqueeze(1)
         emissions = pad_sequence([rows[index] for index in own], batch_first=True)

@@ -66,7 +66,7 @@ def test_no_document_is_divided_and_all_are_held_out_once(tmp_path, separator):
 @pytest.mark.parametrize(
     ("reader", "message"),
     [
-        ({"label_separator": "|"}, r"`dataset_reader.label_separator` is '\|', but"),
+        ({"labels": ["X"]}, r"`dataset_reader.labels` is \['X'\], but"),
         ({"unknown_tag": "?"}, "`dataset_reader.unknown_tag` is"),
         ({"source_encoding": None}, "`dataset_reader.source_encoding` is None"),
         ({"source_encoding": "BIOUL"}, "corpus.txt:2: in 'b O'"),

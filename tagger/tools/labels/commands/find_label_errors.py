@@ -17,14 +17,16 @@ class FindLabelErrors(Command):
 
     Train taggers on folds of a column file, and list the labels that a tagger trained without them
     disagrees with: wrong labels, wrong boundaries, missed and spurious entities, each with a
-    suggestion. The folder gets errors.html, a page where you accept or reject suggestions and save a
+    suggestion. With the config of a model of several labels, the file may have several labels a token
+    or a document. The folder gets errors.html, a page where you accept or reject suggestions and save a
     corrected corpus, and errors.jsonl, errors.csv and sentences.csv. Repeat an interrupted command to
     resume it; once it has finished, repeating it trains nothing.
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument
-        add("corpus", type=Path, help="a column file, with a token and its tag on each line")
+        text = "a column file, with a token and its tag on each line, or documents as JSON lines"
+        add("corpus", type=Path, help=text)
         add("-o", "--output", type=Path, required=True, help="the folder for all results")
         text = "the config of the taggers; by default one that `start` would write"
         add("--config", type=Path, help=text)
@@ -70,13 +72,12 @@ class FindLabelErrors(Command):
             write_issues,
         )
 
-        _check_corpus(args.corpus)
+        if not (args.config or args.taggers):
+            _check_corpus(args.corpus)
         # Also makes the output folder.
         _check_options(args)
         corpus, taggers = _corpus_and_probabilities(args)
-        probabilities = error_probabilities(
-            taggers, corpus.sentences, from_elsewhere=bool(args.taggers)
-        )
+        probabilities = error_probabilities(taggers, corpus.rows, from_elsewhere=bool(args.taggers))
         issues = list_issues(corpus, probabilities, args.least)
         paths = write_issues(corpus, probabilities, issues, args.output)
         accepted = issues[: args.accept_first or 0]
@@ -130,7 +131,8 @@ def _check_corpus(path: Path) -> None:
 
 
 def _corpus_and_probabilities(args: argparse.Namespace) -> Tuple[Any, Any]:
-    from tagger.tools.labels.corpus import Corpus
+    from allennlp.common.checks import ConfigurationError
+
     from tagger.tools.labels.out_of_fold import mean_scores, out_of_fold, score_file
     from tagger.tools.labels.probabilities import LabelProbabilities
     from tagger.tools.runs.jobs import default_num_workers
@@ -139,17 +141,36 @@ def _corpus_and_probabilities(args: argparse.Namespace) -> Tuple[Any, Any]:
         from allennlp.models import load_archive
 
         archives = [load_archive(path) for path in args.taggers]
-        corpus = Corpus(args.corpus, dict(archives[0].config["dataset_reader"]))
+        corpus = _corpus(args.corpus, dict(archives[0].config["dataset_reader"]))
         scores = [
             score_file(archive.model, archive.validation_dataset_reader, str(args.corpus))
             for archive in archives
         ]
-        return corpus, LabelProbabilities([(range(len(corpus.sentences)), mean_scores(scores))])
+        mean = mean_scores(scores)
+        labels = mean.row_labels.tolist()
+        if labels and (unknown := sorted(set(corpus.labels) - set(labels))):
+            raise ConfigurationError(
+                f"{args.corpus} has labels that {args.taggers[0]} was not trained on: "
+                f"{', '.join(unknown)}; take a tagger of these labels, or take them out"
+            )
+        corpus.set_rows(labels)
+        return corpus, LabelProbabilities([(range(len(corpus.rows)), mean)])
     config = _config(args)
-    corpus = Corpus(args.corpus, config.get("dataset_reader", {"type": None}))
+    corpus = _corpus(args.corpus, config.get("dataset_reader", {"type": None}))
     workers = args.workers or default_num_workers(config)
     parts = out_of_fold(corpus, args.output, config, args.folds, args.seeds, workers)
     return corpus, LabelProbabilities(parts)
+
+
+def _corpus(path: Path, reader: Dict[str, Any]) -> Any:
+    """Reads the corpus as the reader of the taggers does."""
+    from tagger.tools.labels.corpus import Corpus
+    from tagger.tools.labels.document_corpus import DocumentCorpus
+
+    if reader.get("type") == "document":
+        return DocumentCorpus(path, reader)
+    _check_corpus(path)
+    return Corpus(path, reader)
 
 
 def _config(args: argparse.Namespace) -> Dict[str, Any]:
