@@ -57,6 +57,9 @@ class Corpus:
         labels_of_rows: The labels of the rows of a sentence; empty if the rows are the sentences.
     """
 
+    #: How the names of corrected files end.
+    suffix = ".txt"
+
     def __init__(self, path: Path, reader: Mapping[str, Any]) -> None:
         self.path = path
         if reader.get("type", "column") != "column":

@@ -22,6 +22,7 @@ class DocumentCorpus:
     """
 
     encoding = documents = None
+    suffix = ".jsonl"
 
     def __init__(self, path: Path, reader: Mapping[str, Any]) -> None:
         from allennlp.common import Params
@@ -74,14 +75,15 @@ class DocumentCorpus:
         return {row.number: json.dumps(document, ensure_ascii=False)}
 
     def cell(self, row: Row) -> str:
-        """Is never called, because nothing can be left open."""
-        raise NotImplementedError
-
-    def opened(self, cell: str, row_label: Optional[str], unknown_tag: str) -> str:
         """Refuses, because labels of documents cannot be left open."""
         raise ConfigurationError(
-            f"{self.path}: labels of documents cannot be left open; accept or reject suggestions"
+            f"{self.path}: labels of documents cannot be left open; leave `--leave-open` out, and "
+            "accept or reject suggestions"
         )
+
+    def opened(self, cell: str, row_label: Optional[str], unknown_tag: str) -> str:
+        """Is never reached, see `cell`."""
+        raise NotImplementedError
 
 
 AnyCorpus = Union[Corpus, DocumentCorpus]

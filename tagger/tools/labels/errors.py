@@ -158,13 +158,14 @@ def with_synthetic_errors(
         label = labels[int(random.integers(len(labels)))]
         change = int(random.integers(4))
         if change == 3:
-            row = places[int(random.integers(len(places)))][0] % num_rows
+            row = places[int(random.integers(len(places)))][0] % num_rows if num_rows > 1 else 0
             _add(changed, sentences, (label, row, num_rows), random)
             continue
         struck = [(number, span)]
         if random.random() < _REPEATED:
             struck = by_text[_text(sentences[number], span)][:_MOST_REPEATED]
-        shift, row = _SHIFTS[int(random.integers(4))], int(random.integers(num_rows))
+        shift = _SHIFTS[int(random.integers(4))]
+        row = int(random.integers(num_rows)) if num_rows > 1 else 0
         for at, each in struck:
             if each in changed[at] and change == 0 and num_rows > 1:
                 other = at - at % num_rows + row

@@ -85,7 +85,7 @@ class FindLabelErrors(Command):
             accepted = read_decisions(args.accept, corpus, issues)
         texts = {}
         if args.accept is not None or args.accept_first is not None:
-            texts[args.output / "corrected.txt"] = accept(corpus.lines(), accepted)
+            texts[args.output / f"corrected{corpus.suffix}"] = accept(corpus.lines(), accepted)
         if args.leave_open is not None:
             doubtful = [each for each in issues if each.probability >= args.leave_open]
             texts[args.output / "open.txt"] = leave_open(corpus, doubtful)
@@ -111,7 +111,13 @@ def _check_options(args: argparse.Namespace) -> None:
     if args.accept is not None:
         check_is_file(args.accept)
     check_can_be_made(args.output, "--output")
-    names = (*FILES, "corrected.txt", "open.txt", *(() if args.config else ("config.jsonnet",)))
+    names = (
+        *FILES,
+        "corrected.txt",
+        "corrected.jsonl",
+        "open.txt",
+        *(() if args.config else ("config.jsonnet",)),
+    )
     made = [*(args.output / name for name in names), *args.output.glob("folds/*/*")]
     inputs = [args.corpus, args.accept, args.config, *(args.taggers or ())]
     check_not_inputs(made, [path for path in inputs if path is not None])
@@ -141,7 +147,7 @@ def _corpus_and_probabilities(args: argparse.Namespace) -> Tuple[Any, Any]:
         from allennlp.models import load_archive
 
         archives = [load_archive(path) for path in args.taggers]
-        corpus = _corpus(args.corpus, dict(archives[0].config["dataset_reader"]))
+        corpus = _corpus(args, dict(archives[0].config["dataset_reader"]))
         scores = [
             score_file(archive.model, archive.validation_dataset_reader, str(args.corpus))
             for archive in archives
@@ -156,21 +162,25 @@ def _corpus_and_probabilities(args: argparse.Namespace) -> Tuple[Any, Any]:
         corpus.set_rows(labels)
         return corpus, LabelProbabilities([(range(len(corpus.rows)), mean)])
     config = _config(args)
-    corpus = _corpus(args.corpus, config.get("dataset_reader", {"type": None}))
+    corpus = _corpus(args, config.get("dataset_reader", {"type": None}))
     workers = args.workers or default_num_workers(config)
     parts = out_of_fold(corpus, args.output, config, args.folds, args.seeds, workers)
     return corpus, LabelProbabilities(parts)
 
 
-def _corpus(path: Path, reader: Dict[str, Any]) -> Any:
+def _corpus(args: argparse.Namespace, reader: Dict[str, Any]) -> Any:
     """Reads the corpus as the reader of the taggers does."""
     from tagger.tools.labels.corpus import Corpus
     from tagger.tools.labels.document_corpus import DocumentCorpus
 
-    if reader.get("type") == "document":
-        return DocumentCorpus(path, reader)
-    _check_corpus(path)
-    return Corpus(path, reader)
+    if reader.get("type") != "document":
+        _check_corpus(args.corpus)
+        return Corpus(args.corpus, reader)
+    corpus = DocumentCorpus(args.corpus, reader)
+    if args.leave_open is not None:
+        # Says why not before hours of training.
+        corpus.cell(corpus.sentences[0].rows[0])
+    return corpus
 
 
 def _config(args: argparse.Namespace) -> Dict[str, Any]:
