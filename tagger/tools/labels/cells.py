@@ -75,10 +75,20 @@ class LabelCells(NamedTuple):
 
     separator: str
     none: str
-    encoding: Optional[str] = None
 
-    by_label = True
-    span_label = RUN
+    @property
+    def encoding(self) -> None:
+        """None: labels spell no spans."""
+
+    @property
+    def by_label(self) -> bool:
+        """Whether labels are judged apart."""
+        return True
+
+    @property
+    def span_label(self) -> Optional[str]:
+        """What all spans are called."""
+        return RUN
 
     def spans(self, cells: Sequence[str]) -> List[Span]:
         """Returns the runs of each label of a sentence."""

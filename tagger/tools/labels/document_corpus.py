@@ -85,5 +85,9 @@ class DocumentCorpus:
         """Is never reached, see `cell`."""
         raise NotImplementedError
 
+    def with_tag(self, row: Row, tag: str) -> str:
+        """Is never reached, see `cell`."""
+        raise NotImplementedError
+
 
 AnyCorpus = Union[Corpus, DocumentCorpus]

@@ -112,7 +112,8 @@ def leave_open(
     corpus: AnyCorpus, issues: Iterable[LabelIssue], unknown_tag: str = "?"
 ) -> List[str]:
     """Returns the lines of a corpus with the tags of all issues marked as unknown."""
-    lines, cells = corpus.lines(), {}
+    lines = corpus.lines()
+    cells: Dict[int, str] = {}
     rows = {row.number: row for sentence in corpus.sentences for row in sentence.rows}
     for issue in issues:
         span = issue.labelled or issue.suggested

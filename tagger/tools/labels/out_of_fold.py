@@ -78,7 +78,7 @@ def mean_scores(several: Sequence[SentenceScores]) -> SentenceScores:
         raise ConfigurationError("taggers must have the same labels; these have others")
     ordered = [each.ordered(tags.tolist())[2:6] for each in several]
     means = (np.mean(parts, axis=0) for parts in zip(*ordered))
-    return SentenceScores(tags, lengths, *means, row_labels)
+    return SentenceScores(tags, lengths, *means)._replace(row_labels=row_labels)
 
 
 def out_of_fold(
@@ -160,8 +160,7 @@ def score_file(model: Model, reader: DatasetReader, path: str) -> SentenceScores
         np.concatenate([batch.mask.sum(1).cpu().numpy() for batch in batches]),
         np.concatenate([c.emissions[b.mask].cpu().numpy() for c, b in zip(chains, batches)]),
         *(each.cpu().numpy() for each in chains[0][1:]),
-        np.array(list(chain.labels_of_rows), dtype=str),
-    )
+    )._replace(row_labels=np.array(list(chain.labels_of_rows), dtype=str))
 
 
 def scores_of_label_sets(model: Model, reader: DatasetReader, path: str) -> SentenceScores:
