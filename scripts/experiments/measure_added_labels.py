@@ -97,7 +97,7 @@ SEEDS = ("random_seed", "numpy_seed", "pytorch_seed")
 
 def write(corpus: Corpus, path: Path, sentences: Iterable[int], labels: Sequence[str]) -> None:
     """Writes sentences with only the entities of these labels."""
-    spelling = "BIO" if corpus.encoding == "IOB1" else corpus.encoding
+    spelling = "BIO" if corpus.encoding == "IOB1" else corpus.encoding or "BIO"
     parts, before = [], None
     for number in sentences:
         sentence = corpus.sentences[number]
