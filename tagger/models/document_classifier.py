@@ -85,13 +85,16 @@ class DocumentClassifier(MeasuredModel):
         (B, 1), say how much each document counts in the loss: 2 counts like the document twice.
 
         Returns:
-            `loss`, a scalar, the mean over documents, if `labels` are given. Except in training steps
-            with `labels`, also `probabilities`, (B, C), and `predicted_labels`, (B, C) bool.
+            `loss`, a scalar, the mean over documents with a known label, if `labels` are given. Except
+            in training steps with `labels`, also `probabilities`, (B, C), and `predicted_labels`, (B, C)
+            bool.
         """
         scores = self._scores(tokens)
         output = {}
         if labels is not None:
-            row_weights = None if weights is None else weights[:, 0]
+            # (B,)
+            has_known = (labels >= 0).any(1).to(scores.dtype)
+            row_weights = has_known if weights is None else has_known * weights[:, 0]
             output["loss"] = weighted_mean(self.loss(scores, labels), row_weights)
         if labels is not None and self.training:
             return output

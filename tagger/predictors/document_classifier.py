@@ -6,7 +6,9 @@ from allennlp.common.util import JsonDict
 from allennlp.data import Instance
 from allennlp.predictors import Predictor
 
+from tagger.data.dataset_readers.numeric_sequences import NumericSequencesDatasetReader
 from tagger.predictors.batched_predictor import BatchedPredictor
+from tagger.predictors.recordings import check_kind
 from tagger_texts.inputs import check_text, only_field
 
 
@@ -14,18 +16,19 @@ from tagger_texts.inputs import check_text, only_field
 class DocumentClassifierPredictor(BatchedPredictor):
     """Labels documents.
 
-    An input line is plain text or a JSON object with a `text`. Each prediction is a JSON object with
-    `labels`, a list, and `probabilities`, an object that maps labels to numbers. The arguments are those
-    of `BatchedPredictor`.
+    An input line is plain text, a JSON object with a `text`, or one with `numbers` if the model reads
+    recordings: `{"numbers": [[0.1, 0.2], ...]}`, a row for each step. Each prediction is a JSON object
+    with `labels`, a list, and `probabilities`, an object that maps labels to numbers. The arguments are
+    those of `BatchedPredictor`.
     """
 
     gold_field = "labels"
     text_key = "text"
-    line_formats = 'plain text or {"text": "..."}'
+    line_formats = 'plain text, {"text": "..."} or {"numbers": [[0.1, 0.2], ...]}'
 
     def predict_batch_json(self, inputs: List[JsonDict]) -> List[JsonDict]:
         """Labels any number of documents and keeps their order; blank documents get no labels."""
-        full = [index for index, each in enumerate(inputs) if self._text(each).strip()]
+        full = [index for index, each in enumerate(inputs) if self._is_full(each)]
         predictions: List[JsonDict] = [{"labels": [], "probabilities": {}} for _ in inputs]
         found = super().predict_batch_json([inputs[index] for index in full])
         for index, prediction in zip(full, found):
@@ -33,10 +36,19 @@ class DocumentClassifierPredictor(BatchedPredictor):
         return predictions
 
     def check(self, json_dict: JsonDict) -> None:
-        if self._text(json_dict).strip():
+        if self._is_full(json_dict):
             self._json_to_instance(json_dict)
 
+    def _is_full(self, json_dict: JsonDict) -> bool:
+        reads_numbers = isinstance(self._dataset_reader, NumericSequencesDatasetReader)
+        check_kind(reads_numbers, "numbers" in json_dict)
+        return "numbers" in json_dict or bool(self._text(json_dict).strip())
+
     def _json_to_instance(self, json_dict: JsonDict) -> Instance:
+        if isinstance(self._dataset_reader, NumericSequencesDatasetReader):
+            numbers = json_dict[only_field(json_dict, ["numbers"])]
+            (instance,) = self._dataset_reader.recording_to_instances(numbers)
+            return instance
         return self._dataset_reader.text_to_instance(self._text(json_dict))
 
     def _text(self, json_dict: JsonDict) -> str:

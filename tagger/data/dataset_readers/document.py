@@ -11,6 +11,7 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from tagger.common.inputs import open_input
 from tagger.common.ranges import check_number
+from tagger.data.dataset_readers.document_labels import NO_LABELS, parsed_labels
 from tagger.data.dataset_readers.instance_weights import WEIGHTS, parsed_weight, weights_field
 from tagger.data.dataset_readers.sharded_reader import ShardedReader
 from tagger.data.fields.label_sets_field import DocumentLabelsField
@@ -41,7 +42,11 @@ class DocumentDatasetReader(ShardedReader):
     Args:
         text_keys: The keys of the texts that make up a document, by default `text`. Texts are joined by
             line breaks. Some may be missing, but not all.
-        labels_key: The key of the list of labels, which may be empty.
+        labels_key: The key of the labels: a list, which may be empty, or an object that says of each
+            known label whether the document has it, 1, or not, 0.
+        unknown_tag: The string for unknown labels: `["?"]`, `"?"`, null and -1 mean that all labels of a
+            document are unknown, `["A", "?B"]` that it has A, may have B, and has no other. In an object
+            labels are also unknown if they are null or -1, or missing. None if no string means this.
         max_tokens: How many tokens of a document to keep.
         tokenizer: The tokenizer; None splits into words and other signs, and letters from digits.
         token_indexers: How tokens are indexed; None for a single id of namespace `tokens`.
@@ -67,6 +72,7 @@ class DocumentDatasetReader(ShardedReader):
         token_indexers: Optional[Dict[str, TokenIndexer]] = None,
         label_namespace: str = "labels",
         weight: Optional[str] = None,
+        unknown_tag: Optional[str] = "?",
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -77,12 +83,13 @@ class DocumentDatasetReader(ShardedReader):
         self._tokenizer = tokenizer or _LettersAndDigitsTokenizer()
         self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
         self._label_namespace, self._weight_key = label_namespace, weight
+        self._unknown_tag = unknown_tag
 
-    def text_to_instance(self, text: str, labels: Optional[List[str]] = None) -> Instance:
-        """Makes an instance of one document.
+    def text_to_instance(self, text: str, labels: Any = NO_LABELS) -> Instance:
+        """Makes an instance of one document, with `labels` as in a file; without them it has none.
 
         Raises:
-            ValueError: If the text has no token.
+            ValueError: If the text has no token, or the labels are not understood.
         """
         tokens = self._tokenizer.tokenize(text)[: self._max_tokens]
         if not tokens:
@@ -91,8 +98,9 @@ class DocumentDatasetReader(ShardedReader):
             "tokens": TextField(tokens),
             "metadata": MetadataField({"text": text}),
         }
-        if labels is not None:
-            fields["labels"] = DocumentLabelsField(labels, label_namespace=self._label_namespace)
+        if labels is not NO_LABELS:
+            read = parsed_labels(labels, self._unknown_tag)
+            fields["labels"] = DocumentLabelsField(read.present, self._label_namespace, *read[1:])
         return Instance(fields)
 
     def apply_token_indexers(self, instance: Instance) -> None:
@@ -127,9 +135,4 @@ class DocumentDatasetReader(ShardedReader):
                 f"expected a JSON object with text under one of the keys {', '.join(self._text_keys)}; "
                 f"name others with `text_keys`"
             )
-        labels = document.get(self._labels_key)
-        if labels is not None and not (
-            isinstance(labels, list) and all(isinstance(label, str) for label in labels)
-        ):
-            raise ValueError(f"expected a list of strings under the key `{self._labels_key}`")
-        return "\n".join(texts), labels
+        return "\n".join(texts), document.get(self._labels_key, NO_LABELS)

@@ -7,6 +7,7 @@ import math
 from os import PathLike
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 
+import numpy as np
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance
 from allennlp.data.fields import MetadataField
@@ -15,9 +16,10 @@ from tagger.common.did_you_mean import did_you_mean
 from tagger.common.inputs import open_input
 from tagger.common.parquet import batches, is_parquet, open_parquet
 from tagger.common.ranges import check_number, check_whole
+from tagger.data.dataset_readers.document_labels import parsed_labels
 from tagger.data.dataset_readers.instance_weights import WEIGHTS, common_weight, weights_field
 from tagger.data.dataset_readers.sharded_reader import ShardedReader
-from tagger.data.fields.label_sets_field import LabelSetsField
+from tagger.data.fields.label_sets_field import DocumentLabelsField, LabelSetsField
 from tagger.data.fields.numbers_field import NumbersField
 from tagger.data.fields.tag_field import TagField
 from tagger.data.survey.text_encodings import decoded_lines
@@ -54,6 +56,9 @@ class NumericSequencesDatasetReader(ShardedReader):
         weight: The column with the weight of a recording in the loss, equal in all its rows; None for
             equal weights.
         label_namespace: The namespace of the labels in the vocabulary.
+        whole_recordings: Whether labels are those of a recording as a whole, for the model
+            `document_classifier`. An instance is then a recording of any length, with the field `labels`
+            (`DocumentLabelsField`) in place of `tags`. Rows that give a label must give the same.
         **kwargs: The arguments of AllenNLP's `DatasetReader`, such as `max_instances`.
 
     Raises:
@@ -76,6 +81,7 @@ class NumericSequencesDatasetReader(ShardedReader):
         overlap: int = 200,
         label_namespace: str = "labels",
         weight: Optional[str] = None,
+        whole_recordings: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -87,6 +93,7 @@ class NumericSequencesDatasetReader(ShardedReader):
         self.sequence_column, self.unknown_tag = sequence_column, unknown_tag
         self.window, self.overlap = window, overlap
         self._label_namespace, self.weight_column = label_namespace, weight
+        self.whole_recordings = whole_recordings
 
     def without_labels(self) -> "NumericSequencesDatasetReader":
         """Returns a reader that ignores labels, so that files need none."""
@@ -111,6 +118,8 @@ class NumericSequencesDatasetReader(ShardedReader):
             raise ValueError(
                 f"expected a label list for each of {len(checked)} steps; got {len(labels)}"
             )
+        if self.whole_recordings:
+            return [self._whole(checked, labels, name)]
         instances = []
         for window in windows(len(checked), self.window, self.overlap):
             steps = range(window.first, window.end)
@@ -129,6 +138,26 @@ class NumericSequencesDatasetReader(ShardedReader):
                 )
             instances.append(Instance(fields))
         return instances
+
+    def _whole(
+        self, numbers: np.ndarray, labels: Optional[Sequence[List[str]]], name: str
+    ) -> Instance:
+        """Returns a recording as an instance, with the labels of its labelled steps."""
+        fields: Dict[str, Field] = {
+            "tokens": NumbersField(numbers),
+            "metadata": MetadataField({"text": f"recording {name}".strip(), "recording": name}),
+        }
+        if labels is not None:
+            given = [each for each in labels if each != [_UNKNOWN]] or [[_UNKNOWN]]
+            for each in given:
+                if each != given[0]:
+                    raise ValueError(
+                        f"recording {name!r}: expected the same labels in all rows that have some, as "
+                        f"`whole_recordings` says; got {given[0]} and {each}"
+                    )
+            read = parsed_labels(given[0], _UNKNOWN)
+            fields["labels"] = DocumentLabelsField(read.present, self._label_namespace, *read[1:])
+        return Instance(fields)
 
     def _read(self, file_path: PathType) -> Iterable[Instance]:
         yield from self.shard_iterable(self._weighted_instances(file_path))

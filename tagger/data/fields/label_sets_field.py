@@ -1,6 +1,6 @@
 """Fields for any number of labels: per token, where some may be unknown, or per document."""
 
-from typing import Dict, List, Optional, Sequence, Set
+from typing import Dict, Iterable, List, Optional, Sequence, Set
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -125,18 +125,55 @@ class LabelSetsField(Field[torch.Tensor]):
 
 
 class DocumentLabelsField(MultiLabelField):
-    """Like AllenNLP's `MultiLabelField`, with a helpful error for labels that training has not seen.
+    """Like AllenNLP's `MultiLabelField`, but labels may be unknown, and errors say which are new.
+
+    The tensor is (C,) int64 for C labels: 1 if the document has the label, 0 if not, and -1 if that is
+    unknown.
+
+    Args:
+        labels: The labels that the document has.
+        label_namespace: The namespace of the labels in the vocabulary.
+        unknown: Labels that it may have or not.
+        absent: The labels that it is known not to have; any that are named nowhere are then unknown.
+            None if it has no labels but `labels` and maybe `unknown`.
 
     Example:
-        >>> field = DocumentLabelsField(["wheat"])
-        >>> field.index(Vocabulary({"labels": {"corn": 2, "wheat": 1}}))
+        >>> field = DocumentLabelsField(["wheat"], unknown=["rye"])
+        >>> field.index(Vocabulary({"labels": {"corn": 3, "wheat": 2, "rye": 1}}))
         >>> field.as_tensor(field.get_padding_lengths())
-        tensor([0, 1])
+        tensor([ 0,  1, -1])
     """
 
+    def __init__(
+        self,
+        labels: Sequence[str],
+        label_namespace: str = "labels",
+        unknown: Iterable[str] = (),
+        absent: Optional[Iterable[str]] = None,
+    ) -> None:
+        super().__init__(labels, label_namespace=label_namespace)
+        self.unknown = frozenset(unknown)
+        self.absent = None if absent is None else frozenset(absent)
+        self._is_unknown = torch.zeros(0, dtype=torch.bool)
+
+    def count_labels(self, counts: LabelCounts) -> None:
+        """Adds the labels to `counts`; a document with only unknown labels is no item."""
+        if self.labels or self.absent is None or self.absent:
+            counts.add_sets(self._label_namespace, [map(str, self.labels)])
+
     def index(self, vocab: Vocabulary) -> None:
-        """Looks up the labels."""
+        """Looks up the labels, skipping unknown and absent ones that the vocabulary lacks."""
         check_vocabulary_holds(
             map(str, self.labels), vocab, self._label_namespace, "labels", ("document", "documents")
         )
         super().index(vocab)
+        by_index = vocab.get_index_to_token_vocabulary(self._label_namespace)
+        names = [by_index[index] for index in range(len(by_index))]
+        known = {*self.labels, *(names if self.absent is None else self.absent)} - self.unknown
+        self._is_unknown = torch.tensor([name not in known for name in names], dtype=torch.bool)
+
+    def as_tensor(self, padding_lengths: Dict[str, int]) -> torch.Tensor:
+        return super().as_tensor(padding_lengths).masked_fill(self._is_unknown, -1)
+
+    def empty_field(self) -> "DocumentLabelsField":
+        return DocumentLabelsField([], self._label_namespace, absent=[])

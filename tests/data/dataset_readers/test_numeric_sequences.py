@@ -111,3 +111,20 @@ def test_a_wrong_column_or_argument_is_named(tmp_path):
         NumericSequencesDatasetReader(["x"], window=10, overlap=10)
     with pytest.raises(ConfigurationError, match="reads numbers, not text"):
         NumericSequencesDatasetReader(["x"]).text_to_instance(["Ada"])
+
+
+def test_a_whole_recording_has_the_labels_of_the_rows_that_give_some(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("id,x,up,fast\na,0,1,-1\na,1,,\nb,0,,-1\nb,1,,\nc,2,0,0\n")
+    instances = read(path, ["x"], ["up", "fast"], whole_recordings=True, window=1, overlap=0)
+    of_recordings = [(each["labels"].labels, each["labels"].unknown) for each in instances]
+    assert of_recordings == [(["up"], {"fast"}), ([], set()), ([], set())]
+    assert [each["labels"].absent for each in instances] == [None, set(), None]
+    assert [len(each["tokens"]) for each in instances] == [2, 2, 1]
+    assert count_labels(instances).num_items["labels"] == 2
+    path.write_text(CSV)
+    one, other = read(path, ["x", "y"], "activity", whole_recordings=True)
+    assert (one["labels"].labels, other["labels"].labels) == (["walk"], ["sit"])
+    path.write_text(CSV.replace("3.5,", "3.5,sit"))
+    with pytest.raises(ValueError, match=r"recording 'a': expected the same labels .* \['sit'\]"):
+        read(path, ["x", "y"], "activity", whole_recordings=True)
