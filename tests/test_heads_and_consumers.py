@@ -19,6 +19,7 @@ from allennlp.predictors import Predictor
 import tagger
 import tagger_onnx
 from tagger.data.formats import FORMATS, read_texts
+from tagger.data.reading import Reading
 from tagger.data.soft_labels import SoftLabels
 from tagger.integrations.onnx.commands.export import export
 from tagger.integrations.service.app import Served, create_app
@@ -199,7 +200,7 @@ def written_as(name):
         output = cell.path(f"out{suffix}")
         options = ("-o", output, "--format", name)
         cell.allennlp("predict-file", cell.archive, cell.inputs(), *options)
-        (text,) = read_texts(output, name)
+        (text,) = read_texts(output, Reading(name))
         assert text.text == TEXT
         cell.check(tuple(each)[:3] for each in text.entities)
 
@@ -307,7 +308,7 @@ def find_label_errors(cell):
 def rank_unlabelled(cell):
     options = ("-o", cell.path("next.jsonl"), "--budget", 100, "--format", "doccano")
     cell.allennlp("rank-unlabelled", cell.archive, cell.inputs(), *options)
-    (text,) = read_texts(cell.path("next.jsonl"), "doccano")
+    (text,) = read_texts(cell.path("next.jsonl"), Reading("doccano"))
     cell.check(
         (*each[:3], probability)
         for each, probability in zip(text.entities, text.probabilities or [None] * 9)

@@ -22,7 +22,8 @@ from typing import NamedTuple, Optional
 import numpy as np
 
 import tagger
-from tagger.data.column_file import DOCUMENT_BORDERS, read_documents, read_sentences
+from tagger.data.column_file import read_documents, read_sentences
+from tagger.data.reading import DOCUMENT_BORDERS
 from tagger.metrics.intervals import wilson_interval
 from tagger.spans import Span, tags_to_spans
 from tagger_onnx import TaggedText

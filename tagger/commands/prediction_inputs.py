@@ -16,6 +16,7 @@ from tagger.common.inputs import is_address, lines_of, open_stored, stored_size,
 from tagger.common.outputs import store_of
 from tagger.common.parquet import batches, open_parquet
 from tagger.data.formats import read_texts
+from tagger.data.reading import Reading
 from tagger.predictors.batched_predictor import BatchedPredictor
 
 
@@ -189,7 +190,9 @@ class TextInputs(LineInputs):
         self._key = "document" if reads_documents else "sentence"
 
     def __iter__(self) -> Iterator[Line]:
-        for number, text in enumerate(read_texts(self.path, self._format, labelled=False), 1):
+        for number, text in enumerate(
+            read_texts(self.path, Reading(self._format, labelled=False)), 1
+        ):
             yield Line(number, text.text, self.path)
 
     def _load(self, line: Line) -> JsonDict:

@@ -29,6 +29,7 @@ from tagger.common.outputs import new_output
 from tagger.common.parquet import MAX_ROWS, batches, import_pyarrow, is_parquet, open_parquet
 from tagger.data.formats import AnnotatedText, Annotation, convert_texts, read_texts
 from tagger.data.formats.annotated_text import locate_tokens
+from tagger.data.reading import Reading
 from tagger.predictors.prediction_type import prediction_type, predictions_of_lines
 
 #: Writes lines of JSON to a file, in the output's format.
@@ -103,7 +104,7 @@ def texts_of_lines(
     """Yields the texts of predictions, with the predicted entities."""
     sources: Iterator[Optional[AnnotatedText]] = repeat(None)
     if input_format is not None:
-        sources = read_texts(input_file, input_format, labelled=False)
+        sources = read_texts(input_file, Reading(input_format, labelled=False))
     for number, (line, source) in enumerate(zip(lines, sources), start=1):
         found = json.loads(line)
         if "entities" not in found:

@@ -16,9 +16,6 @@ _ELEMENT = re.compile(r"<\w+(\s+[\w:.-]+=(\"[^\"]*\"|'[^']*'))*\s*/?>|</\w+>")
 #: The line below the header of a table in Markdown.
 _RULE = re.compile(r"\|?(\s*:?-{3,}:?\s*\|)+(\s*:?-{3,}:?\s*)?")
 
-#: What may separate the documents of a column file: a `-DOCSTART-` line, or two or more blank lines.
-DOCUMENT_BORDERS = ("docstart", "blank_lines")
-
 
 class Row(NamedTuple):
     """A line of a column file, with the tag in our usual spelling."""
@@ -92,7 +89,7 @@ def read_documents(
     layout: Layout = PLAIN,
     borders: str = "docstart",
 ) -> Iterator[List[List[Row]]]:
-    """Like `read_sentences`, but grouped by document; `borders` is one of `DOCUMENT_BORDERS`.
+    """Like `read_sentences`, but grouped by document; `borders` is one of the `DOCUMENT_BORDERS`.
 
     Example:
         >>> lines = [b"-DOCSTART-", b"Ada B-PER", b"", b"Why O", b"-DOCSTART-", b"Lima B-LOC"]

@@ -30,7 +30,8 @@ from tagger.data.formats.annotated_text import (
     PLAIN_TAGS,
     AnnotatedText,
 )
-from tagger.data.survey.column_survey import ColumnSurvey, Known, survey_columns
+from tagger.data.reading import Reading
+from tagger.data.survey.column_survey import ColumnSurvey, survey_columns
 from tagger_compat.archive_guard import printable, shortened
 from tagger_texts.display import label_colours
 
@@ -262,17 +263,16 @@ def _said_unused(unused: Sequence[str], margin: str, width: int) -> List[str]:
 
 
 def unused_of(
-    texts: Sequence[AnnotatedText], path: PathOrAddress, format: str, options: Mapping[str, Any]
+    texts: Sequence[AnnotatedText], path: PathOrAddress, format: str, reading: Reading
 ) -> List[str]:
-    """Names what was not used of a file that `read_texts` has read; `options` are its own.
+    """Names what was not used of a file that `read_texts` has read.
 
     Raises:
         ValueError: As `unused_columns` and `unused_keys`.
     """
     is_file = is_address(path) or Path(path).is_file()
     if is_file and format == "columns":
-        known = Known(**{key: value for key, value in options.items() if key in Known._fields})
-        found = survey_columns(path, known)
+        found = survey_columns(path, reading)
         return unused_columns(found, [*itertools.islice(found.sentences(), MOST_TEXTS)])
     return unused_keys(texts, path, DOCUMENT_KEYS)
 

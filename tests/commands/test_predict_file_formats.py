@@ -9,6 +9,7 @@ import pytest
 import tagger
 from tagger.commands.prediction_outputs import RecordLayout, encoder_of
 from tagger.data.formats import FORMATS, AnnotatedText, convert_texts, read_texts, write_texts
+from tagger.data.reading import Reading
 
 TEXTS = ["Maria Lindqvist met Paulo Ferraz in Lisbon.", "Élodie left 🙂 Oslo."]
 
@@ -25,7 +26,7 @@ def predict(allennlp, trained, tmp_path, monkeypatch):
 
 
 def entities_of(path, format=None):
-    return [[tuple(each) for each in text.entities] for text in read_texts(path, format)]
+    return [[tuple(each) for each in text.entities] for text in read_texts(path, Reading(format))]
 
 
 def write(path, format, texts=TEXTS):
@@ -52,7 +53,10 @@ def test_every_format_is_read_and_written_with_the_predicted_entities(predict, t
         predict(output, *told, "-o", again, "--format", "spacy_json")
         assert entities_of(again) == wanted, name
         if "properties" in each.keeps and name != "label_studio":
-            assert [text.properties.get("id") for text in read_texts(output, name)] == [0, 1]
+            assert [text.properties.get("id") for text in read_texts(output, Reading(name))] == [
+                0,
+                1,
+            ]
 
 
 def test_the_remedy_for_predicted_entities_that_overlap_is_there(tmp_path):

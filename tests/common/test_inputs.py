@@ -13,6 +13,7 @@ from tagger.common.from_allennlp import ConfigurationError
 from tagger.common.inputs import numbered_lines, open_input
 from tagger.data.dataset_readers.column import ColumnDatasetReader
 from tagger.data.formats import read_texts, recognise, write_texts
+from tagger.data.reading import Reading
 from tagger.data.survey.column_survey import survey_columns
 from tests.conftest import ROOT
 
@@ -71,16 +72,16 @@ def test_truncated_and_damaged_files_are_named_with_the_line(suffix, put):
     ],
 )
 def test_annotated_texts_are_read_from_any_store(format, suffix, put, tmp_path):
-    texts = list(read_texts(ROOT / "data/toy/dev.txt", "columns"))[:5]
+    texts = list(read_texts(ROOT / "data/toy/dev.txt", Reading("columns")))[:5]
     first, *packed = suffix.lstrip(".").split(".")
     plain = tmp_path / f"plain.{first}"
     write_texts(texts, plain, format)
     content = plain.read_bytes()
     path = put(f"a{suffix}", PACK[f".{packed[0]}"](content) if packed else content)
     assert recognise(path) == (None if format == "columns" else format)
-    found = list(read_texts(path, format))
+    found = list(read_texts(path, Reading(format)))
     assert [each.entities for each in found] == [
-        each.entities for each in read_texts(plain, format)
+        each.entities for each in read_texts(plain, Reading(format))
     ]
     if format == "columns":
         assert len(list(ColumnDatasetReader(source_encoding="BIO").read(path))) == 5

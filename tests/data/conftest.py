@@ -3,6 +3,7 @@ import json
 import pytest
 
 from tagger.data.formats import read_texts
+from tagger.data.reading import Reading
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def read_one(write):
     """Reads a file with a single text."""
 
     def read_one(name, *contents, **options):
-        (text,) = read_texts(write(name, *contents), **options)
+        (text,) = read_texts(write(name, *contents), Reading(**options))
         return text
 
     return read_one

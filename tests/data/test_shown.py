@@ -5,6 +5,7 @@ import pytest
 from tagger.common import console
 from tagger.common.console import Painted, say_lines
 from tagger.data.formats import AnnotatedText, Annotation, read_texts
+from tagger.data.reading import DETECTED, Reading
 from tagger.data.shown import Watched, bracketed, examples_of, report_on, unused_keys, unused_of
 
 
@@ -86,10 +87,10 @@ def test_entities_that_were_not_used_are_refused_if_there_are_no_others(spans):
 def test_columns_that_were_not_used_are_named(tmp_path):
     path = tmp_path / "a.conll"
     path.write_text("Ann NNP B-PER\nran VBD O\n\n" * 3)
-    assert unused_of([], path, "columns", {}) == ["column 1, 6 cells such as 'NNP'"]
+    assert unused_of([], path, "columns", DETECTED) == ["column 1, 6 cells such as 'NNP'"]
     path.write_text("text,entities,doc_id,source,\nAnn,[],1,web,7\nBob,[],1,,8\n")
-    texts = [*read_texts(path, "csv")]
-    assert unused_of(texts, path, "csv", {}) == [
+    texts = [*read_texts(path, Reading("csv"))]
+    assert unused_of(texts, path, "csv", DETECTED) == [
         "key source, in 1 texts, 5 bytes",
         "key column 4, in 2 texts, 6 bytes",
     ]
@@ -100,7 +101,7 @@ def test_words_beside_numbers_that_were_taken_for_tokens_are_refused(tmp_path):
     rows = "".join(f"{n}.5 word{chr(97 + n)} {'B-PER' if n % 3 else 'O'}\n" for n in range(9))
     path.write_text(f"{rows}\n{rows}")
     with pytest.raises(ValueError, match="`--token-column 1`"):
-        unused_of([], path, "columns", {"token_column": 0})
+        unused_of([], path, "columns", Reading(token_column=0))
 
 
 def test_texts_that_cannot_be_right_are_refused_before_a_writer_ends():

@@ -1,6 +1,7 @@
 """Predictions of whole documents."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from allennlp.models import load_archive
@@ -48,7 +49,9 @@ def test_the_text_of_a_document_is_split_into_sentences_by_rules_or_lines(
 
 
 def test_long_documents_are_tagged_in_pieces(predictor):
-    predictor._dataset_reader._max_document_tokens = 6
+    reader = predictor._dataset_reader
+    shorter = reader.with_reading(replace(reader.reading, max_document_tokens=6))
+    predictor._dataset_reader = shorter
     sentences = [["Lima", ":"], ["in", "Lima", "rained"]] * 3
     prediction = predictor.predict_json({"sentences": sentences})
     assert len(predictor.instances_of(predictor.read({"sentences": sentences}), True)) == 3

@@ -24,6 +24,7 @@ from tagger.data.formats import (
     write_texts,
 )
 from tagger.data.joined_text import join_tokens
+from tagger.data.reading import Reading
 from tagger.integrations.onnx.commands.export import export
 from tagger.integrations.service.app import Served, create_app
 from tagger.tools.start.start import start
@@ -55,7 +56,7 @@ def places(tagged):
 def test_texts_come_back_from_every_format(language, format, tmp_path):
     texts, path = texts_in(language), tmp_path / f"texts{FORMATS[format].suffixes[0]}"
     convert_texts(texts, path, format)
-    for text, found in zip(texts, read_texts(path, format), strict=True):
+    for text, found in zip(texts, read_texts(path, Reading(format)), strict=True):
         assert quotes(found) == quotes(text)
         # There, Korean particles are separate tokens.
         if language != "Korean" or format not in WITHOUT_TEXT:
@@ -196,7 +197,7 @@ def test_predictions_for_tokens_have_no_blanks_where_the_script_has_none(run, al
     options = ["--input-format", "columns", "--format", "doccano"]
     output = tmp_path / "out.jsonl"
     allennlp("predict-file", run.archive, tmp_path / "in.conll", "-o", output, *options)
-    for text, found in zip(run.texts, read_texts(output, "doccano"), strict=True):
+    for text, found in zip(run.texts, read_texts(output, Reading("doccano")), strict=True):
         if run.name == "characters" and " " not in text.text:
             assert found == text._replace(place=found.place)
 

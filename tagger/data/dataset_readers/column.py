@@ -11,22 +11,12 @@ from allennlp.data import DatasetReader, Field, Instance, Token, TokenIndexer, T
 from allennlp.data.fields import MetadataField, TensorField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
-from tagger.data.dataset_readers.column_arguments import (
-    check_documents,
-    check_texts,
-    tag_columns,
-    text_options,
-)
+from tagger.common.ranges import check_is_one_of
 from tagger.data.dataset_readers.file_lists import listed_files, with_weights
 from tagger.data.dataset_readers.instance_weights import WEIGHTS, weights_field
-from tagger.data.dataset_readers.labelled_files import (
-    ColumnFiles,
-    LabelledSentence,
-    TextFiles,
-    check_is_there,
-)
+from tagger.data.dataset_readers.labelled_files import LabelledFiles, LabelledSentence
 from tagger.data.dataset_readers.sharded_reader import ShardedReader
-from tagger.data.dataset_readers.tag_spelling import TagSpelling
+from tagger.data.dataset_readers.tag_spelling import converted_tags, tag_field
 from tagger.data.documents import (
     DocumentTokens,
     as_document,
@@ -36,10 +26,9 @@ from tagger.data.documents import (
     word_ids,
 )
 from tagger.data.fields.tag_sets_field import TagSetsField
-from tagger.data.formats import format_of
+from tagger.data.formats import READ_FORMATS
+from tagger.data.reading import AUTO, Column, Reading
 from tagger.data.splitting.documents import Documents, joined_documents
-from tagger.data.survey.column_survey import AUTO
-from tagger.data.survey.columns import Column
 from tagger.data.tokenizers import LanguageRulesTokenizer
 from tagger.spans import IllegalTagError
 from tagger_texts.sentences import MOST_TOKENS
@@ -158,41 +147,35 @@ class ColumnDatasetReader(ShardedReader):
         weight: Optional[Column] = None,
         **kwargs: Any,
     ) -> None:
+        # The fields of `Reading` have the names of the arguments.
+        reading = Reading.of_reader(locals()).checked()
         super().__init__(**kwargs)
-        check_documents(documents, max_document_tokens, instances)
-        check_texts(format, overlapping, max_sentence_tokens)
+        check_is_one_of("format", format or "columns", tuple(READ_FORMATS))
         self.tokenizer, self.language = tokenizer, language
         self.max_sentence_tokens = max_sentence_tokens
-        self._spelling = TagSpelling(
-            *(source_encoding, tag_encoding, unknown_tag),
-            *(label_namespace, label_separator, no_label_tag),
-            *(label_chains, None if labels is None else tuple(labels)),
-        ).checked()
-        tag_column, more_tags = tag_columns(tag_column, label_chains)
-        self.columns = ColumnFiles(
-            *(self._spelling, token_column, tag_column, delimiter, text_encoding),
-            *(more_tags, overlapping, weight),
-        )
-        self.texts = TextFiles(
-            spelling=self._spelling,
-            tokenizer=tokenizer or LanguageRulesTokenizer(language),
-            language=language,
-            most_tokens=max_sentence_tokens,
-            overlapping=overlapping,
-            options=text_options(label_names, offsets, text_encoding, tag_column),
-            has_tags=tag_column is not None,
-            are_documents=documents is not None,
-            weight_key=None if weight is None else str(weight),
-        )
+        self.files = LabelledFiles(reading, tokenizer or LanguageRulesTokenizer(language))
         self._token_indexers = token_indexers or {"tokens": SingleIdTokenIndexer()}
-        self._borders, self._max_document_tokens = documents, max_document_tokens
-        self._format, self._reads_sentences = format, instances == "sentences"
         self._factor = None if weight is None else 1.0
+
+    @property
+    def reading(self) -> Reading:
+        """How files are read."""
+        return self.files.reading
+
+    def with_reading(self, reading: Reading) -> "ColumnDatasetReader":
+        """Returns a reader of files that are read in another way."""
+        other = copy.copy(self)
+        other.files = replace(self.files, reading=reading)
+        return other
 
     @property
     def reads_documents(self) -> bool:
         """Whether instances are documents, or pieces of documents, and not sentences."""
-        return self._borders is not None
+        return self.reading.documents is not None
+
+    @property
+    def _reads_sentences(self) -> bool:
+        return self.reading.instances == "sentences"
 
     def documents_in(
         self, file_path: Union[str, PathLike], how: Optional[str] = None
@@ -207,10 +190,7 @@ class ColumnDatasetReader(ShardedReader):
         if listed is not None:
             told = [self.documents_in(path, how) for path, *_ in listed]
             return None if None in told else joined_documents([d for d in told if d is not None])
-        name = self._format_of(file_path)
-        if name == "columns":
-            return self.columns.documents_in(file_path, self._borders, how)
-        return self.texts.documents_in(file_path, name, how)
+        return self.files.documents_in(file_path, how)
 
     def text_to_instance(
         self, tokens: Sequence[Union[str, Token]], tags: Optional[Sequence[str]] = None
@@ -228,8 +208,8 @@ class ColumnDatasetReader(ShardedReader):
         part = DocumentTokens(as_document([tokens]), 0, 1)
         if tags is None:
             return self._instance(part)
-        spelling = self._spelling.found("BIO")
-        return self._instance(part, spelling.converted(tags), spelling)
+        reading = self.reading.found("BIO")
+        return self._instance(part, converted_tags(tags, reading), reading)
 
     def document_to_instances(
         self, sentences: Sequence[Sequence[Union[str, Token]]]
@@ -238,9 +218,9 @@ class ColumnDatasetReader(ShardedReader):
 
         `sentences` has one or more tokens for each sentence.
         """
-        if self._borders is None:
+        if not self.reads_documents:
             return [self.text_to_instance(sentence) for sentence in sentences]
-        pieces = cut_document(as_document(sentences), self._max_document_tokens)
+        pieces = cut_document(as_document(sentences), self.reading.max_document_tokens)
         return [
             self._instance(tokens)
             for piece in pieces
@@ -256,19 +236,10 @@ class ColumnDatasetReader(ShardedReader):
         if files is None:
             yield from self._read_file(file_path)
         for path, labels, factor in with_weights(files or ()):
-            reader = copy.copy(self._of_labels(labels))
+            own = self.reading.labels if labels is None else labels
+            reader = self.with_reading(replace(self.reading, labels=own).checked())
             reader._factor = reader._factor if factor is None else factor
             yield from reader._read(path)
-
-    def _of_labels(self, labels: Optional[Tuple[str, ...]]) -> "ColumnDatasetReader":
-        """Returns a reader of files that annotate some of the labels."""
-        if labels is None:
-            return self
-        other = copy.copy(self)
-        other._spelling = self._spelling._replace(labels=labels).checked()
-        other.columns = self.columns._replace(spelling=other._spelling)
-        other.texts = replace(self.texts, spelling=other._spelling)
-        return other
 
     def _read_file(self, file_path: Union[str, PathLike]) -> Iterable[Instance]:
         num_known, num_certain = 0, 0
@@ -280,34 +251,22 @@ class ColumnDatasetReader(ShardedReader):
             field = instance.fields.get("tags")
             if isinstance(field, TagSetsField):
                 tags = [tag for sentence in sentences for tag in sentence.tags or ()]
-                unknown_tag = sentences[0].spelling.unknown_tag
+                unknown_tag = sentences[0].reading.unknown_tag
                 num_known += sum(tag != unknown_tag for tag in tags)
                 num_certain += len(field.known_tags())
             yield instance
         if num_known:
             logger.info(
                 "%s: %d known tags, %d of them certain as %s; the others are sets of possible tags",
-                *(file_path, num_known, num_certain, self._spelling.tag_encoding),
+                *(file_path, num_known, num_certain, self.reading.tag_encoding),
             )
-
-    def _format_of(self, file_path: Union[str, PathLike]) -> str:
-        check_is_there(file_path)
-        name = self._format
-        if name is None and self.columns.is_default:
-            name = format_of(file_path, labelled=self.columns.tag_column is not None)
-        return name or "columns"
 
     def _read_parts(
         self, file_path: Union[str, PathLike]
     ) -> Iterator[Tuple[List[LabelledSentence], DocumentTokens]]:
         """Yields each instance's sentences and tokens."""
-        name, borders = self._format_of(file_path), self._borders
-        pieces: Iterable[List[LabelledSentence]]
-        if name == "columns":
-            pieces = self.columns.documents(file_path, borders)
-        else:
-            pieces = self.texts.documents(file_path, name)
-        for piece in cut_documents(pieces, file_path, borders, self._max_document_tokens):
+        borders, most = self.reading.documents, self.reading.max_document_tokens
+        for piece in cut_documents(self.files.documents(file_path), file_path, borders, most):
             texts = [sentence.text for sentence in piece if sentence.text is not None]
             parts = [sentence.tokens for sentence in piece]
             for tokens in tokens_of_instances(parts, self._reads_sentences, texts or None):
@@ -316,16 +275,16 @@ class ColumnDatasetReader(ShardedReader):
     def _labelled_instance(
         self, sentences: Sequence[LabelledSentence], tokens: DocumentTokens
     ) -> Instance:
-        if self.columns.tag_column is None:
+        if not self.reading.labelled:
             return self._instance(tokens)
         converted: List[Any] = []
         start = 0
         try:
             for sentence in sentences:
                 start = len(converted)
-                converted += sentence.spelling.converted(sentence.tags or [])
+                converted += converted_tags(sentence.tags or [], sentence.reading)
             start = 0  # the field counts positions from the first sentence
-            return self._instance(tokens, converted, sentences[0].spelling)
+            return self._instance(tokens, converted, sentences[0].reading)
         except IllegalTagError as error:
             places = [(each, at) for each in sentences for at in range(len(each))]
             sentence, position = places[start + error.position]
@@ -335,14 +294,14 @@ class ColumnDatasetReader(ShardedReader):
         self,
         tokens: DocumentTokens,
         converted: Optional[Sequence[Any]] = None,
-        spelling: Optional[TagSpelling] = None,
+        reading: Optional[Reading] = None,
     ) -> Instance:
         text = TextField(tokens)
         words = [token.text or "" for token in tokens]
         fields: Dict[str, Field] = {"tokens": text, "metadata": MetadataField({"words": words})}
-        if converted is not None and spelling is not None:
-            fields["tags"] = spelling.field(converted, text)
-        if self._borders is not None and not self._reads_sentences:
+        if converted is not None and reading is not None:
+            fields["tags"] = tag_field(converted, text, reading)
+        if self.reads_documents and not self._reads_sentences:
             lengths = [len(sentence) for sentence in tokens.document[tokens.first : tokens.last]]
             fields["sentence_lengths"] = TensorField(torch.tensor(lengths))
             fields["word_ids"] = TensorField(torch.tensor(word_ids(words)))

@@ -13,7 +13,7 @@ from tagger.data.formats.annotated_text import (
     tokens_and_tags,
 )
 from tagger.data.formats.conversion import TextCounts, convert_texts, format_of_path
-from tagger.data.formats.overlaps import OVERLAPPING, check_overlaps
+from tagger.data.formats.overlaps import check_overlaps
 from tagger.data.formats.recognition import format_of, recognise
 from tagger.data.formats.registry import (
     FORMATS,
@@ -27,7 +27,6 @@ __all__ = [
     "ASKED",
     "FORMATS",
     "OPEN",
-    "OVERLAPPING",
     "PLAIN_TAGS",
     "READ_FORMATS",
     "AnnotatedText",

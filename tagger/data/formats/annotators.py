@@ -2,17 +2,18 @@
 
 import re
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Dict, Iterator, Optional, Sequence
+from typing import Dict, Iterator, Sequence
 
 from tagger.common.inputs import PathOrAddress, is_address
 from tagger.data.formats.annotated_text import DOCUMENT, SOURCE, AnnotatedText
 from tagger.data.formats.recognition import format_of
 from tagger.data.formats.record_keys import annotator_of
-from tagger.data.formats.registry import READ_FORMATS, read_texts
+from tagger.data.formats.registry import read_texts
 from tagger.data.formats.webanno import users_in
-from tagger.data.survey.column_survey import Known, survey_columns
-from tagger.data.survey.columns import Column
+from tagger.data.reading import DETECTED, Column, Reading
+from tagger.data.survey.column_survey import survey_columns
 from tagger.data.survey.schemes import labels_in
 
 #: Columns that are named like this have the tags of annotators.
@@ -20,10 +21,7 @@ _NAME = re.compile(r"(a|ann|annotator|coder|rater|user|worker)[ _-]?\d+", re.IGN
 
 
 def read_sources(
-    path: PathOrAddress,
-    format: Optional[str] = None,
-    tag_columns: Sequence[Column] = (),
-    **options: Any,
+    path: PathOrAddress, reading: Reading = DETECTED, tag_columns: Sequence[Column] = ()
 ) -> Iterator[AnnotatedText]:
     """Reads each annotation of the texts of a file, with the name of its source.
 
@@ -32,23 +30,20 @@ def read_sources(
 
     Args:
         path: A file, or a folder for brat and WebAnno.
-        format: The name of its format; None to recognise it.
+        reading: How to read it.
         tag_columns: The columns of a column file with the tags of a source each. By default, those
             named like `A1`, or else those with spans of the same labels.
-        **options: Those of `read_texts`.
     """
-    name = format or format_of(path)
+    name = reading.format or format_of(path)
+    reading = replace(reading, format=name, each_source=True)
     if name == "columns":
-        yield from _of_columns(path, tag_columns, options)
+        yield from _of_columns(path, tag_columns, reading)
     elif name == "webanno" and not is_address(path) and Path(path).is_dir():
-        yield from _of_folder(Path(path), options)
+        yield from _of_folder(Path(path), reading)
     else:
         if tag_columns:
             raise ValueError(f"{path}: format {name} has no columns; leave `tag_columns` out")
-        if "each_source" in READ_FORMATS[name].options:
-            options = {**options, "each_source": True}
-        for text in read_texts(path, name, **options):
-            yield _with_source(text)
+        yield from map(_with_source, read_texts(path, reading))
 
 
 def _with_source(text: AnnotatedText) -> AnnotatedText:
@@ -58,19 +53,19 @@ def _with_source(text: AnnotatedText) -> AnnotatedText:
     return text._replace(properties=told if source is None else {**told, SOURCE: source})
 
 
-def annotator_columns(path: PathOrAddress, known: Known) -> Dict[str, int]:
+def annotator_columns(path: PathOrAddress, reading: Reading) -> Dict[str, int]:
     """Returns the columns with the tags of an annotator each, by name; none if there are not several.
 
     That are columns with names like `A1`, or else all columns with spans, if these have labels of the
     column that is read by default.
     """
-    found = survey_columns(path, known)
+    found = survey_columns(path, reading)
     tag = found.layout.tag
     columns = [i for i, name in enumerate(found.header) if _NAME.fullmatch(name)]
     if len(columns) < 2 and tag is not None and len(found.spans) > 1:
         labels: Dict[int, Counter[str]] = {}
         for column in found.spans:
-            own = survey_columns(path, known._replace(tag_column=column))
+            own = survey_columns(path, replace(reading, tag_column=column))
             labels[column] = Counter()
             for rows in own.sentences():
                 labels[column].update(labels_in([row.columns[column] for row in rows], own.scheme))
@@ -81,29 +76,28 @@ def annotator_columns(path: PathOrAddress, known: Known) -> Dict[str, int]:
 
 
 def _of_columns(
-    path: PathOrAddress, tag_columns: Sequence[Column], options: Dict[str, Any]
+    path: PathOrAddress, tag_columns: Sequence[Column], reading: Reading
 ) -> Iterator[AnnotatedText]:
-    known = Known(**{key: value for key, value in options.items() if key in Known._fields})
     columns: Dict[str, Column] = {}
     if tag_columns:
-        found = survey_columns(path, known._replace(tag_column=tag_columns[0]))
+        found = survey_columns(path, replace(reading, tag_column=tag_columns[0]))
         for each in tag_columns:
             number = found.column(each)
             columns[found.header[number] if found.header else f"column {number}"] = number
-    elif known.tag_column is None:
-        columns = {**annotator_columns(path, known)}
+    elif reading.tag_column is None:
+        columns = {**annotator_columns(path, reading)}
     if not columns:
-        yield from map(_with_source, read_texts(path, "columns", **options))
+        yield from map(_with_source, read_texts(path, reading))
     for name, column in columns.items():
-        for text in read_texts(path, "columns", **{**options, "tag_column": column}):
+        for text in read_texts(path, replace(reading, tag_column=column)):
             yield text._replace(properties={**text.properties, SOURCE: name})
 
 
-def _of_folder(folder: Path, options: Dict[str, Any]) -> Iterator[AnnotatedText]:
+def _of_folder(folder: Path, reading: Reading) -> Iterator[AnnotatedText]:
     users = users_in(folder)
     if not users:
-        yield from map(_with_source, read_texts(folder, "webanno", **options))
+        yield from map(_with_source, read_texts(folder, reading))
     for path in users:
-        for text in read_texts(path, "webanno", **options):
+        for text in read_texts(path, reading):
             told = {DOCUMENT: path.parent.name, SOURCE: path.stem}
             yield text._replace(properties=told)

@@ -10,6 +10,7 @@ from tagger.common.files import check_is_file, new_folder
 from tagger.common.inputs import PathOrAddress
 from tagger.data.formats.annotated_text import AnnotatedText, Annotation
 from tagger.data.formats.offsets import RawEntity, checked_entities
+from tagger.data.reading import DETECTED, Reading
 from tagger.data.survey.text_encodings import decode
 
 logger = logging.getLogger(__name__)
@@ -19,34 +20,32 @@ _PART = r"\d{1,18} \d{1,18}"
 _LINE = re.compile(rf"[^\t]*\t([^\t ]*) ({_PART}(?:;{_PART})*)(?:\t(.*))?", re.DOTALL)
 
 
-def read_brat(
-    path: PathOrAddress,
-    offsets: Optional[str] = None,
-    labelled: bool = True,
-    text_encoding: Optional[str] = None,
-) -> Iterator[AnnotatedText]:
+def read_brat(path: PathOrAddress, reading: Reading = DETECTED) -> Iterator[AnnotatedText]:
     """Reads a folder's texts, sorted by name, or a single text.
 
     Relations, events, attributes and notes are skipped and counted. An entity in several parts becomes
-    one, from its first part to its last; those that gain words are counted. If `labelled`, each text
-    needs an `.ann` file.
+    one, from its first part to its last; those that gain words are counted. If they are
+    labelled, each text needs an `.ann` file.
     """
     path = Path(path)
-    found = sorted(path.rglob("*.ann" if labelled else "*.txt")) if path.is_dir() else [path]
-    if path.is_dir() and labelled:
+    pattern = "*.ann" if reading.labelled else "*.txt"
+    found = sorted(path.rglob(pattern)) if path.is_dir() else [path]
+    if path.is_dir() and reading.labelled:
         _check_pairs(path, found)
     num_left_out, widened = 0, []
     for text_path in (each.with_suffix(".txt") for each in found):
-        text, annotations = _read(text_path, text_encoding), text_path.with_suffix(".ann")
-        is_annotated = labelled or annotations.exists()
-        lines = _read(annotations, text_encoding).split("\n") if is_annotated else []
+        text, annotations = _read(text_path, reading.text_encoding), text_path.with_suffix(".ann")
+        is_annotated = reading.labelled or annotations.exists()
+        lines = _read(annotations, reading.text_encoding).split("\n") if is_annotated else []
         entities = [
             _entity(line.rstrip("\r"), f"{annotations}:{number}")
             for number, line in enumerate(lines, start=1)
             if line.startswith("T")
         ]
         num_left_out += sum(bool(line.strip()) for line in lines) - len(entities)
-        text, checked = _checked(text, [each.raw for each in entities], annotations, offsets)
+        text, checked = _checked(
+            text, [each.raw for each in entities], annotations, reading.offsets
+        )
         entities.sort(key=lambda each: each.raw[1:3])
         widened += [
             f"{annotations}: {text[new.start : new.end]!r}, of which {each.parts!r} was marked"

@@ -1,11 +1,12 @@
 """CoNLL-2012's column files, as OntoNotes 5 is distributed for coreference: brackets around entities."""
 
 import re
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Tuple
 
 from tagger.common.inputs import PathOrAddress
 from tagger.data.formats.annotated_text import AnnotatedText, Annotation
 from tagger.data.joined_text import join_tokens
+from tagger.data.reading import DETECTED, Reading
 from tagger.data.survey.text_encodings import decoded_lines, open_text
 
 #: How a document begins.
@@ -23,16 +24,14 @@ def is_conll2012(lines: List[str]) -> bool:
     return is_entity and row[2].isdecimal() and row[_ENTITY][:1] in ("(", "*")
 
 
-def read_conll2012(
-    path: PathOrAddress, text_encoding: Optional[str] = None, labelled: bool = True
-) -> Iterator[AnnotatedText]:
+def read_conll2012(path: PathOrAddress, reading: Reading = DETECTED) -> Iterator[AnnotatedText]:
     """Reads each sentence as a text, with the `doc_id` of its document; entities may be nested.
 
     The parts of a document have one `doc_id`.
     """
     name, part = "", 0
     rows: List[Tuple[str, List[str]]] = []
-    with open_text(path, text_encoding) as (file, _):
+    with open_text(path, reading.text_encoding) as (file, _):
         for number, line in decoded_lines(file, path):
             if line.startswith("#"):
                 found = _DOCUMENT.match(line)
@@ -40,10 +39,10 @@ def read_conll2012(
             elif line.strip():
                 rows.append((f"{path}:{number}", line.split()))
             elif rows:
-                yield _text(rows, {"doc_id": name, "part": part}, labelled)
+                yield _text(rows, {"doc_id": name, "part": part}, reading.labelled)
                 rows = []
         if rows:
-            yield _text(rows, {"doc_id": name, "part": part}, labelled)
+            yield _text(rows, {"doc_id": name, "part": part}, reading.labelled)
 
 
 def _text(

@@ -22,6 +22,7 @@ from tagger.data.formats.annotated_text import (
     text_of_tokens,
     tokens_and_tags,
 )
+from tagger.data.reading import DETECTED, Reading
 from tagger.data.survey.columns import key_of_spans
 from tagger.data.survey.schemes import Scheme, find_scheme, marks_outside
 from tagger.data.survey.text_encodings import decoded_lines, open_text
@@ -52,17 +53,15 @@ class _Sentence(NamedTuple):
         return [token.misc.get(key, "O") for token in self.tokens]
 
 
-def read_conllu(
-    path: PathOrAddress, text_encoding: Optional[str] = None, tag_column: Optional[str] = None
-) -> Iterator[AnnotatedText]:
+def read_conllu(path: PathOrAddress, reading: Reading = DETECTED) -> Iterator[AnnotatedText]:
     """Reads a file's documents if it marks them by `# newdoc`, else its sentences.
 
-    Entities come from MISC, for example `ner=B-PER`, under the key `tag_column` or else the key with the
-    most entities; if there are none, each token gets its UPOS as a plain label. A token of several
+    Entities come from MISC, for example `ner=B-PER`, under the key `tag_column` or else the key with
+    the most entities; if there are none, each token gets its UPOS as a plain label. A token of several
     words, such as `1-2`, gets theirs, joined by `+`. Empty nodes are not tokens.
     """
-    sentences = list(_sentences(path, text_encoding))
-    key = tag_column or _key_of_entities(sentences, path)
+    sentences = list(_sentences(path, reading.text_encoding))
+    key = reading.key or _key_of_entities(sentences, path)
     scheme = Scheme() if key is None else find_scheme([each.tags(key) for each in sentences])
     documents: List[List[_Sentence]] = []
     for sentence in sentences:

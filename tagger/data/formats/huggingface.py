@@ -17,6 +17,7 @@ from tagger.data.formats.arrow_files import dict_in, is_arrow, read_rows
 from tagger.data.formats.json_files import parsed_json, read_records, write_lines
 from tagger.data.formats.list_cells import is_table, read_list_cells
 from tagger.data.formats.token_records import tagged_records
+from tagger.data.reading import DETECTED, Reading
 from tagger.data.survey.columns import key_of_spans
 from tagger.data.survey.schemes import Scheme, find_scheme
 
@@ -27,27 +28,21 @@ TAG_KEYS = ("ner_tags", "tags", "labels", "ner", "pos_tags")
 _MOST_RECORDS = 50_000
 
 
-def read_huggingface(
-    path: PathOrAddress,
-    label_names: Optional[Sequence[str]] = None,
-    labelled: bool = True,
-    text_encoding: Optional[str] = None,
-    tag_column: Optional[str] = None,
-) -> Iterator[AnnotatedText]:
+def read_huggingface(path: PathOrAddress, reading: Reading = DETECTED) -> Iterator[AnnotatedText]:
     """Reads a data set of tokens and tags: JSON lines, a list of records, or a Parquet file.
 
     The text is the record's `text` if it has one, else the joined tokens. The tags are under the key
     `tag_column`, or else under the key with the most spans. The names of integer tags come from
     `label_names`, the metadata of a Parquet file, or a `dataset_info.json` beside the file.
     """
-    records, names = _records(path, text_encoding)
-    if not labelled:
+    records, names = _records(path, reading.text_encoding)
+    if not reading.labelled:
         for place, record in records:
             yield _text(record, place, None, None, Scheme())
         return
 
     def names_of(key: str) -> Optional[Sequence[str]]:
-        return label_names or _names(names.get(key))
+        return reading.label_names or _names(names.get(key))
 
     tags: Dict[str, List[List[str]]] = {}
     for _, record in islice(records, _MOST_RECORDS):
@@ -59,12 +54,12 @@ def read_huggingface(
         *(key for key in tags if key not in TAG_KEYS),
     ]
     key = (
-        tag_column
+        reading.key
         or key_of_spans({key: tags[key] for key in ordered}, f"{path}: several keys", True)
         or next(iter(ordered), TAG_KEYS[0])
     )
     scheme = find_scheme(tags.get(key, []))
-    for place, record in _records(path, text_encoding)[0]:
+    for place, record in _records(path, reading.text_encoding)[0]:
         yield _text(record, place, key, names_of(key), scheme)
 
 
@@ -74,8 +69,8 @@ def _records(
     """Returns a file's records with their places, and the descriptions of their keys."""
     features = _features_beside(path)
     if not is_arrow(path):
-        reading = read_list_cells if is_table(path, text_encoding) else read_records
-        records = reading(path, text_encoding=text_encoding)
+        read = read_list_cells if is_table(path, text_encoding) else read_records
+        records = read(path, text_encoding=text_encoding)
         return ((place, each) for place, own in records for each in tagged_records(own)), features
     records, found = read_rows(path)
     return records, found or features

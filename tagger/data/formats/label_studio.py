@@ -13,6 +13,7 @@ from tagger.common.inputs import PathOrAddress
 from tagger.data.formats.annotated_text import SEVERAL, SOURCE, AnnotatedText, scores_of
 from tagger.data.formats.json_files import read_records
 from tagger.data.formats.offsets import RawEntity, checked_entities
+from tagger.data.reading import DETECTED, Reading
 
 logger = logging.getLogger(__name__)
 
@@ -27,13 +28,7 @@ _MOST_TASKS = 1_000
 _OTHER = "results that are no spans of text, which are left out"
 
 
-def read_label_studio(
-    path: PathOrAddress,
-    offsets: Optional[str] = None,
-    labelled: bool = True,
-    text_encoding: Optional[str] = None,
-    each_source: bool = False,
-) -> Iterator[AnnotatedText]:
+def read_label_studio(path: PathOrAddress, reading: Reading = DETECTED) -> Iterator[AnnotatedText]:
     """Reads an export, `JSON` or `JSON-MIN`, with predictions where there are no annotations.
 
     Everything that is skipped is counted and logged at the end, but tasks without an annotation only if
@@ -41,7 +36,7 @@ def read_label_studio(
     with the property `SOURCE`: who made it.
     """
     counts: Counter[str] = Counter()
-    tasks = read_records(path, "task", text_encoding)
+    tasks = read_records(path, "task", reading.text_encoding)
     first = [*itertools.islice(tasks, _MOST_TASKS)]
     control = _control_of([task for _, task in first])
     annotators: Dict[int, Optional[str]] = {}
@@ -51,21 +46,21 @@ def read_label_studio(
         properties = {name: task[name] for name in ("id", "meta") if name in task}
         properties.update(task.get("data", {}))
         properties.pop(key, None)
-        found = _annotations_of(task, key, control, place, counts, each_source)
+        found = _annotations_of(task, key, control, place, counts, reading.each_source)
         counts[_NO_ANNOTATION] += not found
-        for source, values in found or [(None, [])] * (not labelled):
+        for source, values in found or [(None, [])] * (not reading.labelled):
             entities = [entity for value in values for entity in _entities(value, place)]
             if entities and _PATH.fullmatch(text):
                 raise ValueError(
                     f"{place}: expected a text, got the path {text!r:.80}; export the texts themselves: "
                     'label with `valueType="text"` rather than "url"'
                 )
-            if "data" not in task and not each_source:
+            if "data" not in task and not reading.each_source:
                 counts[_AGAIN] += annotators.setdefault(hash(text), source) != source
-            own = {**properties, SOURCE: source} if each_source else properties
-            checked = checked_entities(text, entities, place, offsets)
+            own = {**properties, SOURCE: source} if reading.each_source else properties
+            checked = checked_entities(text, entities, place, reading.offsets)
             yield AnnotatedText(text, checked, None, None, place, own)
-    if not labelled:
+    if not reading.labelled:
         del counts[_NO_ANNOTATION]
     for what, number in counts.items():
         if number:

@@ -4,9 +4,8 @@ from bisect import bisect_left, bisect_right
 from typing import List, Tuple
 
 from tagger.data.formats.annotated_text import AnnotatedText, Annotation
+from tagger.data.reading import OVERLAPPING
 
-#: What to do with overlapping entities.
-OVERLAPPING = ("refuse", "longest", "outermost")
 #: What to do about them in commands and readers that can drop some.
 REMEDY = "correct one, or drop some: set `overlapping` (`--overlapping`) to {}"
 

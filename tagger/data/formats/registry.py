@@ -1,10 +1,8 @@
 """All formats by name."""
 
-import inspect
 from functools import partial
 from pathlib import Path
 from typing import (
-    Any,
     Callable,
     Dict,
     Iterable,
@@ -13,7 +11,6 @@ from typing import (
     Mapping,
     NamedTuple,
     Optional,
-    Sequence,
     Tuple,
 )
 
@@ -31,7 +28,8 @@ from tagger.data.formats.spacy_docs import read_spacy, write_spacy
 from tagger.data.formats.span_records import read_span_records, write_lists, write_prodigy
 from tagger.data.formats.tables import read_columns, read_csv, write_columns, write_csv
 from tagger.data.formats.webanno import read_webanno
-from tagger.data.survey.column_survey import NAMES, Known, survey_columns
+from tagger.data.reading import DETECTED, Reading
+from tagger.data.survey.column_survey import NAMES, survey_columns
 from tagger.data.survey.text_encodings import open_text
 
 
@@ -40,46 +38,48 @@ class Format(NamedTuple):
 
     Attributes:
         suffixes: The usual suffixes of its files.
-        read: Reads a file.
+        read: Reads a file, as a `Reading` says.
         write: Writes texts to a new file; None if the format is only read.
         keeps: What it can store besides texts and entities: `tokens`, `overlaps`, `properties`, and
             `documents`, which are among the properties.
+        takes: What a user may specify, of `OPTIONS`.
     """
 
     suffixes: Tuple[str, ...]
-    read: Callable[..., Iterator[AnnotatedText]]
+    read: Callable[[PathOrAddress, Reading], Iterator[AnnotatedText]]
     write: Optional[Callable[[Iterable[AnnotatedText], Path], None]]
     keeps: Tuple[str, ...]
-
-    @property
-    def options(self) -> Tuple[str, ...]:
-        """The options of `read_texts` that `read` takes."""
-        _, *options = inspect.signature(self.read).parameters
-        return tuple(options)
+    takes: Tuple[str, ...] = ("text_encoding",)
 
 
+#: The options that only some formats have.
+OPTIONS = ("label_names", "offsets", "text_encoding", "token_column", "tag_column")
 _RECORDS = ("overlaps", "properties")
+_OF_SPANS, _OF_TAGS = ("offsets", "text_encoding"), ("text_encoding", "tag_column")
+_OF_HUB, _OF_COLUMNS = ("label_names", *_OF_TAGS), ("token_column", *_OF_TAGS)
 _doccano, _spacy_json = partial(write_lists, key="label"), partial(write_lists, key="entities")
+_tokens, _texts = ("tokens", "documents"), ("tokens", "properties")
+_of_prodigy = ("tokens", *_RECORDS)
 _of_hub = (".jsonl", ".json", ".parquet")
 _of_columns = (".txt", ".conll", ".bio", ".iob", ".tsv")
 
 #: The formats that can be written and read.
 FORMATS: Dict[str, Format] = {
-    "doccano": Format((".jsonl",), read_span_records, _doccano, _RECORDS),
-    "prodigy": Format((".jsonl",), read_span_records, write_prodigy, ("tokens", *_RECORDS)),
-    "spacy_json": Format((".jsonl", ".json"), read_span_records, _spacy_json, _RECORDS),
-    "huggingface": Format(_of_hub, read_huggingface, write_huggingface, ("tokens", "properties")),
-    "label_studio": Format((".json",), read_label_studio, write_label_studio, _RECORDS),
-    "spacy": Format((".spacy",), read_spacy, write_spacy, ("tokens", "overlaps")),
-    "brat": Format(("",), read_brat, write_brat, ("overlaps",)),
-    "csv": Format((".csv", ".tsv"), read_csv, write_csv, ("overlaps", "documents")),
-    "conllu": Format((".conllu",), read_conllu, write_conllu, ("tokens", "documents")),
-    "columns": Format(_of_columns, read_columns, write_columns, ("tokens", "documents")),
+    "doccano": Format((".jsonl",), read_span_records, _doccano, _RECORDS, _OF_SPANS),
+    "prodigy": Format((".jsonl",), read_span_records, write_prodigy, _of_prodigy, _OF_SPANS),
+    "spacy_json": Format((".jsonl", ".json"), read_span_records, _spacy_json, _RECORDS, _OF_SPANS),
+    "huggingface": Format(_of_hub, read_huggingface, write_huggingface, _texts, _OF_HUB),
+    "label_studio": Format((".json",), read_label_studio, write_label_studio, _RECORDS, _OF_SPANS),
+    "spacy": Format((".spacy",), read_spacy, write_spacy, ("tokens", "overlaps"), ()),
+    "brat": Format(("",), read_brat, write_brat, ("overlaps",), _OF_SPANS),
+    "csv": Format((".csv", ".tsv"), read_csv, write_csv, ("overlaps", "documents"), _OF_SPANS),
+    "conllu": Format((".conllu",), read_conllu, write_conllu, _tokens, _OF_TAGS),
+    "columns": Format(_of_columns, read_columns, write_columns, _tokens, _OF_COLUMNS),
 }
 #: All formats that can be read. A document of `webanno` is a file, so it is not written.
 READ_FORMATS: Dict[str, Format] = {
     **FORMATS,
-    "webanno": Format((".tsv",), read_webanno, None, ("tokens", "overlaps")),
+    "webanno": Format((".tsv",), read_webanno, None, ("tokens", "overlaps"), _OF_TAGS),
     "conll2012": Format((".gold_conll",), read_conll2012, None, ("tokens", "overlaps")),
 }
 
@@ -94,40 +94,24 @@ def format_named(name: str, among: Mapping[str, Format] = FORMATS) -> Format:
     return among[name]
 
 
-def describe_file(path: PathOrAddress, format: str, options: Mapping[str, Any]) -> List[str]:
-    """Returns lines that describe a file; none for self-describing formats.
-
-    `options` are those for `read_texts`.
-    """
+def describe_file(path: PathOrAddress, format: str, reading: Reading) -> List[str]:
+    """Returns lines that describe a file; none for self-describing formats."""
     if format == "columns":
-        known = Known(**{key: value for key, value in options.items() if key in Known._fields})
-        return [f"{what:10}{found}" for what, found in survey_columns(path, known).describe()]
+        return [f"{what:10}{found}" for what, found in survey_columns(path, reading).describe()]
     if format != "spacy" and (is_address(path) or Path(path).is_file()):
-        with open_text(path, options.get("text_encoding")) as (_, text_encoding):
+        with open_text(path, reading.text_encoding) as (_, text_encoding):
             if text_encoding != "utf-8" and not is_arrow(path):
                 return [f"text      {NAMES.get(text_encoding, text_encoding.upper())}"]
     return []
 
 
-def read_texts(
-    path: PathOrAddress,
-    format: Optional[str] = None,
-    label_names: Optional[Sequence[str]] = None,
-    offsets: Optional[str] = None,
-    labelled: bool = True,
-    **columns: Any,
-) -> Iterator[AnnotatedText]:
+def read_texts(path: PathOrAddress, reading: Reading = DETECTED) -> Iterator[AnnotatedText]:
     """Reads the texts of a file.
 
     Args:
-        path: A file, or a folder for brat.
-        format: The name of its format; None to recognise it.
-        label_names: The names of integer tags, for `huggingface`.
-        offsets: The unit of offsets: `characters`, `bytes` of UTF-8, or `utf16` units.
-        labelled: Whether texts without annotations are errors, or in some formats skipped; otherwise
-            they have no entities.
-        **columns: `text_encoding`, the encoding of the text; `token_column` and `tag_column`, the
-            columns of a column file, or the key of the tags in other formats.
+        path: A file, or a folder for brat or WebAnno.
+        reading: How to read it, such as `Reading("doccano", offsets="bytes")`. If not `labelled`, texts
+            without annotations are no errors, and have no entities.
 
     Yields:
         The texts, read lazily.
@@ -136,16 +120,12 @@ def read_texts(
         ValueError: If the format is unknown or lacks an option, or if a text is malformed; the message
             says where.
     """
-    name = format or format_of(path, labelled)
+    name = reading.format or format_of(path, reading.labelled)
     found = format_named(name, READ_FORMATS)
-    options = {"label_names": label_names, "offsets": offsets, **columns}
-    given: Dict[str, Any] = {key: value for key, value in options.items() if value is not None}
-    for key in given:
-        if key not in found.options:
-            raise ValueError(f"{path}: format {name} has no `{key}`; leave it out")
-    if not labelled and "labelled" in found.options:
-        given["labelled"] = False
-    return found.read(path, **given)
+    for option in OPTIONS:
+        if getattr(reading, option) is not None and option not in found.takes:
+            raise ValueError(f"{path}: format {name} has no `{option}`; leave it out")
+    return found.read(path, reading)
 
 
 def write_texts(texts: Iterable[AnnotatedText], path: Path, format: str) -> None:

@@ -9,10 +9,11 @@ from tagger.common.inputs import PathOrAddress, open_input
 from tagger.common.word_splitter import import_spacy
 from tagger.data.formats.annotated_text import AnnotatedText, Annotation, fit_to_tokens
 from tagger.data.formats.overlaps import check_overlaps
+from tagger.data.reading import DETECTED, Reading
 from tagger.data.survey.text_encodings import check_no_pointer
 
 
-def read_spacy(path: PathOrAddress) -> Iterator[AnnotatedText]:
+def read_spacy(path: PathOrAddress, _: Reading = DETECTED) -> Iterator[AnnotatedText]:
     """Reads the documents of a `DocBin` with their `ents` or, if there are none, the span group `sc`."""
     spacy = import_spacy()
     vocab = spacy.blank("xx").vocab

@@ -26,17 +26,12 @@ from tagger.data.formats.record_keys import (
 )
 from tagger.data.formats.record_variants import usual_records
 from tagger.data.formats.token_records import ends_are_inclusive, is_indexed, of_indexed
+from tagger.data.reading import DETECTED, Reading
 
 logger = logging.getLogger(__name__)
 
 
-def read_span_records(
-    path: PathOrAddress,
-    offsets: Optional[str] = None,
-    labelled: bool = True,
-    text_encoding: Optional[str] = None,
-    each_source: bool = False,
-) -> Iterator[AnnotatedText]:
+def read_span_records(path: PathOrAddress, reading: Reading = DETECTED) -> Iterator[AnnotatedText]:
     """Reads records from doccano, Prodigy and spaCy, which differ in their keys.
 
     Records and spans that were rejected or ignored in Prodigy are skipped and counted. If `labelled`,
@@ -44,22 +39,22 @@ def read_span_records(
     record; one whose entities name several annotators becomes a text for each of them.
     """
     refused = Counter[str]()
-    annotators = _Annotators(each_source)
-    records = _usual_records(path, offsets, text_encoding)
+    annotators = _Annotators(reading.each_source)
+    records = _usual_records(path, reading)
     for place, record in records:
-        if labelled and not _is_accepted(record):
+        if reading.labelled and not _is_accepted(record):
             refused["records"] += 1
             continue
-        text, entities, properties = _parts(record, place, labelled)
+        text, entities, properties = _parts(record, place, reading.labelled)
         accepted = [entity for entity in entities if _is_accepted(entity)]
         refused["spans"] += len(entities) - len(accepted)
         tokens = None
         given = properties.pop("tokens", None)
         if given is not None and (given != [] or not text.strip()):  # an empty list means none
-            tokens = _token_spans(text, given, place, offsets)
+            tokens = _token_spans(text, given, place, reading.offsets)
         for source, own in annotators.divide(text, accepted, annotator_of(record), place).items():
-            found = checked_entities(text, raw_entities(own, place), place, offsets)
-            told = {**properties, SOURCE: source} if each_source else properties
+            found = checked_entities(text, raw_entities(own, place), place, reading.offsets)
+            told = {**properties, SOURCE: source} if reading.each_source else properties
             yield AnnotatedText(text, found, tokens, None, place, told)
     for what, number in refused.items():
         if number:
@@ -93,15 +88,15 @@ class _Annotators:
         return {None: entities}
 
 
-def _usual_records(
-    path: PathOrAddress, offsets: Optional[str], text_encoding: Optional[str]
-) -> Iterator[Tuple[str, Any]]:
+def _usual_records(path: PathOrAddress, reading: Reading) -> Iterator[Tuple[str, Any]]:
     """Yields records with a `text` and `spans` as far as possible, with their places."""
-    inclusive: Optional[bool] = True if offsets == "inclusive" else None
-    for place, record in read_records(path, text_encoding=text_encoding):
+    inclusive: Optional[bool] = True if reading.offsets == "inclusive" else None
+    for place, record in read_records(path, text_encoding=reading.text_encoding):
         if is_indexed(record):
             if inclusive is None:
-                inclusive = ends_are_inclusive(read_records(path, text_encoding=text_encoding))
+                inclusive = ends_are_inclusive(
+                    read_records(path, text_encoding=reading.text_encoding)
+                )
             yield place, of_indexed(record, place, inclusive)
             continue
         for usual in usual_records(record, place):

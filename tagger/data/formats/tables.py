@@ -4,6 +4,7 @@ import csv
 import io
 import itertools
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
@@ -26,8 +27,8 @@ from tagger.data.formats.record_keys import (
     raw_entities,
 )
 from tagger.data.formats.span_records import lists_of
-from tagger.data.survey.column_survey import Known, survey_columns
-from tagger.data.survey.columns import Column
+from tagger.data.reading import DETECTED, Reading
+from tagger.data.survey.column_survey import survey_columns
 from tagger.data.survey.headers import names_tokens
 from tagger.data.survey.schemes import Scheme, check_scheme
 from tagger.data.survey.spellings import STANDARD
@@ -58,26 +59,21 @@ def delimiter_of(header: str) -> str:
     return max(",;\t", key=header.count)
 
 
-def read_csv(
-    path: PathOrAddress,
-    offsets: Optional[str] = None,
-    labelled: bool = True,
-    text_encoding: Optional[str] = None,
-) -> Iterator[AnnotatedText]:
+def read_csv(path: PathOrAddress, reading: Reading = DETECTED) -> Iterator[AnnotatedText]:
     """Reads a CSV file with a header and a text per row, or like `read_columns`, with a token per row.
 
     Commas, semicolons or tabs separate its columns. Entities are in JSON, as written by doccano or
     Prodigy.
     """
     csv.field_size_limit(1 << 30)  # a cell may hold a whole document
-    with open_text(path, text_encoding) as (file, _):
+    with open_text(path, reading.text_encoding) as (file, _):
         header = next((line for _, line in decoded_lines(file, path)), "")
         file.seek(0)
         with io.TextIOWrapper(file, "utf-8-sig", newline="") as lines:
             reader = csv.reader(lines, delimiter=delimiter_of(header), strict=True)
             rows = _rows(reader, path)
             _, names = next(rows, ("", []))
-            columns = columns_of(names, labelled)
+            columns = columns_of(names, reading.labelled)
             if columns is not None:
                 others = _other_columns(names, [*columns.values()])
                 for place, row in rows:
@@ -87,14 +83,14 @@ def read_csv(
                         )
                     cells = {column: row[number] for column, number in columns.items()}
                     rest = {name: row[n] for name, n in others.items() if row[n]}
-                    yield _text(cells, place, offsets, rest)
+                    yield _text(cells, place, reading.offsets, rest)
                 return
     if not names_tokens(names):
         raise ValueError(
             f"{path}:1: expected columns `text` and `entities`, or `token` and `tag`, got "
             f"{', '.join(names)}; rename them"
         )
-    yield from read_columns(path, text_encoding, labelled=labelled)
+    yield from read_columns(path, replace(reading, token_column=None, tag_column=None))
 
 
 def _other_columns(names: Sequence[str], used: Sequence[int]) -> Dict[str, int]:
@@ -141,16 +137,9 @@ def write_csv(texts: Iterable[AnnotatedText], path: Path) -> None:
             writer.writerow([*cells, *[document_of(text)] * has_documents])
 
 
-def read_columns(
-    path: PathOrAddress,
-    text_encoding: Optional[str] = None,
-    token_column: Optional[Column] = None,
-    tag_column: Optional[Column] = None,
-    labelled: bool = True,
-) -> Iterator[AnnotatedText]:
+def read_columns(path: PathOrAddress, reading: Reading = DETECTED) -> Iterator[AnnotatedText]:
     """Reads a column file, or a CSV file with a token per row; each sentence becomes a text."""
-    known = Known(text_encoding, None, token_column, tag_column, labelled=labelled)
-    found = survey_columns(path, known)
+    found = survey_columns(path, reading)
     token, tag, scheme = found.layout.token, found.layout.tag, found.scheme
     # The rows' tags already have our usual spelling; without a tag column, they are all `O`.
     spelled = Scheme("BIO") if tag is None else scheme._replace(spelling=STANDARD)

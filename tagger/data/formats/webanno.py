@@ -11,6 +11,7 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from tagger.common.inputs import PathOrAddress, is_address
 from tagger.data.formats.annotated_text import SEVERAL, AnnotatedText, Annotation
+from tagger.data.reading import DETECTED, Reading
 from tagger.data.survey.text_encodings import decoded_lines, open_text
 
 logger = logging.getLogger(__name__)
@@ -45,12 +46,7 @@ class _Sentence(NamedTuple):
     rows: List[_Row]
 
 
-def read_webanno(
-    path: PathOrAddress,
-    text_encoding: Optional[str] = None,
-    tag_column: Optional[str] = None,
-    labelled: bool = True,
-) -> Iterator[AnnotatedText]:
+def read_webanno(path: PathOrAddress, reading: Reading = DETECTED) -> Iterator[AnnotatedText]:
     """Reads the document of a file, or those of a folder.
 
     Entities are the values of `NamedEntity`, or else of the feature of a layer of spans that has the
@@ -65,9 +61,9 @@ def read_webanno(
                 *(path, SEVERAL),
             )
         for each in users or documents_in(path):
-            yield from read_webanno(each, text_encoding, tag_column, labelled)
+            yield from read_webanno(each, reading)
         return
-    columns, sentences = _read(path, text_encoding)
+    columns, sentences = _read(path, reading.text_encoding)
     if not sentences:
         raise ValueError(f"{path}: expected sentences in WebAnno TSV, got none")
     text, place_of = _text(sentences)
@@ -75,8 +71,8 @@ def read_webanno(
     tokens = [(place_of[row.start], place_of[row.end]) for row in rows if row.is_token]
     lengths = [sum(row.is_token for row in sentence.rows) for sentence in sentences]
     entities = []
-    if labelled:
-        name = _chosen(columns, rows, tag_column, path)
+    if reading.labelled:
+        name = _chosen(columns, rows, reading.key, path)
         for label, start, end in _annotations(rows, columns.index(name), name):
             entities.append(Annotation(label, place_of[start], place_of[end]))
     entities.sort(key=lambda each: each[1:])

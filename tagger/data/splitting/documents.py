@@ -13,6 +13,7 @@ from typing import Dict, Hashable, List, Mapping, NamedTuple, Optional, Sequence
 from tagger.data.column_file import Row, is_docstart
 from tagger.data.formats import AnnotatedText
 from tagger.data.formats.annotated_text import DOCUMENT_KEYS, OUTER_KEYS, document_property
+from tagger.data.survey.column_survey import ColumnSurvey
 
 #: Values of `--documents`, by what marks documents.
 DOCSTART, COMMENTS, BLANK_LINES = "docstart", "comments", "blank_lines"
@@ -116,6 +117,13 @@ def documents_of_rows(
             "counted from 0"
         )
     return _named([rows[0].columns[column] for rows in sentences], f"column {column}", COLUMN)
+
+
+def documents_of_columns(found: ColumnSurvey, how: Optional[str] = None) -> Optional[Documents]:
+    """Finds the documents of a surveyed column file, see `documents_of_rows`."""
+    sentences, gaps, _ = found.sentences_and_gaps()
+    used = [each for each in (found.layout.token, found.layout.tag) if each is not None]
+    return documents_of_rows(sentences, gaps, str(found.path), used, how, found.header)
 
 
 def documents_of_texts(

@@ -34,14 +34,8 @@ from tagger.data.column_file import (
     read_sentences,
     split_rows,
 )
-from tagger.data.survey.columns import (
-    AUTO,
-    NOTHING,
-    Column,
-    Known,
-    comment_test,
-    find_columns,
-)
+from tagger.data.reading import AUTO, DETECTED, Column, Reading
+from tagger.data.survey.columns import comment_test, find_columns
 from tagger.data.survey.delimiters import Table, comments_apart, find_table
 from tagger.data.survey.headers import find_header, names_tokens
 from tagger.data.survey.other_files import (
@@ -160,7 +154,7 @@ class ColumnSurvey(NamedTuple):
 
 
 def survey_columns(
-    path: PathOrAddress, known: Known = NOTHING, most_lines: int = MOST_LINES
+    path: PathOrAddress, reading: Reading = DETECTED, most_lines: int = MOST_LINES
 ) -> ColumnSurvey:
     """Detects a column file's layout from its first lines."""
     if is_address(path):
@@ -171,14 +165,14 @@ def survey_columns(
         is_kept = stat.S_ISREG(found.st_mode)
         stamp = (found.st_mtime_ns, found.st_size) if is_kept else None
     if stamp is None:
-        return _surveyed.__wrapped__(fspath(path), known, most_lines, None)
+        return _surveyed.__wrapped__(fspath(path), reading, most_lines, None)
     # The stamp makes a changed file miss the cache.
-    return _surveyed(fspath(path), known, most_lines, stamp)
+    return _surveyed(fspath(path), reading, most_lines, stamp)
 
 
 @lru_cache(maxsize=4)  # a command describes a file before it reads it
-def _surveyed(path: str, known: Known, most_lines: int, _stamp: object) -> ColumnSurvey:
-    with open_text(path, known.text_encoding) as (file, text_encoding):
+def _surveyed(path: str, reading: Reading, most_lines: int, _stamp: object) -> ColumnSurvey:
+    with open_text(path, reading.text_encoding) as (file, text_encoding):
         # Keep the content of files that can be read only once.
         content = None if is_address(path) or Path(path).is_file() else file.read()
         opened = file if content is None else io.BytesIO(content)
@@ -188,23 +182,23 @@ def _surveyed(path: str, known: Known, most_lines: int, _stamp: object) -> Colum
     if not any(map(str.strip, others)):  # each sentence is a token that starts with `#`
         others, comments = lines, []
     # A file without tags may have only a column of tokens.
-    is_single = not known.labelled and known.token_column in (None, 0)
-    is_known = known.delimiter is not None or known.tag_column is not None
+    is_single = not reading.labelled and reading.token_column in (None, 0)
+    is_known = reading.delimiter is not None or reading.tag_column is not None
     reason = None if is_single or is_known else what_else(others, lines[0] if lines else "")
     if reason is not None:
         raise ValueError(f"{path}: expected a column file, got {reason}")
-    table = find_table(others, known.delimiter)
+    table = find_table(others, reading.delimiter)
     if table.share < _LEAST_SHARE:
         if not is_single:
             raise ValueError(_no_columns(path, numbered, set(comments)))
         table = Table(None, False, 1, 1.0)
     opening = next((i for i, index in enumerate(comments) if i != index), len(comments))
-    heads = [i for i in comments[:opening] if _names_columns(lines[i], table, known)]
+    heads = [i for i in comments[:opening] if _names_columns(lines[i], table, reading)]
     comments = [i for i in comments if i not in heads[:1]]
     for index in comments:
         numbered[index] = (numbered[index][0], "")
     rows = _fitting_rows(numbered, table, path)
-    found = _survey(path, known, text_encoding, rows, table)
+    found = _survey(path, reading, text_encoding, rows, table)
     is_comment = found.layout.is_comment
     return found._replace(
         content=content,
@@ -217,12 +211,12 @@ def _surveyed(path: str, known: Known, most_lines: int, _stamp: object) -> Colum
     )
 
 
-def _names_columns(line: str, table: Table, known: Known) -> bool:
+def _names_columns(line: str, table: Table, reading: Reading) -> bool:
     """Whether a line that starts with `#`, as the name of a column, is a header and no comment."""
     for row in split_rows([(1, line)], table.delimiter, table.is_quoted):
         if fitted_columns(row.columns, table.num_columns) is not None:
             names = [cell.lower() for cell in row.columns]
-            given = known.token_column, known.tag_column
+            given = reading.token_column, reading.tag_column
             return names_tokens(names) or any(cell in given for cell in row.columns)
     return False
 
@@ -256,11 +250,11 @@ def _grouped(rows: Iterable[Row]) -> List[List[Row]]:
 
 
 def _survey(
-    path: str, known: Known, text_encoding: str, rows: List[Row], table: Table
+    path: str, reading: Reading, text_encoding: str, rows: List[Row], table: Table
 ) -> ColumnSurvey:
     """Detects the header, the columns and the meaning of tags."""
-    given = [each for each in (known.token_column, known.tag_column) if isinstance(each, str)]
-    header = find_header([row for row in rows if row.columns], known.labelled, given)
+    given = [each for each in (reading.token_column, reading.tag_column) if isinstance(each, str)]
+    header = find_header([row for row in rows if row.columns], reading.labelled, given)
     if header:
         rows = [
             row._replace(columns=[]) if row.columns == header.columns else row
@@ -271,7 +265,7 @@ def _survey(
     if not sentences:
         raise ValueError(_NO_SENTENCE.format(path=path))
     names = header.columns if header else []
-    columns = find_columns(sentences, path, known, names)
+    columns = find_columns(sentences, path, reading, names)
     if columns.sentence is not None or columns.restarts is not None:
         sentences = _grouped(divided(rows, columns.sentence, columns.restarts, path))
     filled = [row for of_sentence in sentences for row in of_sentence]
@@ -279,10 +273,10 @@ def _survey(
     if columns.tag is not None:
         pairs = [(row.columns[columns.token], row.columns[columns.tag]) for row in filled]
         reason = holds_sentences(pairs) if table.delimiter is not None else None
-        scheme = _scheme(sentences, columns.tag, known.source_encoding)
+        scheme = _scheme(sentences, columns.tag, reading.source_encoding)
         if scheme == Scheme():
             reason = reason or holds_texts([token for token, _ in pairs], len(sentences))
-        if scheme == Scheme() and known.tag_column is None and not names:
+        if scheme == Scheme() and reading.tag_column is None and not names:
             size = len(sentences), table.num_columns
             reason = reason or holds_words_alone(pairs, *size)
         if reason is not None:

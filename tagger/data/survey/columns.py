@@ -19,6 +19,7 @@ from typing import (
 )
 
 from tagger.data.column_file import Row, fitted_columns
+from tagger.data.reading import DETECTED, Column, Reading
 from tagger.data.survey.headers import named
 from tagger.data.survey.schemes import find_scheme, labels_in, marks_outside
 from tagger.data.survey.spellings import (
@@ -33,8 +34,6 @@ from tagger.data.survey.token_columns import sentence_columns, token_column
 logger = logging.getLogger(__name__)
 
 K = TypeVar("K", int, str)
-#: A column, by its number or by its name in the header.
-Column = Union[int, str]
 #: The cells of a column, sentence by sentence.
 Sentences = Sequence[Sequence[str]]
 #: The largest number of distinct plain labels, or their largest share of the tokens.
@@ -49,26 +48,6 @@ _CHUNKS = frozenset(
 _PROPERTY = re.compile(r"#\s*[\w.:-]+\s*=\s")
 #: Comments that may have as many cells as tokens.
 _DOCUMENT = re.compile(r"#\s*(newdoc|(begin|end|new) document)\b", re.IGNORECASE)
-#: Means that the encoding is detected in the file.
-AUTO = "auto"
-
-
-class Known(NamedTuple):
-    """What the user specifies about a column file, which is not detected; see the reader `column`.
-
-    Tags are read if it is `labelled`.
-    """
-
-    text_encoding: Optional[str] = None
-    delimiter: Optional[str] = None
-    token_column: Optional[Column] = None
-    tag_column: Optional[Column] = None
-    source_encoding: Optional[str] = AUTO
-    labelled: bool = True
-
-
-#: Nothing is known about a file.
-NOTHING = Known()
 
 
 class Columns(NamedTuple):
@@ -84,7 +63,7 @@ class Columns(NamedTuple):
 def find_columns(
     sentences: Sequence[Sequence[Row]],
     name: Union[str, PathLike],
-    known: Known = NOTHING,
+    reading: Reading = DETECTED,
     header: Sequence[str] = (),
 ) -> Columns:
     """Finds the columns of tokens, tags and sentence numbers.
@@ -97,13 +76,13 @@ def find_columns(
     """
     first = sentences[0][0]
     names = [cell.lower() for cell in header]
-    token = _number(known.token_column, "token", first, header, name)
-    tag = _number(known.tag_column, "tag", first, header, name)
+    token = _number(reading.token_column, "token", first, header, name)
+    tag = _number(reading.tag_column, "tag", first, header, name)
     numbers = range(len(first.columns))
     cells = {i: [[row.columns[i] for row in rows] for rows in sentences] for i in numbers}
     spans: Dict[int, int] = {}
     token = named(names, "token") if token is None else token
-    if known.labelled:
+    if reading.labelled:
         candidates = [i for i in numbers if i != token]
         spans = count_spans({i: cells[i] for i in candidates}, tag, may_be_plain=True)
         if tag is None:

@@ -12,9 +12,10 @@ from allennlp.common.checks import ConfigurationError
 
 from tagger.common.files import check_is_file
 from tagger.data.column_file import Row
-from tagger.data.splitting.documents import BLANK_LINES, COMMENTS, DOCSTART, documents_of_rows
+from tagger.data.reading import AUTO, Reading
+from tagger.data.splitting.documents import BLANK_LINES, COMMENTS, DOCSTART, documents_of_columns
 from tagger.data.splitting.split import groups_of, split_groups
-from tagger.data.survey.column_survey import AUTO, Known, survey_columns
+from tagger.data.survey.column_survey import survey_columns
 from tagger.data.survey.text_encodings import decoded_lines, open_text
 from tagger.spans import IllegalTagError, Span
 from tagger.tools.labels.cells import cells_of
@@ -78,14 +79,7 @@ class Corpus:
                 "corpus of that kind"
             )
         check_is_file(path)
-        tag_column = reader.get("tag_column", -1)
-        known = Known(
-            reader.get("text_encoding"),
-            reader.get("delimiter"),
-            reader.get("token_column") or None,
-            None if tag_column == -1 else tag_column,
-            None if has_sets else encoding,
-        )
+        known = Reading.of_reader({**reader, "source_encoding": None if has_sets else encoding})
         found = survey_columns(path, known)
         layout = found.layout
         self._cells = cells_of(found, reader, path)
@@ -93,9 +87,8 @@ class Corpus:
         self._text_encoding = found.text_encoding
         self._tag_column: int = layout.tag or 0
         self._delimiter = layout.delimiter
-        all_rows, gaps, _ = found.sentences_and_gaps()
-        columns = (layout.token, self._tag_column)
-        self.documents = documents_of_rows(all_rows, gaps, path, columns, header=found.header)
+        self.documents = documents_of_columns(found)
+        all_rows = list(found.sentences())
         numbers = self.documents.of_item if self.documents else [0] * len(all_rows)
         self.sentences = [
             Sentence(rows, [row.columns[layout.token] for row in rows], self._spans(rows), number)

@@ -14,6 +14,7 @@ from allennlp.common.util import lazy_groups_of
 from tagger.common.inputs import utf8_lines
 from tagger.common.ranges import check_whole
 from tagger.data.formats import ASKED, OPEN, AnnotatedText, Annotation, parts_of, read_texts
+from tagger.data.reading import Reading
 from tagger.predictors import SequenceTaggerPredictor
 from tagger.predictors.sequence_tagger import holds_document
 from tagger.tools.labels.selection import select
@@ -80,7 +81,7 @@ def read_pool(
     object, as for `predict-file`.
     """
     if format is not None:
-        yield from pool_of(predictor, read_texts(path, format, labelled=False))
+        yield from pool_of(predictor, read_texts(path, Reading(format, labelled=False)))
         return
     for place, line in utf8_lines(path):
         try:

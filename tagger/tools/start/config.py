@@ -144,7 +144,7 @@ def _tag_lines(found: Survey) -> List[str]:
             "label_separator": None if overlaps else scheme.label_separator,
             "no_label_tag": scheme.no_label_tag if scheme.no_label_tag != "O" else None,
             "unknown_tag": scheme.unknown_tag,
-            **found.reading,
+            **found.reading.changed(),
         }
     )
     if scheme.source_encoding is None:

@@ -12,17 +12,19 @@ from tagger.data.column_file import is_docstart
 from tagger.data.formats import AnnotatedText
 from tagger.data.formats.annotated_text import DOCUMENT
 from tagger.data.formats.span_records import prodigy_record
+from tagger.data.reading import Reading
 from tagger.data.splitting.documents import (
     BLANK_LINES,
     NONE,
     TEXTS,
     Documents,
+    documents_of_columns,
     documents_of_rows,
     documents_of_texts,
 )
 from tagger.data.splitting.overlap import Overlap, overlap
 from tagger.data.splitting.split import Groups, Item, groups_of, split_groups
-from tagger.data.survey.column_survey import Known, survey_columns
+from tagger.data.survey.column_survey import survey_columns
 from tagger.data.survey.text_encodings import decoded_lines, open_text
 from tagger.tools.start.survey import Survey, SurveyedFile
 from tagger_texts.display import num_columns, padded
@@ -130,19 +132,15 @@ def items_of(found: Survey, file: SurveyedFile) -> List[Item]:
 
 
 def with_documents(
-    texts: Iterator[AnnotatedText], path: PathOrAddress, options: Mapping[str, Any]
+    texts: Iterator[AnnotatedText], path: PathOrAddress, reading: Reading
 ) -> Iterator[AnnotatedText]:
     """Gives the sentences of a column file their document as a property, if the file marks any.
 
-    `options` are those for `read_texts`. Pipes, which can be read only once, are left alone.
+    Pipes, which can be read only once, are left alone.
     """
     if not is_address(path) and not Path(path).is_file():
         return texts
-    known = Known(**{key: value for key, value in options.items() if key in Known._fields})
-    found = survey_columns(path, known)
-    sentences, gaps, _ = found.sentences_and_gaps()
-    used = [each for each in (found.layout.token, found.layout.tag) if each is not None]
-    told = documents_of_rows(sentences, gaps, str(path), used, header=found.header)
+    told = documents_of_columns(survey_columns(path, reading))
     if told is None:
         return texts
     return (

@@ -3,13 +3,14 @@
 import shlex
 from pathlib import Path
 from statistics import mean
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+from typing import Dict, List, NamedTuple, Optional, Sequence
 
 from tagger.common.inputs import bare_suffix
 from tagger.data.column_file import Row
 from tagger.data.dataset_readers.file_lists import SUFFIX, ListedFile, list_of_files, listed_files
 from tagger.data.doubts import COPIES, LOST_IN_TEXT, copies, lost_in_text
 from tagger.data.joined_text import join_tokens
+from tagger.data.reading import DETECTED, Reading
 from tagger.data.shown import report_on
 from tagger.data.splitting.documents import Documents
 from tagger.data.splitting.overlap import Overlap, overlap
@@ -55,22 +56,21 @@ def start(
     seed: int = 0,
     documents: Optional[str] = None,
     quiet: bool = False,
-    **reading: Any,
+    reading: Reading = DETECTED,
 ) -> Start:
     """Makes a config for a training file and, optionally, a development file; writes nothing.
 
     Either may be a list of files. Without a development file, the training file is split between
     documents, marked as `documents` says; see `documents_of_rows` and `documents_of_texts`. The config
-    is for `output`, with the parts next to it. The first sentences are shown unless `quiet`. All other
-    arguments are those of `survey`.
+    is for `output`, with the parts next to it. The first sentences are shown unless `quiet`.
     """
-    found = survey(paths, **reading)
+    found = survey(paths, reading)
     files: Dict[Path, str] = {}
     chosen: List[str] = []
     told: List[Optional[Documents]] = []
     if len(paths) == 1:
         # The parts are in UTF-8, and parts of texts have a fixed format.
-        found.reading = {} if found.files[0].texts else {**found.reading, "text_encoding": None}
+        found.reading = found.reading_of_parts()
         divisions = [_divided(found, file, seed, documents) for file in found.train]
         told = [each.groups.documents for each in divisions]
         parts = [

@@ -1,10 +1,10 @@
 """The contents of a training file and a development file, and how they are written."""
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from allennlp.data import Tokenizer
 
@@ -19,14 +19,14 @@ from tagger.data.formats import (
     TextCounts,
     check_overlaps,
     format_of,
-    read_texts,
     tags_of,
 )
 from tagger.data.formats.annotated_text import PLAIN_TAGS
 from tagger.data.joined_text import join_tokens
+from tagger.data.reading import AUTO, DETECTED, Reading
 from tagger.data.shown import MOST_TEXTS, unused_columns, unused_keys
 from tagger.data.splitting.documents import Documents
-from tagger.data.survey.column_survey import AUTO, ColumnSurvey, Known, survey_columns
+from tagger.data.survey.column_survey import ColumnSurvey, survey_columns
 from tagger.data.survey.schemes import Scheme, check_scheme, find_scheme, labels_in, spans_in
 from tagger.data.text_splitter import TextSplitter
 from tagger.spans import Span
@@ -75,7 +75,7 @@ class Survey:
     Attributes:
         files: The training file or the files of its list, then those for development.
         scheme: What the tags mean.
-        reading: The arguments of the dataset reader that differ from its defaults.
+        reading: How the dataset reader is to read the files.
         num_train: The number of files for training.
     """
 
@@ -83,7 +83,7 @@ class Survey:
     token_column: int
     tag_column: int
     scheme: Scheme
-    reading: Mapping[str, Any] = field(default_factory=dict)
+    reading: Reading = DETECTED
     num_train: int = 1
 
     @property
@@ -95,6 +95,10 @@ class Survey:
     def dev(self) -> List[SurveyedFile]:
         """The files for development."""
         return self.files[self.num_train :]
+
+    def reading_of_parts(self) -> Reading:
+        """Returns how to read parts of the files, which are in UTF-8; those of texts have one format."""
+        return DETECTED if self.files[0].texts else replace(self.reading, text_encoding=None)
 
     @cached_property
     def tokenization(self) -> Tokenization:
@@ -184,12 +188,8 @@ def _by_tokens(spans: Sequence[Span]) -> List[Annotation]:
     return [Annotation(label, first, last + 1) for label, (first, last) in spans]
 
 
-def survey(paths: Sequence[Path], **reading: Any) -> Survey:
-    """Examines a training file and, if there is one, a development file; each may be a list of files.
-
-    What is already known is given as arguments of the dataset reader `column`, such as `text_encoding`,
-    `tag_column`, `format` and `overlapping`.
-    """
+def survey(paths: Sequence[Path], reading: Reading = DETECTED) -> Survey:
+    """Examines a training file and, if there is one, a development file; each may be a list of files."""
     listed = [listed_files(path) or [ListedFile(path, None)] for path in paths]
     files = [file for own in listed for file in own]
     paths = [file.path for file in files]
@@ -201,7 +201,7 @@ def survey(paths: Sequence[Path], **reading: Any) -> Survey:
             )
         if not path.is_dir():
             check_is_file(path)
-    formats = [reading.get("format") or format_of(path) for path in paths]
+    formats = [reading.format or format_of(path) for path in paths]
     if "columns" in formats:
         found = _survey_of_columns(paths, reading)
     else:
@@ -220,16 +220,19 @@ def survey(paths: Sequence[Path], **reading: Any) -> Survey:
     return found
 
 
-def _survey_of_columns(paths: Sequence[Path], reading: Mapping[str, Any]) -> Survey:
-    known = Known(
-        **{key: reading[key] for key in READ_FORMATS["columns"].options if key in reading}
-    )
-    first = survey_columns(paths[0], known)
+def _survey_of_columns(paths: Sequence[Path], reading: Reading) -> Survey:
+    first = survey_columns(paths[0], reading)
     layout, scheme = first.layout, first.scheme
     assert layout.tag is not None
     # The second file is read in the same way as the first.
     encoding = "IO" if scheme.source_encoding == "IO" else AUTO
-    same = Known(known.text_encoding, layout.delimiter, layout.token, layout.tag, encoding)
+    same = Reading(
+        token_column=layout.token,
+        tag_column=layout.tag,
+        delimiter=layout.delimiter,
+        text_encoding=reading.text_encoding,
+        source_encoding=encoding,
+    )
     surveys = [first, *(survey_columns(path, same) for path in paths[1:])]
     files = []
     for each in surveys:
@@ -241,16 +244,14 @@ def _survey_of_columns(paths: Sequence[Path], reading: Mapping[str, Any]) -> Sur
                 f"{each.path}:{row.number}: expected {layout.num_columns} columns as in {paths[0]}, "
                 f"got {each.layout.num_columns} in {row.text!r}; give files of the same form"
             )
-    arguments = {
-        "token_column": layout.token or None,
-        # By number, since the parts of a file have no header.
-        "tag_column": layout.tag
-        if first.spans or layout.tag != (layout.num_columns or 0) - 1
-        else None,
-        "delimiter": layout.delimiter,
-        "text_encoding": known.text_encoding,
-    }
-    needed = {name: value for name, value in arguments.items() if value is not None}
+    is_last = not first.spans and layout.tag == (layout.num_columns or 0) - 1
+    # By number, since the parts of a file have no header.
+    needed = replace(
+        same,
+        token_column=layout.token or None,
+        tag_column=None if is_last else layout.tag,
+        source_encoding=AUTO,
+    )
     found = Survey(files, layout.token, layout.tag, scheme, needed)
     # How to read the tags of all files; texts already use our own spelling.
     if len({each.scheme for each in surveys}) > 1 and scheme.source_encoding != "IO":
@@ -261,22 +262,20 @@ def _survey_of_columns(paths: Sequence[Path], reading: Mapping[str, Any]) -> Sur
     return found
 
 
-def _survey_of_texts(
-    paths: Sequence[Path], formats: Sequence[str], reading: Mapping[str, Any]
-) -> Survey:
+def _survey_of_texts(paths: Sequence[Path], formats: Sequence[str], reading: Reading) -> Survey:
     counts = [TextCounts() for _ in paths]
     read = []
     for path, format, each in zip(paths, formats, counts):
-        options = {key: reading[key] for key in READ_FORMATS[format].options if key in reading}
-        overlapping = reading.get("overlapping", "refuse")
-        texts = read_texts(path, format, **options)
+        texts = READ_FORMATS[format].read(path, reading)
         # Entities of different labels may overlap.
-        read.append([each.without_overlaps(text, overlapping, by_label=True) for text in texts])
+        read.append(
+            [each.without_overlaps(text, reading.overlapping, by_label=True) for text in texts]
+        )
     tokenization = find_tokenization(read[0])
     files = [
         _text_file(*each, tokenization.tokenizer) for each in zip(paths, formats, read, counts)
     ]
-    found = Survey(files, 0, 1, Scheme(), dict(reading))
+    found = Survey(files, 0, 1, Scheme(), reading)
     found.scheme = find_scheme([found.tags(rows) for file in files for rows in file.sentences])
     found.tokenization = tokenization
     return found

@@ -12,6 +12,7 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
 from tagger.common.inputs import bare_suffix
+from tagger.data.reading import DETECTED, Reading
 from tagger.tools.runs.configs import config_for
 from tagger.tools.runs.jobs import Job, default_num_workers, run_jobs, seeded_jobs
 from tagger.tools.runs.results import format_rows, read_results
@@ -129,7 +130,7 @@ def learning_curve(
     seeds: Sequence[int] = (1,),
     num_workers: Optional[int] = None,
     documents: Optional[str] = None,
-    **reading: Any,
+    reading: Reading = DETECTED,
 ) -> LearningCurve:
     """Trains on each share of the documents, with each seed, and predicts the curve.
 
@@ -146,14 +147,14 @@ def learning_curve(
         config: A complete config; its files are replaced. Without one, each part gets the config that
             `allennlp start` would write for it.
         documents: What marks the documents of the training file; see `documents_of_rows`.
-        reading: How to read the files; see `survey`.
+        reading: How to read the files.
     """
     shares = _checked(shares)
-    found = survey([train_file, dev_file], **reading)
+    found = survey([train_file, dev_file], reading)
     if len(found.train) > 1 or len(found.dev) > 1:
         raise ValueError(f"{train_file} and {dev_file}: expected single files, got lists of files")
     # Parts are written in UTF-8, and so is the copy of the development data.
-    found.reading = {} if found.files[0].texts else {**found.reading, "text_encoding": None}
+    found.reading = found.reading_of_parts()
     train, dev = _source_of(found, found.files[0], documents), _source_of(found, found.files[1])
     suffix = ".jsonl" if found.files[0].texts else bare_suffix(train.path) or ".txt"
     dev_path = folder / "parts" / f"dev{suffix}"

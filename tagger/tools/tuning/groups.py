@@ -84,7 +84,7 @@ def _values(reader: DatasetReader, path: str, kind: str) -> Sequence[str]:
                 f"`--unit` must be document, sentence or the number of a column of {path}, from 0; got "
                 f"{kind!r}"
             ) from None
-        first = [rows[0].columns for rows in reader.columns.survey(path).sentences()]
+        first = [rows[0].columns for rows in reader.files.survey(path).sentences()]
         num_columns = len(first[0])
         if not -num_columns <= column < num_columns:
             raise ConfigurationError(

@@ -8,6 +8,7 @@ import torch
 
 from tagger.data.dataset_readers.column import ColumnDatasetReader
 from tagger.data.formats import FORMATS, read_texts, write_texts
+from tagger.data.reading import Reading
 from tagger.data.tokenizers import BlanksTokenizer
 from tests.conftest import ROOT
 
@@ -29,7 +30,7 @@ def words_and_tags(instances):
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_gives_the_same_instances_as_the_column_file(name, encoding, tmp_path):
     path = tmp_path / f"toy{FORMATS[name].suffixes[0]}"
-    write_texts(read_texts(TOY, "columns"), path, name)
+    write_texts(read_texts(TOY, Reading("columns")), path, name)
     # The tags are those of the column file in `source_encoding`.
     columns = read(TOY, tag_encoding="BIOUL")
     if not (name == "columns" and encoding == "BIOUL"):
@@ -134,7 +135,7 @@ def test_training_on_texts_writes_the_same_bytes_as_on_columns(allennlp, at_root
         changes = {"trainer.num_epochs": 1}
         for part, key in (("train", "train_data_path"), ("dev", "validation_data_path")):
             path = tmp_path / f"{name}.{part}.json"
-            write_texts(read_texts(Path(f"data/toy/{part}.txt"), "columns"), path, name)
+            write_texts(read_texts(Path(f"data/toy/{part}.txt"), Reading("columns")), path, name)
             changes[key] = str(path)
         run, config = tmp_path / name, "training_config/toy_bilstm_crf.jsonnet"
         allennlp("train", config, "-s", run, "-o", json.dumps(changes))

@@ -4,6 +4,7 @@ from datetime import datetime
 import pytest
 
 from tagger.data.formats import PLAIN_TAGS, Annotation, read_texts, write_texts
+from tagger.data.reading import Reading
 
 NAMES = ["O", "B-PER", "I-PER"]
 ENTITIES = [Annotation("PER", 0, 9)]
@@ -21,12 +22,12 @@ def parquet_file(path, metadata=b"{}", **columns):
 
 def test_integer_tags_are_named_by_the_option_or_the_description_beside_the_file(write):
     path = write("train.jsonl", RECORD)
-    (text,) = read_texts(path, label_names=NAMES)
+    (text,) = read_texts(path, Reading(label_names=NAMES))
     assert (text.text, text.entities) == ("Ada Smith left.", ENTITIES)
     assert text.tokens == [(0, 3), (4, 9), (10, 14), (14, 15)]
     assert text.properties == {"id": "7"}
     with pytest.raises(ValueError, match=r"train.jsonl:1: `ner_tags` has 2, but there are 2 names"):
-        list(read_texts(path, label_names=["O", "B-PER"]))
+        list(read_texts(path, Reading(label_names=["O", "B-PER"])))
     feature = {"feature": {"names": NAMES, "_type": "ClassLabel"}, "_type": "Sequence"}
     info = {"features": {"ner_tags": feature}}
     for content in (info, {"default": info}):
@@ -56,7 +57,7 @@ def test_plain_labels_are_a_label_for_each_token(read_one):
 
 def test_times_and_bytes_of_parquet_become_strings_and_damaged_rows_are_refused(tmp_path):
     path = parquet_file(tmp_path / "a.parquet", at=[datetime(2020, 1, 2)], raw=[b"x"])
-    write_texts(read_texts(path, label_names=NAMES), tmp_path / "b.jsonl", "doccano")
+    write_texts(read_texts(path, Reading(label_names=NAMES)), tmp_path / "b.jsonl", "doccano")
     (text,) = read_texts(tmp_path / "b.jsonl")
     assert text.properties == {"at": "2020-01-02 00:00:00", "raw": "b'x'"}
     content = path.read_bytes()

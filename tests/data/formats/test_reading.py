@@ -13,6 +13,7 @@ from tagger.data.formats import (
     tokens_and_tags,
     write_texts,
 )
+from tagger.data.reading import Reading
 from tests.data.formats.records import row, span, task
 
 PER = Annotation("PER", 0, 3)
@@ -174,8 +175,8 @@ def test_documents_of_spacy_are_read_and_written_back(tmp_path):
 def test_a_table_may_have_one_token_per_row(content, write):
     path = write("a.csv", content)
     assert recognise(path) == recognise(path, labelled=False) == "columns"
-    assert list(read_texts(path)) == list(read_texts(path, "csv"))
-    words = [each.text for each in read_texts(path, labelled=False)]
+    assert list(read_texts(path)) == list(read_texts(path, Reading("csv")))
+    words = [each.text for each in read_texts(path, Reading(labelled=False))]
     assert words == [each.text for each in read_texts(path)]
     first, second = read_texts(path)
     assert (first.text, first.entities, first.tokens) == ("Ada left", [PER], [(0, 3), (4, 8)])
@@ -191,7 +192,7 @@ def test_a_table_may_have_one_text_per_row(write):
 
 def test_column_files_join_their_tokens(write):
     path = write("a.txt", "Ada NNP I-PER\nleft VBD O\n. . O\n\nWhy W O\n")
-    first, second = read_texts(path, "columns")
+    first, second = read_texts(path, Reading("columns"))
     assert (first.text, first.entities) == ("Ada left.", [PER])
     assert (second.text, second.place) == ("Why", f"{path}:5")
 
@@ -203,7 +204,7 @@ def test_in_column_output_entities_split_tokens_and_join_sentences(tmp_path):
     entity, tokens = Annotation("ORG", 4, 12), [(0, 3), (4, 7), (8, 12), (13, 15)]
     text = AnnotatedText("Big St. Ives Co", [entity], tokens, [2, 2], "a", {})
     write_texts([text], tmp_path / "b.txt", "columns")
-    (read,) = read_texts(tmp_path / "b.txt", "columns")
+    (read,) = read_texts(tmp_path / "b.txt", Reading("columns"))
     assert read.entities == [entity]
 
 

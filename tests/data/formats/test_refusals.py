@@ -19,6 +19,7 @@ from tagger.data.formats import (
     tokens_and_tags,
     write_texts,
 )
+from tagger.data.reading import Reading
 from tests.data.formats.records import row, span, task
 
 
@@ -89,7 +90,7 @@ def test_unreadable_input_is_refused_with_its_place(name, content, message, writ
     write("a.txt", "Élodie left")
     path = write(name, content)
     with pytest.raises(ValueError, match=message):
-        list(read_texts(path.parent if FORMATS[name] == "brat" else path, FORMATS[name]))
+        list(read_texts(path.parent if FORMATS[name] == "brat" else path, Reading(FORMATS[name])))
 
 
 @pytest.mark.parametrize("part", [[4, 8], [["a", 8]], [[4]]])
@@ -121,13 +122,13 @@ def test_an_empty_list_of_tokens_means_that_there_are_none(read_one):
 def test_unknown_formats_and_options_are_refused(write, tmp_path):
     path = write("a.jsonl", {"text": "a", "label": []})
     with pytest.raises(ValueError, match="no format 'docano'.*did you mean `doccano`"):
-        read_texts(path, "docano")
+        read_texts(path, Reading("docano"))
     with pytest.raises(ValueError, match="format doccano has no `label_names`"):
-        read_texts(path, label_names=["O"])
+        read_texts(path, Reading(label_names=["O"]))
     columns = write("b.txt", "Ada B-PER\n")
     assert (recognise(columns), format_of(columns)) == (None, "columns")
     with pytest.raises(ValueError, match=r"b.txt: format columns has no `offsets`"):
-        read_texts(columns, offsets="bytes")
+        read_texts(columns, Reading(offsets="bytes"))
     with pytest.raises(IsADirectoryError, match="expected a file, got a folder"):
         format_of(tmp_path)
 

@@ -15,6 +15,7 @@ from tagger.data.formats import (
     recognise,
     write_texts,
 )
+from tagger.data.reading import Reading
 
 PLACES = [("PER", 0, 6), ("PER", 13, 22), ("ORG", 24, 27), ("LOC", 34, 38), ("LOC", 50, 54)]
 CHARACTERS = "Élodie 😀 met\u00a0Ada Smith (IBM) in L'Oise.\r\nShe left Rome ."
@@ -31,7 +32,7 @@ def test_a_written_file_is_recognised_and_read_back(name, tmp_path):
     path = tmp_path / f"texts{SUFFIXES[name]}"
     write_texts(texts, path, name)
     assert recognise(path) == (None if name == "columns" else name)
-    for before, after in zip(texts, read_texts(path, name), strict=True):
+    for before, after in zip(texts, read_texts(path, Reading(name)), strict=True):
         quotes = [
             [(label, own.text[i:j]) for label, i, j in own.entities] for own in (before, after)
         ]
@@ -78,8 +79,8 @@ def test_any_text_survives_a_format(name, tmp_path_factory):
         path = folder / f"{len(list(folder.iterdir()))}{SUFFIXES[name]}"
         if texts:
             write_texts(texts, path, name)
-            options = {"offsets": "characters"} if "offsets" in FORMATS[name].options else {}
-            read = list(read_texts(path, name, **options))
+            options = {"offsets": "characters"} if "offsets" in FORMATS[name].takes else {}
+            read = list(read_texts(path, Reading(name, **options)))
             assert [each.text for each in read] == [each.text for each in texts]
             assert [each.entities for each in read] == [each.entities for each in texts]
 
@@ -113,7 +114,7 @@ def test_damaged_records_are_read_or_refused_with_their_place(record, tmp_path):
         path.write_text(json.dumps([each]))
         for name in (None, "doccano", "label_studio", "huggingface"):
             try:
-                list(read_texts(path, name))
+                list(read_texts(path, Reading(name)))
             except ValueError as error:
                 messages.append(str(error))
     assert messages

@@ -6,6 +6,7 @@ import pytest
 
 from tagger.data.dataset_readers.column import ColumnDatasetReader
 from tagger.data.formats import read_texts, recognise
+from tagger.data.reading import Reading
 from tagger.tools.start.start import start
 
 HEAD = r"""#FORMAT=WebAnno TSV 3.3
@@ -52,11 +53,11 @@ def test_nested_escaped_and_partial_annotations_are_read(write):
     words = [text.text[start:end] for start, end in text.tokens]
     assert words == ["😊", "Bank", "of", "China", "[a]", ",", "said", "Mid-Rome"]
     for name in ("Skill", "PosValue", "POS.PosValue"):
-        (named,) = read_texts(path, tag_column=name)
+        (named,) = read_texts(path, Reading(tag_column=name))
         skills = [("Skill", "Bank"), ("Skill", "China [a]")]
         tags = [("NN", "😊"), ("NN", "Bank")]
         assert entities(named) == (skills if name == "Skill" else tags)
-    (bare,) = read_texts(path, labelled=False)
+    (bare,) = read_texts(path, Reading(labelled=False))
     assert (bare.text, bare.entities) == (text.text, [])
 
 
@@ -93,7 +94,7 @@ def test_mistakes_are_named_with_their_place(old, new, message, write):
 def test_a_missing_layer_and_an_empty_file_are_refused(write):
     path = write("a.tsv", DOCUMENT)
     with pytest.raises(ValueError, match="`tag_column` is 'Skil', expected one of POS.PosValue, "):
-        list(read_texts(path, tag_column="Skil"))
+        list(read_texts(path, Reading(tag_column="Skil")))
     with pytest.raises(ValueError, match="expected sentences in WebAnno TSV, got none"):
         list(read_texts(write("b.tsv", HEAD)))
     tokens = "\n".join(

@@ -9,7 +9,8 @@ from unittest.mock import patch
 
 from tagger.common.word_splitter import WordSplitter, splitter_at_hand
 from tagger.data.doubts import check_contents
-from tagger.data.formats import PLAIN_TAGS, READ_FORMATS, format_of, read_texts
+from tagger.data.formats import PLAIN_TAGS, READ_FORMATS, format_of
+from tagger.data.reading import Reading
 from tagger.data.survey.schemes import spans_in
 from tagger.tools.start.commands.split import _source
 from tagger.tools.start.parts import divide
@@ -56,7 +57,7 @@ def read_by_start(path: Path, **reading: Any) -> List[Content]:
         patch("tagger.data.tokenizers.WordSplitter", _splitter),
         patch("tagger.tools.start.tokenization.splitter_at_hand", _splitter_at_hand),
     ):
-        found = survey([path], **reading)
+        found = survey([path], Reading(**reading))
     check_contents(found.texts_of(found.train[0]), path)
     are_plain = found.scheme.source_encoding is None
     return [
@@ -67,9 +68,8 @@ def read_by_start(path: Path, **reading: Any) -> List[Content]:
 
 def read_by_convert(path: Path, **reading: Any) -> List[Content]:
     """Reads a file as `allennlp convert` does."""
-    name = reading.pop("format", None) or format_of(path)
-    options = {key: value for key, value in reading.items() if key in READ_FORMATS[name].options}
-    texts = list(read_texts(path, name, **options))
+    name = reading.get("format") or format_of(path)
+    texts = list(READ_FORMATS[name].read(path, Reading(**reading)))
     check_contents(texts, path)
     return [
         content_of(
@@ -96,6 +96,4 @@ def documents_by_split(path: Path, **reading: Any) -> Optional[List[Tuple[int, s
 
 def doubts_about(path: Path, **reading: Any) -> List[int]:
     """Returns the numbers of the doubts about a file."""
-    name = format_of(path)
-    options = {key: value for key, value in reading.items() if key in READ_FORMATS[name].options}
-    return [*check_contents(list(read_texts(path, name, **options)), path)]
+    return [*check_contents([*READ_FORMATS[format_of(path)].read(path, Reading(**reading))], path)]

@@ -1,6 +1,7 @@
 import pytest
 
-from tagger.data.survey.column_survey import Known, survey_columns
+from tagger.data.reading import Reading
+from tagger.data.survey.column_survey import survey_columns
 from tagger.data.survey.delimiters import find_table
 
 SPANS = "1 Ada N B-NP B-PER\n2 left V O O\n\n1 Why R O O\n2 not R O O"
@@ -13,7 +14,7 @@ def look(tmp_path):
     def look(text, **known):
         path = tmp_path / "x.txt"
         path.write_text(text)
-        return survey_columns(path, Known(**known))
+        return survey_columns(path, Reading(**known))
 
     return look
 

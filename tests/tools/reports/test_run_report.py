@@ -1,6 +1,7 @@
 import json
 import re
 import shutil
+from dataclasses import replace
 
 import pytest
 import torch
@@ -143,8 +144,7 @@ def test_errors_are_marked_and_escaped_and_have_their_probability(
 
 def test_sentences_with_unknown_tags_are_left_out_of_errors(trained, of_archive, tmp_path):
     reader = of_archive.validation_dataset_reader
-    spelling = reader._spelling._replace(unknown_tag="?")
-    reader._spelling, reader.columns = spelling, reader.columns._replace(spelling=spelling)
+    reader.files = reader.with_reading(replace(reader.reading, unknown_tag="?")).files
     page = report(trained, write_data(tmp_path, "?"))
     assert "2 sentences" in page.text
     assert "Only the 1 sentences without unknown tags" in page.text
@@ -267,7 +267,8 @@ def test_incomplete_taggers_and_untagged_data_are_refused(
     allennlp, archive, of_archive, trained, tmp_path, monkeypatch
 ):
     reader = of_archive.validation_dataset_reader
-    monkeypatch.setattr(reader, "columns", reader.columns._replace(tag_column=None))
+    untagged = reader.with_reading(reader.reading.without_tags())
+    monkeypatch.setattr(reader, "files", untagged.files)
     with pytest.raises(ValueError, match="must have gold tags; .* has none"):
         report(trained, write_data(tmp_path, "O"))
     other = archive._replace(model=torch.nn.Identity())

@@ -11,6 +11,7 @@ from allennlp.common import Params
 
 from tagger.data import ColumnDatasetReader
 from tagger.data.formats import FORMATS, read_texts, write_texts
+from tagger.data.reading import Reading
 from tagger.tools.start.config import sizes_for
 from tagger.tools.start.start import start
 from tests.conftest import ROOT
@@ -360,7 +361,7 @@ def test_a_file_that_cannot_be_read_is_named_in_one_line(
 @pytest.mark.parametrize("name", ["label_studio", "spacy", "huggingface", "conllu", "brat", "csv"])
 def test_exports_of_tools_train_as_they_are(name, allennlp, tmp_path, capsys):
     given = tmp_path / f"given{FORMATS[name].suffixes[0]}"
-    write_texts(read_texts(ROOT / "data/toy/dev.txt", "columns"), given, name)
+    write_texts(read_texts(ROOT / "data/toy/dev.txt", Reading("columns")), given, name)
     allennlp("start", given, "-o", "mine.jsonnet")
     out = capsys.readouterr().out
     assert f"format     {name}: texts 15; entities 23" in out

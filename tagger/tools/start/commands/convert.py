@@ -49,6 +49,7 @@ class Convert(Command):
             format_of_path,
             read_texts,
         )
+        from tagger.data.reading import Reading
         from tagger.data.shown import Watched, report_on, unused_of
         from tagger.tools.start.parts import with_documents
 
@@ -57,15 +58,15 @@ class Convert(Command):
         if target == "brat" and args.output.exists():
             raise FileExistsError(f"{args.output} already exists; give another name")
         check_output(args.output, [args.input], option="OUT")
-        names = ("text_encoding", "token_column", "tag_column")
-        given = {name: value for name in names if (value := getattr(args, name)) is not None}
-        texts = read_texts(args.input, source, args.label_names, args.offsets, **given)
+        names = ("text_encoding", "token_column", "tag_column", "label_names", "offsets")
+        reading = Reading.of({"format": source, **{name: getattr(args, name) for name in names}})
+        texts = read_texts(args.input, reading)
         if source == "columns":
-            texts = with_documents(texts, args.input, given)
+            texts = with_documents(texts, args.input, reading)
         watched = Watched(texts, args.input)
         counts = convert_texts(watched, args.output, target, args.overlapping)
-        described = describe_file(args.input, source, given)
+        described = describe_file(args.input, source, reading)
         title = f"{args.input} ({source}) -> {args.output} ({target})"
-        unused = unused_of(watched.kept, args.input, source, given)
+        unused = unused_of(watched.kept, args.input, source, reading)
         lines = report_on(watched.kept, args.input, unused, args.quiet, margin="", width=10)
         say_lines([title, *described, *str(counts).splitlines(), *lines])

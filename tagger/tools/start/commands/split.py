@@ -134,7 +134,8 @@ class _Read(NamedTuple):
 def _source(path: Path, args: argparse.Namespace) -> Tuple["Source", str, _Read]:
     """Returns the contents of a file, the suffix for its uncompressed parts, and what was read."""
     from tagger.common.inputs import bare_suffix
-    from tagger.data.formats import READ_FORMATS, format_of, read_texts
+    from tagger.data.formats import READ_FORMATS, format_of
+    from tagger.data.reading import Reading
     from tagger.tools.start.parts import (
         source_of_columns,
         source_of_conllu,
@@ -148,13 +149,12 @@ def _source(path: Path, args: argparse.Namespace) -> Tuple["Source", str, _Read]
         return source, bare_suffix(path), _Read(path)
     format = format_of(path)
     names = ("text_encoding", "token_column", "tag_column", "label_names", "offsets")
-    given = {name: value for name in names if (value := getattr(args, name)) is not None}
+    reading = Reading.of({"format": format, **{name: getattr(args, name) for name in names}})
     if format == "columns":
-        found = survey([path], **given)
+        found = survey([path], reading)
         source = source_of_columns(found, found.files[0], args.documents)
         return source, bare_suffix(path), _Read(path, found=found)
-    given = {name: value for name, value in given.items() if name in READ_FORMATS[format].options}
-    texts = list(read_texts(path, format, **given))
+    texts = list(READ_FORMATS[format].read(path, reading))
     if format == "conllu":
         source = source_of_conllu(texts, path, args.documents)
         return source, bare_suffix(path), _Read(path, texts)

@@ -43,19 +43,20 @@ class Start(Command):
     def run(self, args: argparse.Namespace) -> None:
         from tagger.common.files import write_atomically
         from tagger.common.locations import check_output
+        from tagger.data.reading import Reading
         from tagger.tools.start.recordings import find_recordings, start_with_recordings
         from tagger.tools.start.start import start
 
         inputs = [path for path in (args.train, args.dev) if path]
         columns = ("text_encoding", "token_column", "tag_column")
         names = (*columns, "format", "overlapping", "label_names", "offsets")
-        reading = {name: value for name in names if (value := getattr(args, name)) is not None}
+        reading = Reading.of({name: getattr(args, name) for name in names})
         is_text = args.format is not None or args.token_column is not None
         recordings = None if is_text else find_recordings(args.train, args.tag_column)
         if recordings:
             started = start_with_recordings(inputs, args.output, recordings, args.seed)
         else:
-            started = start(inputs, args.output, args.seed, args.documents, args.quiet, **reading)
+            started = start(inputs, args.output, args.seed, args.documents, args.quiet, reading)
         for path in started.files:
             check_output(path, inputs, args.force)
         for path, text in started.files.items():

@@ -43,6 +43,7 @@ class LearningCurve(Command):
         from allennlp.common import Params
 
         from tagger.common.locations import check_not_inputs
+        from tagger.data.reading import Reading
         from tagger.tools.reports.figures import draw_learning_curve
         from tagger.tools.studies.learning_curve import FILES, SHARES, learning_curve
         from tagger.training.run_folder import check_can_be_made
@@ -57,7 +58,7 @@ class LearningCurve(Command):
                 raise ValueError("`--overrides` changes a config; name it by --config")
             config = Params.from_file(args.config, args.overrides).as_dict(quiet=True)
         names = ("text_encoding", "token_column", "tag_column")
-        reading = {name: value for name in names if (value := getattr(args, name)) is not None}
+        reading = Reading.of({name: getattr(args, name) for name in names})
         found = learning_curve(
             args.train,
             args.dev,
@@ -67,7 +68,7 @@ class LearningCurve(Command):
             args.seeds,
             args.workers,
             args.documents,
-            **reading,
+            reading=reading,
         )
         record = found.record()
         text = json.dumps(record, indent=2, ensure_ascii=False)

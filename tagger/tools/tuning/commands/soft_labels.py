@@ -1,7 +1,6 @@
 """The subcommand `allennlp soft-labels teacher.tar.gz train.txt -o soft.npz`."""
 
 import argparse
-import copy
 from pathlib import Path
 from typing import Iterable
 
@@ -75,10 +74,7 @@ def reader_without_tags(archive: Archive) -> DatasetReader:
         raise ConfigurationError("soft labels are found by words, and this tagger reads numbers")
     if not isinstance(reader, ColumnDatasetReader):
         return reader
-    reader = copy.copy(reader)
-    reader.columns = reader.columns._replace(tag_column=None)
-    reader.texts = reader.texts.without_tags()
-    return reader
+    return reader.with_reading(reader.reading.without_tags())
 
 
 def _instances_of_text(archive: Archive, path: str, splitter: TextSplitter) -> Iterable[Instance]:
