@@ -6,13 +6,14 @@ import operator
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from tagger.common.inputs import is_address
 from tagger.data.formats import AnnotatedText, Annotation, format_of, recognise
 from tagger.data.formats.annotated_text import PLAIN_TAGS, SOURCE
 from tagger.data.formats.annotators import read_sources
 from tagger.data.formats.json_files import read_records
+from tagger.data.reading import DETECTED, Column, Reading
 from tagger.tools.sources.annotations import SourcedText, read_annotations
 from tagger.tools.start.parts import with_documents
 
@@ -31,7 +32,7 @@ class _Read(NamedTuple):
 
 
 def join_sources(
-    inputs: Sequence[str], format: Optional[str] = None, **options: Any
+    inputs: Sequence[str], reading: Reading = DETECTED, tag_columns: Sequence[Column] = ()
 ) -> List[SourcedText]:
     """Reads files that hold the annotations of several sources, or of one source each.
 
@@ -42,19 +43,19 @@ def join_sources(
     Args:
         inputs: Files, or folders of them: `NAME=PATH` names the source of a file. Otherwise the source
             is who the file says, or else the file's name. `write_annotations` writes such files, too.
-        format: The format of all files; None to recognise it.
-        **options: Those of `read_sources`.
+        reading: How to read all files.
+        tag_columns: The columns of a source each, see `read_sources`.
 
     Raises:
         ValueError: If a text is malformed, or if two texts are versions of one that differ.
     """
-    paths = [each for given in inputs for each in _named_files(given, format)]
-    if format is None and len(paths) == 1 and _is_joined(paths[0][1]):
+    paths = [each for given in inputs for each in _named_files(given, reading.format)]
+    if reading.format is None and len(paths) == 1 and _is_joined(paths[0][1]):
         return list(read_annotations(paths[0][1]))
     joined: Dict[_Key, SourcedText] = {}
     order: Dict[str, List[_Key]] = defaultdict(list)
     nums: Counter[Tuple[str, str]] = Counter()
-    read = (_read(*each, format, options) for each in _with_defaults(paths))
+    read = (_read(*each, reading, tag_columns) for each in _with_defaults(paths))
     for source, text in itertools.chain.from_iterable(read):
         characters = "".join(text.text.split())
         nums[source, characters] += 1
@@ -95,35 +96,35 @@ def _read(
     name: Optional[str],
     default: Optional[str],
     path: str,
-    format: Optional[str],
-    options: Dict[str, Any],
+    reading: Reading,
+    tag_columns: Sequence[Column],
 ) -> Iterator[_Read]:
-    if format is None and _is_joined(path):
+    if reading.format is None and _is_joined(path):
         for each in read_annotations(path):
             for source, found in each.annotations.items():
                 yield _Read(source, each.text._replace(entities=found))
         return
-    for text in _texts(path, format, options):
+    for text in _texts(path, reading, tag_columns):
         if text.properties.get(PLAIN_TAGS) and text.entities:
             raise ValueError(f"{text.place}: expected entities, got a label for each token")
         own = dict(text.properties)
         own.pop(PLAIN_TAGS, None)
         told = own.pop(SOURCE, None)
-        source = name or told or default
-        if source is None:
+        owner = name or told or default
+        if owner is None:
             raise ValueError(
                 f"{path}: other files have the same name; name its source: anna={path}"
             )
-        yield _Read(source, text._replace(properties=own))
+        yield _Read(owner, text._replace(properties=own))
 
 
-def _texts(path: str, format: Optional[str], options: Dict[str, Any]) -> Iterable[AnnotatedText]:
-    texts = read_sources(path, format, **options)
-    if is_address(path) or Path(path).is_dir() or (format or format_of(path)) != "columns":
+def _texts(path: str, reading: Reading, tag_columns: Sequence[Column]) -> Iterable[AnnotatedText]:
+    texts = read_sources(path, reading, tag_columns)
+    is_one = is_address(path) or Path(path).is_dir()
+    if is_one or (reading.format or format_of(path)) != "columns":
         return texts
-    known = {key: value for key, value in options.items() if key != "tag_columns"}
     return itertools.chain.from_iterable(
-        with_documents(iter(list(own)), path, known)
+        with_documents(iter(list(own)), path, reading)
         for _, own in itertools.groupby(texts, lambda text: text.properties.get(SOURCE))
     )
 
