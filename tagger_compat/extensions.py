@@ -21,6 +21,10 @@ from tagger_compat.plugins import installed_plugins, without_installed_plugins
 logger = logging.getLogger(__name__)
 
 
+class JsonnetError(RuntimeError):
+    """A config that Jsonnet cannot evaluate."""
+
+
 class Extension(Protocol):
     """What a package adds to AllenNLP's functions."""
 
@@ -150,7 +154,10 @@ def _with_library_path(name: str, evaluate: Callable[..., str]) -> Callable[...,
         folders = [each for each in os.environ.get("JSONNET_PATH", "").split(os.pathsep) if each]
         ours = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
         fastest = evaluate if _has_lost_threads() else getattr(_in_go(), name)
-        return str(fastest(*args, jpathdir=[ours, *reversed(folders)], **kwargs))
+        try:
+            return str(fastest(*args, jpathdir=[ours, *reversed(folders)], **kwargs))
+        except RuntimeError as error:
+            raise JsonnetError(*error.args) from None
 
     return evaluate_with_path
 

@@ -2,87 +2,60 @@
 
 import re
 import subprocess
-import tokenize
 
 import pytest
 
 from tests.conftest import ROOT
 
-#: By pattern, the remedy. Case does not matter.
-PHRASES = {
-    r"need not": "does not have to",
-    r"lest": "so that ... not",
-    r"be (it|they)( a| an| in| of)": "whether",
-    r"anew": "again, recreated, retrained",
-    r"may not be like": "limits on, must not",
-    r"for the sake of": "for, because of",
-    r"of (its|their) own": "own, separate",
-    r"whose": "with; or split the sentence",
-    r"a stranger's": "untrusted",
-    r"whence|thereof|whereby|wherein": "from which, so",
-    r"sights?": "features",
-    r"ladders?": "candidates",
-    r"mends?|mended": "patch, fix",
-    r"last words": "error reporting",
-    r"sole writer": "lock",
-    r"in doubt": "uncertain",
-    r"judges?": "classifier",
-    r"the host": "the CPU, a sync",
-    r"(is|are) to be": "must",
+#: Each row: a pattern, without regard to case, and the remedy.
+PHRASES = """
+need not -> does not have to
+lest -> so that ... not
+be (it|they)( a| an| in| of) -> whether
+anew -> again, recreated, retrained
+may not be like -> limits on, must not
+for the sake of -> for, because of
+of (its|their) own -> own, separate
+whose -> with; or split the sentence
+a stranger's -> untrusted
+whence|thereof|whereby|wherein -> from which, so
+sights? -> features
+ladders? -> candidates
+mends?|mended -> patch, fix
+last words -> error reporting
+sole writer -> lock
+in doubt -> uncertain
+judges? -> classifier
+the host -> the CPU, a sync
+(is|are) to be -> must
+"""
+REMEDIES = {
+    re.compile(rf"\b(?:{phrase})\b", re.IGNORECASE): remedy
+    for phrase, remedy in (row.split(" -> ") for row in PHRASES.strip().splitlines())
 }
-WORDS = {re.compile(rf"\b(?:{phrase})\b", re.IGNORECASE): say for phrase, say in PHRASES.items()}
 #: A number below 1 without a leading zero, as opposed to versions and file extensions.
 NUMBER = re.compile(r"(?<![\w.)\]*/'\"`:-])-?\.\d")
-
-#: Text that may stand, by file: what is quoted from elsewhere, or has another meaning there.
-ALLOWED: dict[str, list[str]] = {}
-
-FILES = sorted(
-    ROOT / name
-    for name in subprocess.run(
-        ["git", "ls-files", "*.md", "*.py", "*.sh", "*.jsonnet", "*.libsonnet", "*.html"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.split("\n")
-    if name and name != "tests/test_prose.py" and (ROOT / name).exists()
-)
+KINDS = ["*.md", "*.py", "*.sh", "*.jsonnet", "*.libsonnet", "*.html"]
+FILES = subprocess.check_output(["git", "ls-files", *KINDS], cwd=ROOT, text=True).splitlines()
 
 
-def prose(path):
-    """The prose of a file by line: comments and strings of Python, all else of other files."""
-    if path.suffix != ".py":
-        return list(enumerate(path.read_text().split("\n"), 1))
-    lines = []
-    with open(path, "rb") as file:
-        for token in tokenize.tokenize(file.readline):
-            if token.type in (tokenize.COMMENT, tokenize.STRING):
-                lines += enumerate(token.string.split("\n"), token.start[0])
-    return lines
-
-
-def findings(path):
-    name = str(path.relative_to(ROOT))
-    for number, line in prose(path):
-        for allowed in ALLOWED.get(name, ()):
-            line = line.replace(allowed, "")
-        for pattern, say in WORDS.items():
+def findings(name, text):
+    for number, line in enumerate(text.splitlines(), 1):
+        for pattern, remedy in REMEDIES.items():
             if found := pattern.search(line):
-                yield f"{name}:{number}: {found.group()!r}: say {say}"
-        if path.suffix == ".md" and NUMBER.search(re.sub(r"`[^`]*`", "``", line)):
+                yield f"{name}:{number}: {found.group()!r}: say {remedy}"
+        if name.endswith(".md") and NUMBER.search(re.sub(r"`[^`]*`", "``", line)):
             yield f"{name}:{number}: a number below 1 has a leading zero: {line.strip()}"
 
 
-@pytest.mark.parametrize("folder", sorted({path.relative_to(ROOT).parts[0] for path in FILES}))
+@pytest.mark.parametrize("folder", sorted({name.partition("/")[0] for name in FILES}))
 def test_prose_is_what_a_colleague_would_say(folder):
-    files = [path for path in FILES if path.relative_to(ROOT).parts[0] == folder]
-    found = [line for path in files for line in findings(path)]
+    own = [name for name in FILES if name.partition("/")[0] == folder and (ROOT / name).exists()]
+    texts = {name: (ROOT / name).read_text() for name in own if name != "tests/test_prose.py"}
+    found = [finding for name, text in texts.items() for finding in findings(name, text)]
     assert not found, "\n" + "\n".join(found)
 
 
-def test_the_phrases_are_found(tmp_path, monkeypatch):
-    monkeypatch.setattr("tests.test_prose.ROOT", tmp_path)
-    page = tmp_path / "page.md"
-    page.write_text("It need not wait.\nA gain of .5 points.\nversion 1.5 of `a.5`\n")
-    assert [line.split(": ")[0] for line in findings(page)] == ["page.md:1", "page.md:2"]
+def test_the_phrases_are_found():
+    text = "It need not wait.\nA gain of .5 points.\nversion 1.5 of `a.5`\n"
+    assert [line.split(": ")[0] for line in findings("page.md", text)] == ["page.md:1", "page.md:2"]

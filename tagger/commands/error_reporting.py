@@ -7,13 +7,14 @@ import signal
 import sys
 import traceback
 from contextlib import contextmanager
-from typing import Any, Iterator, Optional
+from typing import Any, Iterator, List, Optional, Tuple
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import SigTermReceived
 
 from tagger.common.console import command_running, is_quiet, quieten, say
 from tagger_compat.archive_guard import printable
+from tagger_compat.extensions import JsonnetError
 
 #: The shell's exit statuses for commands stopped by SIGINT and by SIGTERM.
 INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
@@ -21,6 +22,8 @@ INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
 _OF_USERS = (ConfigurationError, OSError, ValueError)
 #: A full disk, an exceeded quota, or a file that is too large.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+#: The module that builds the parts of a config.
+_BUILDER = "allennlp.common.from_params"
 #: The libraries that access remote stores.
 _CLIENTS = {
     *("adlfs", "aiobotocore", "aiohttp", "azure", "boto3", "botocore", "gcsfs", "google", "ocifs"),
@@ -116,12 +119,11 @@ def _one_line(error: Exception) -> Optional[str]:
     if isinstance(error, ModuleNotFoundError):
         return _missing_module(error)
     # The type of a value in a config is wrong.
-    if isinstance(error, TypeError) and origin == "allennlp.common.from_params":
+    if isinstance(error, TypeError) and origin == _BUILDER:
         return f"the config has a value of another type: {first_line}"
     if _is_of_construction(error):
         return f"a part of the config cannot be built from its arguments: {first_line}"
-    # Jsonnet raised it; the position follows on later lines.
-    if isinstance(error, RuntimeError) and origin == "tagger_compat.extensions":
+    if isinstance(error, JsonnetError):  # The position follows on later lines.
         reason = first_line.removeprefix("RUNTIME ERROR: ").removeprefix("STATIC ERROR: ")
         # Only errors in overrides have no file name.
         what = "`--overrides`" if re.match(r"\d+:", reason) else "the config"
@@ -153,24 +155,24 @@ def _missing_module(error: ModuleNotFoundError) -> Optional[str]:
 
 def _is_of_construction(error: Exception) -> bool:
     """Whether PyTorch rejects an argument that a config passes to it, such as a negative size."""
-    trace, names = error.__traceback__, []
-    while trace is not None:
-        names.append((trace.tb_frame.f_globals.get("__name__", ""), trace.tb_frame.f_code.co_name))
-        trace = trace.tb_next
-    built = [
-        place for place, (module, _) in enumerate(names) if module == "allennlp.common.from_params"
+    if not isinstance(error, (OverflowError, RuntimeError, TypeError, ValueError)):
+        return False
+    callers = _callers(error)
+    builders = [
+        place for place, (module, _) in enumerate(callers) if module.endswith(".from_params")
     ]
-    after = names[built[-1] + 1 :] if built else []
-    return (
-        isinstance(error, (OverflowError, RuntimeError, TypeError, ValueError))
-        and bool(after)
-        and all(name == "__init__" or module.startswith("torch.") for module, name in after)
+    after = callers[builders[-1] + 1 :] if builders else []
+    return bool(after) and all(
+        name == "__init__" or module.startswith("torch.") for module, name in after
     )
 
 
 def _origin(error: Exception) -> str:
     """Returns the name of the module that raised an error."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return "" if trace is None else trace.tb_frame.f_globals.get("__name__", "")
+    return [module for module, _ in [("", ""), *_callers(error)]][-1]
+
+
+def _callers(error: Exception) -> List[Tuple[str, str]]:
+    """Returns the modules and functions that an error went through, from the outermost."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return [(frame.f_globals.get("__name__", ""), frame.f_code.co_name) for frame in frames]
