@@ -24,8 +24,12 @@ from allennlp.training import gradient_descent_trainer
 from allennlp.training.trainer import Trainer
 
 from tagger.training import recoverable_trainer, whole_checkpointer
-from tagger.training.random_states import random_states, set_random_states
-from tagger.training.recoverable_trainer import NamingMetricTracker, RecoverableTrainer
+from tagger.training.recoverable_trainer import (
+    NamingMetricTracker,
+    RecoverableTrainer,
+    random_states,
+    set_random_states,
+)
 from tagger.training.run_folder import keep_finished
 from tagger.training.whole_checkpointer import WholeCheckpointer
 from tests.conftest import CONFIGS, ROOT

@@ -36,7 +36,7 @@ def read_span_records(path: PathOrAddress, reading: Reading = DETECTED) -> Itera
 
     Records and spans that were rejected or ignored in Prodigy are skipped and counted. If `labelled`,
     each record needs a list of entities. If `each_source`, the property `SOURCE` says who annotated a
-    record; one whose entities name several annotators becomes a text for each of them.
+    record; a record with entities by several annotators becomes a text for each of them.
     """
     refused = Counter[str]()
     annotators = _Annotators(reading.each_source)
