@@ -50,6 +50,4 @@ if not tagger_compat.is_installed() and importlib.util.find_spec("allennlp"):
     # With the hook turned off, nobody tells us when AllenNLP looks for one of our components.
     importlib.import_module("tagger.commands.components").import_all()
 
-
-if not TYPE_CHECKING:  # otherwise type checkers would accept any name
-    __getattr__, __dir__ = lazy_names(__name__)
+lazy_names(__name__)

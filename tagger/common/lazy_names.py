@@ -3,20 +3,21 @@
 import importlib
 import importlib.util
 import sys
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Dict
 
 from tagger.common.collections_paused import collections_paused
 
 
-def lazy_names(package: str) -> Tuple[Callable[[str], Any], Callable[[], List[str]]]:
-    """Returns the functions `__getattr__` and `__dir__` of a package.
+def lazy_names(package: str) -> None:
+    """Lets a package find the names of its `__all__` where it imports them `if TYPE_CHECKING`.
 
-    They find the names of its `__all__` in the modules from which it imports them `if TYPE_CHECKING`.
+    Type checkers would accept any name if the package itself had a `__getattr__`.
     """
+    module: Any = sys.modules[package]
     module_of: Dict[str, str] = {}
 
     def get(name: str) -> Any:
-        if name in sys.modules[package].__all__:
+        if name in module.__all__:
             if not module_of:
                 module_of.update(_imports_for_types(package))
             if module_of[name] != package:
@@ -26,7 +27,8 @@ def lazy_names(package: str) -> Tuple[Callable[[str], Any], Callable[[], List[st
             return importlib.import_module(f"{package}.{name}")
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
-    return get, lambda: sorted({*vars(sys.modules[package]), *sys.modules[package].__all__})
+    module.__getattr__ = get
+    module.__dir__ = lambda: sorted({*vars(module), *module.__all__})
 
 
 def _imports_for_types(package: str) -> Dict[str, str]:

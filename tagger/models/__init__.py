@@ -13,5 +13,4 @@ if TYPE_CHECKING:
 
 __all__ = ["DocumentClassifier", "SequenceTagger", "SequenceTaggerEnsemble", "TaggingModel"]
 
-if not TYPE_CHECKING:  # else type checkers would accept any name
-    __getattr__, __dir__ = lazy_names(__name__)
+lazy_names(__name__)

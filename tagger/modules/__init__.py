@@ -46,5 +46,4 @@ __all__ = [
     "WeightRule",
 ]
 
-if not TYPE_CHECKING:  # else type checkers would accept any name
-    __getattr__, __dir__ = lazy_names(__name__)
+lazy_names(__name__)

@@ -19,5 +19,4 @@ __all__ = [
     "SequenceTaggerPredictor",
 ]
 
-if not TYPE_CHECKING:  # else type checkers would accept any name
-    __getattr__, __dir__ = lazy_names(__name__)
+lazy_names(__name__)

@@ -31,5 +31,4 @@ __all__ = [
     "supply_training_counts",
 ]
 
-if not TYPE_CHECKING:  # else type checkers would accept any name
-    __getattr__, __dir__ = lazy_names(__name__)
+lazy_names(__name__)

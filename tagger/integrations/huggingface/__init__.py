@@ -42,6 +42,4 @@ after_import("transformers", lambda: import_module(f"{__name__}.crf_for_token_cl
 after_import("transformers.pipelines", lambda: import_module(f"{__name__}.crf_pipeline"))
 after_import("transformers.trainer", lambda: import_module(f"{__name__}.trainer_check"))
 
-if not TYPE_CHECKING:
-    # Imported at first use, because AllenNLP's commands load this package too.
-    __getattr__, __dir__ = lazy_names(__name__)
+lazy_names(__name__)
