@@ -2,7 +2,7 @@
 """Evaluates linear support vector machines on documents, as a control for the trained classifiers.
 
     python scripts/experiments/measure_svm.py [--config CONFIG] [--train FILE [FILE]] [--test FILE]
-        [--quantiles LOW HIGH]
+        [--quantiles LOW HIGH] [--only TF-IDF]
 
 It needs scikit-learn, which the package does not require: `pip install scikit-learn`.
 
@@ -56,17 +56,18 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     print(f"{len(train):,} training documents, {len(test):,} test documents")
     # The transformer has its own vocabulary of word pieces.
     vocab = Vocabulary.from_instances([*train, *test])
-    embedder = _embedder(params)
     words = _tf_idf(train, test)
-    dense = _dense([_features(reader, embedder, each, vocab) for each in (train, test)])
+    inputs: dict[str, list[Any]] = {"TF-IDF": [words]}
+    if options.only != "TF-IDF":
+        embedder = _embedder(params)
+        dense = _dense([_features(reader, embedder, each, vocab) for each in (train, test)])
+        inputs |= {"frozen features": [dense], "both": [words, dense]}
     labels = vocab.get_token_to_index_vocabulary("labels")
     gold = [_gold(each, labels) for each in (train, test)]
     print(f"{'':24}" + "".join(f"{group:>9}" for group in ("micro", *GROUPS[1:])))
-    for name, parts in (
-        ("TF-IDF", [words]),
-        ("frozen features", [dense]),
-        ("both", [words, dense]),
-    ):
+    for name, parts in inputs.items():
+        if options.only not in (None, name):
+            continue
         train_rows, test_rows = _rows(parts)
         distances = _distances(train_rows, gold[0], test_rows)
         shifts = _shifts(train_rows, gold[0])
@@ -192,6 +193,7 @@ def _options(arguments: Optional[Sequence[str]]) -> argparse.Namespace:
         "--train", type=Path, nargs="+", default=[folder / "train.jsonl"], metavar="FILE"
     )
     parser.add_argument("--test", type=Path, default=folder / "test.jsonl", metavar="FILE")
+    parser.add_argument("--only", choices=("TF-IDF", "frozen features", "both"), help="one input")
     parser.add_argument("--quantiles", type=float, nargs=2, metavar=("LOW", "HIGH"))
     return parser.parse_args(arguments)
 

@@ -234,7 +234,7 @@ def _reading(issue: LabelIssue, span: Optional[Span], by_label: bool) -> Dict[st
     tokens = issue.tokens
     begin, end = span[1] if span else (last, last)
     return {
-        "before": "… " * (first > 0) + _between(tokens, first, begin),
+        "before": "… " * (first > 0) + shortened(_between(tokens, first, begin), _MOST_CHARACTERS),
         "label": span[0] if span else None,
         # Of rows of labels, the page says which label the words have not.
         "other": shown[0][0] if by_label else None,
