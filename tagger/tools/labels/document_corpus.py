@@ -9,6 +9,7 @@ from allennlp.data import DatasetReader
 
 from tagger.common.files import check_is_file
 from tagger.data.column_file import Row
+from tagger.data.dataset_readers.document_labels import NO_LABELS, parsed_labels
 from tagger.data.survey.text_encodings import decoded_lines, open_text
 from tagger.spans import Span
 from tagger.tools.labels.cells import RUN
@@ -37,10 +38,14 @@ class DocumentCorpus:
         self.sentences: List[Sentence] = []
         for number, line in self._numbered:
             try:
-                text, labels = own._text_and_labels(json.loads(line))  # type: ignore[attr-defined]
-                if labels is None:
+                text, found = own._text_and_labels(json.loads(line))  # type: ignore[attr-defined]
+                if found is NO_LABELS:
+                    raise ValueError(f"expected labels under the key `{self._labels_key}`")
+                labels, unknown, _ = parsed_labels(found, reader.get("unknown_tag"))
+                if unknown or not isinstance(found, list):
                     raise ValueError(
-                        f"expected a list of labels under the key `{self._labels_key}`"
+                        f"expected a list of labels that are all known, under the key "
+                        f"`{self._labels_key}`; got {found!r}"
                     )
             except ValueError as error:
                 raise ConfigurationError(

@@ -91,15 +91,18 @@ def test_a_correction_of_a_document_changes_only_its_labels(tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('{"text": "a", "labels": "A"}', "corpus.jsonl:1: expected a list of strings"),
-        ('{"text": "a"}', "corpus.jsonl:1: expected a list of labels under the key `labels`"),
+        ('{"text": "a", "labels": "A"}', "corpus.jsonl:1: expected labels: a list of strings"),
+        ('{"text": "a", "labels": ["A", "?B"]}', "corpus.jsonl:1: .* that are all known"),
+        ('{"text": "a", "labels": {"A": 1}}', "corpus.jsonl:1: .* that are all known"),
+        ('{"text": "a", "labels": null}', "corpus.jsonl:1: .* that are all known"),
+        ('{"text": "a"}', "corpus.jsonl:1: expected labels under the key `labels`"),
         ("no JSON", "corpus.jsonl:1: "),
     ],
 )
 def test_what_is_no_labelled_document_is_refused_by_line(tmp_path, line, message):
     (tmp_path / "corpus.jsonl").write_text(f"{line}\n")
     with pytest.raises(ConfigurationError, match=message):
-        DocumentCorpus(tmp_path / "corpus.jsonl", {"type": "document"})
+        DocumentCorpus(tmp_path / "corpus.jsonl", {"type": "document", "unknown_tag": "?"})
 
 
 def sure_scores(corpus, truth, sureness=5.0):
