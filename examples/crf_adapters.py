@@ -3,8 +3,8 @@
     python -m tagger.linear_chain.conformance examples.crf_adapters:pytorch_crf
 
 Each function needs the package that it names: `pip install pytorch-crf`, `TorchCRF`, `pytorchcrf`,
-`torch-struct`, `transformers-crf`, `allennlp`. On case-insensitive file systems, the folders of
-pytorch-crf and TorchCRF collide.
+`torch-struct`, `transformers-crf`, `flair`, `flash-semicrf`, `allennlp`. On case-insensitive file
+systems, the folders of pytorch-crf and TorchCRF collide.
 """
 
 from typing import Any, Callable, List, Tuple
@@ -167,6 +167,84 @@ def torch_struct() -> Adapter:
         lambda scores, mask: [best[0] for best in k_best(scores, mask, 1)],
         k_best,
     )
+
+
+def flair() -> Adapter:
+    """Flair's `CRF`, `ViterbiLoss` and `ViterbiDecoder`, which take lengths; one sentence at a time."""
+    from flair.data import Dictionary
+    from flair.models.sequence_tagger_utils.crf import CRF, START_TAG, STOP_TAG
+    from flair.models.sequence_tagger_utils.viterbi import ViterbiDecoder, ViterbiLoss
+
+    def tags_of(scores: ChainScores) -> Any:
+        tags = Dictionary(add_unk=False)
+        for tag in [*map(str, range(len(scores.start))), START_TAG, STOP_TAG]:
+            tags.add_item(tag)
+        return tags
+
+    def features(scores: ChainScores, row: int, length: int) -> Any:
+        num_tags = len(scores.start)
+        # transitions[to, from], with the tags START and STOP last
+        transitions = torch.full((num_tags + 2,) * 2, -10_000.0, dtype=scores.emissions.dtype)
+        known = torch.cat([scores.transitions.T, scores.start.unsqueeze(1)], 1)
+        end = torch.cat([scores.end, transitions[-1, num_tags:]])
+        columns = torch.cat([known, transitions[:num_tags, -1:]], 1)
+        transitions = torch.stack([*columns, transitions[num_tags], end])
+        # Neither START nor STOP has an emission.
+        emissions = torch.nn.functional.pad(scores.emissions[row : row + 1, :length], (0, 2))
+        crf = CRF(tags_of(scores), num_tags + 2, init_from_state_dict=True)
+        of_steps = functional_call(crf, {"transitions": transitions}, (emissions,))
+        return of_steps, torch.tensor([length]), transitions
+
+    def log_likelihood(scores: ChainScores, tags: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        loss = ViterbiLoss(tags_of(scores))
+        lengths = _lengths(mask)
+        rows = [
+            -loss(features(scores, row, length), tags[row, :length])
+            for row, length in enumerate(lengths)
+        ]
+        return torch.stack(rows)
+
+    def decode(scores: ChainScores, mask: torch.Tensor) -> List[List[int]]:
+        decoder = ViterbiDecoder(tags_of(scores))
+        paths = []
+        for row, length in enumerate(_lengths(mask)):
+            # With each tag comes a confidence.
+            ((path,), _) = decoder.decode(features(scores, row, length), False, [])
+            paths.append([int(tag) for tag, _ in path])
+        return paths
+
+    return Adapter("Flair", log_likelihood, decode)
+
+
+def flash_semicrf() -> Adapter:
+    """flash-semicrf's head with segments of one token, which takes lengths."""
+    from flash_semicrf import SemiMarkovCRFHead
+
+    def log_likelihood(scores: ChainScores, tags: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        lengths = torch.tensor(_lengths(mask))
+        # It requires the longest length to be T.
+        longest = int(lengths.max())
+        crf = SemiMarkovCRFHead(len(scores.start), 1, duration_distribution="uniform").double()
+        # It has no start and end scores, so they go into the emissions.
+        emissions = scores.emissions[:, :longest].clone()
+        emissions[:, 0] += scores.start
+        emissions[torch.arange(len(tags)), lengths - 1] += scores.end
+        loss = functional_call(
+            _Method(crf, "compute_loss"),
+            {"module.transition": scores.transitions},
+            (emissions, lengths, tags[:, :longest]),
+            {"reduction": "none", "use_triton": False},
+        )
+        return -loss
+
+    return Adapter("flash-semicrf", log_likelihood)
+
+
+def _lengths(mask: torch.Tensor) -> List[int]:
+    lengths = mask.sum(1)
+    if not torch.equal(mask, torch.arange(mask.shape[1]) < lengths.unsqueeze(1)):
+        raise NotImplementedError("lengths have no holes")
+    return lengths.tolist()
 
 
 #: The names of transitions, start and end scores in these packages.

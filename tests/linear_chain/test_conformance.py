@@ -7,7 +7,14 @@ from functools import partial
 import pytest
 import torch
 
-from examples.crf_adapters import allennlp, ours, ours_as_torchcrf, ours_lannoy
+from examples.crf_adapters import (
+    allennlp,
+    flair,
+    flash_semicrf,
+    ours,
+    ours_as_torchcrf,
+    ours_lannoy,
+)
 from tagger.linear_chain.conformance import check_crf, table_of
 from tagger.linear_chain.conformance.__main__ import main as conformance_main
 from tests.conftest import ROOT
@@ -29,6 +36,19 @@ def test_our_crf_meets_every_claim(adapter):
 
 def test_unbounded_weights_are_found():
     assert wrong_claims(ours_lannoy()) == ["other weights: no objective is above 0"]
+
+
+def test_flairs_likelihood_is_wrong_for_impossible_scores_only():
+    pytest.importorskip("flair")
+    assert wrong_claims(flair()) == [
+        "... with impossible scores (-inf)",
+        "gradient with impossible scores (-inf)",
+    ]
+
+
+def test_probabilities_of_flash_semicrf_do_not_sum_to_1():
+    pytest.importorskip("flash_semicrf")
+    assert "probabilities of all paths sum to 1" in wrong_claims(flash_semicrf())
 
 
 def test_allennlps_likelihood_is_wrong_for_masks_with_holes():

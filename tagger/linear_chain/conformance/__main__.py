@@ -7,6 +7,7 @@ from tagger.linear_chain.conformance import check_crf, table_of
 
 #: Packages that are not named like their module.
 PACKAGES = {
+    "flash_semicrf": "flash-semicrf",
     "torchcrf": "pytorch-crf",
     "torch_struct": "torch-struct",
     "transformers_crf": "transformers-crf",
