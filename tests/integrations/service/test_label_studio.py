@@ -274,22 +274,6 @@ def test_data_that_are_gone_are_named_at_the_start(config, tmp_path):
     assert found.version == "toy"
 
 
-@pytest.mark.slow
-def test_a_real_training_adds_a_label(app, retraining, config, tmp_path, caplog):
-    config["trainer"]["num_epochs"] = 1
-    retraining._config = config.as_dict(quiet=True)
-    save(app, 1, ("PLANET", 22, 26))
-    assert save(app, 2, ("PLANET", 0, 5))["status"] == "training"
-    for _ in range(600):
-        if retraining._running is None:
-            break
-        time.sleep(0.2)
-    log = tmp_path / "studio/runs/1.log.txt"
-    assert retraining.version == "toy-1", log.read_text()[-2000:]
-    labels = [each["name"] for each in ask(app, "GET", "/labels").json()["labels"]]
-    assert {"PLANET", "PER"} < set(labels)
-
-
 def test_controls_are_those_of_a_text():
     other = '<View><Labels name="a" toName="b"><Label value="X"/></Labels><Image name="b"/></View>'
     with pytest.raises(RequestError):
