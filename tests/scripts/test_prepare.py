@@ -12,6 +12,7 @@ from scripts.experiments import (
     prepare_conll2003,
     prepare_lexicons,
     prepare_reuters,
+    prepare_ud_english_ewt,
     prepare_us_addresses,
 )
 from tagger.data import ColumnDatasetReader
@@ -220,3 +221,58 @@ def test_without_the_right_archive_the_remedy_is_named(addresses, monkeypatch, c
     with pytest.raises(SystemExit, match="corpus.tar.gz: expected the source distribution"):
         prepare()
     assert not target.exists()
+
+
+CONLLU = """# newdoc id = x
+# text = Don't go.
+1-2\tDon't\t_\t_\t_\t_\t_\t_\t_\t_
+1\tDo\tdo\tAUX\tVBP\t_\t3\taux\t_\t_
+2\tn't\tnot\tPART\tRB\t_\t3\tadvmod\t_\t_
+3\tgo\tgo\tVERB\tVB\t_\t0\troot\t_\t_
+3.1\tthere\tthere\tADV\tRB\t_\t_\t_\t_\t_
+
+1\t10 000\t10000\tNUM\tCD\t_\t0\troot\t_\t_
+"""
+
+
+@pytest.fixture
+def treebank(tmp_path):
+    """A treebank with two sentences in each part."""
+    source = tmp_path / "treebank"
+    source.mkdir()
+    for part in prepare_ud_english_ewt.PARTS:
+        (source / f"en_ewt-ud-{part}.conllu").write_text(CONLLU, encoding="utf-8")
+
+    def prepare(*options):
+        target = tmp_path / "made"
+        prepare_ud_english_ewt.main([str(source), "--target", str(target), *options])
+        return target
+
+    return source, prepare
+
+
+def test_a_treebank_becomes_columns_of_its_words_and_parts_of_speech(treebank, capsys):
+    _, prepare = treebank
+    target = prepare()
+    assert "2 sentences, 4 words" in capsys.readouterr().out
+    assert sorted(texts_of(target)) == ["dev.txt", "test.txt", "train.txt"]
+    reader = ColumnDatasetReader(source_encoding=None, tag_encoding=None, delimiter="\t")
+    tags = [instance["tags"].labels for instance in reader.read(target / "dev.txt")]
+    assert tags == [["AUX", "PART", "VERB"], ["NUM"]]
+    prepare()
+    assert "all there already" in capsys.readouterr().out
+    (target / "dev.txt").write_text("mine")
+    with pytest.raises(SystemExit, match="dev.txt would change; pass `--force`"):
+        prepare()
+    assert "AUX" in (prepare("--force") / "dev.txt").read_text()
+
+
+def test_a_folder_without_a_treebank_and_a_bad_line_are_refused(treebank):
+    source, prepare = treebank
+    path = source / "en_ewt-ud-dev.conllu"
+    path.write_text("1\tDo\tAUX\n")
+    with pytest.raises(SystemExit, match="dev.conllu:1: expected 10 cells, .* got 3: "):
+        prepare()
+    path.unlink()
+    with pytest.raises(SystemExit, match=r"expected one file \*-ud-dev.conllu, got 0"):
+        prepare()
