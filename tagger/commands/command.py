@@ -39,6 +39,10 @@ _SHARED: Dict[str, Dict[str, Any]] = {
         "action": "store_true",
         "help": "leave out the first sentences, and the longest and most frequent entities",
     },
+    "--overlapping": {
+        "choices": ("longest", "outermost"),
+        "help": "which of several overlapping entities of one label to keep",
+    },
     "--text-encoding": {
         "help": "the encoding of the text, such as utf-8 or cp1251; by default guessed"
     },

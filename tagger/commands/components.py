@@ -6,9 +6,9 @@ from typing import Dict
 # Each row: the base class, the module below `tagger`, and the names in configs.
 _TABLE = """
 BatchSampler data.samplers.bagging bagging
-BatchSampler data.samplers.oversampling oversampling
+BatchSampler data.samplers.rare_labels oversampling
 BatchSampler data.samplers.sentence_resampling sentence_resampling
-BatchSampler data.samplers.undersampling undersampling
+BatchSampler data.samplers.rare_labels undersampling
 Checkpointer training.whole_checkpointer default whole
 DataLoader data.data_loaders.bucketed bucketed
 DatasetReader data.dataset_readers.column column

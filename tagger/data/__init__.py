@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from tagger.data.fields.tag_field import TagField
     from tagger.data.fields.tag_sets_field import TagSetsField
     from tagger.data.samplers.bagging import BaggingBatchSampler
-    from tagger.data.samplers.oversampling import OversamplingBatchSampler
+    from tagger.data.samplers.rare_labels import (
+        OversamplingBatchSampler,
+        UndersamplingBatchSampler,
+    )
     from tagger.data.samplers.sentence_resampling import SentenceResamplingBatchSampler
-    from tagger.data.samplers.undersampling import UndersamplingBatchSampler
     from tagger.data.token_indexers.cached_characters import CachedCharactersIndexer
     from tagger.data.tokenizers import (
         BlanksTokenizer,

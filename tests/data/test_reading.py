@@ -1,10 +1,16 @@
 """Tests of the record of how files are read."""
 
+import argparse
 import inspect
 from dataclasses import fields
 
+import pytest
+
 from tagger.data import ColumnDatasetReader
 from tagger.data.reading import DETECTED, Reading
+from tagger.tools.start.commands.convert import Convert
+from tagger.tools.start.commands.start import Start
+from tagger.tools.studies.commands.learning_curve import LearningCurve
 
 #: What the reader takes beside how files are read, and what only options and files tell.
 OTHERS = {"self", "token_indexers", "tokenizer", "kwargs"}
@@ -30,3 +36,10 @@ def test_lists_become_tuples_so_that_a_reading_has_a_hash():
     reading = Reading(label_names=["O", "B-X"])
     assert hash(reading) == hash(Reading(label_names=("O", "B-X")))
     assert reading.changed() == {"label_names": ("O", "B-X")}
+
+
+@pytest.mark.parametrize("command", [Convert, LearningCurve, Start])
+def test_commands_that_refuse_overlaps_have_the_option_that_they_advise(command):
+    parser = argparse.ArgumentParser()
+    command().add_arguments(parser)
+    assert "--overlapping" in parser.format_help()

@@ -14,8 +14,8 @@ from typing import Dict, List, NamedTuple, Optional, Sequence
 from tagger.common.inputs import bare_suffix
 from tagger.data.dataset_readers.numeric_sequences import read_table
 from tagger.data.formats import recognise
+from tagger.data.survey.other_files import named_text
 from tagger.data.survey.spellings import find_spelling
-from tagger.data.survey.unread_files import named_text
 from tagger.tools.start.config import listed, listed_counts, sizes_for
 from tagger.tools.start.start import Start, commands_for
 

@@ -35,10 +35,7 @@ class Start(Command):
         add(
             "--format", help="the format of an annotation tool's files; by default it is recognised"
         )
-        choices = ("longest", "outermost")
-        text = "which of several overlapping entities of one label to keep"
-        add("--overlapping", choices=choices, help=text)
-        add_shared(parser, "--label-names", "--offsets", "--quiet")
+        add_shared(parser, "--overlapping", "--label-names", "--offsets", "--quiet")
 
     def run(self, args: argparse.Namespace) -> None:
         from tagger.common.files import write_atomically

@@ -36,7 +36,7 @@ class LearningCurve(Command):
         text = "for each share, train a tagger with each of these seeds"
         add("--seeds", nargs="+", type=int, default=[1], help=text)
         add_shared(parser, "--workers", "--text-encoding", "--token-column", "--tag-column")
-        add_shared(parser, "--documents")
+        add_shared(parser, "--documents", "--overlapping")
 
     def run(self, args: argparse.Namespace) -> None:
         check_installed("report")
@@ -57,7 +57,7 @@ class LearningCurve(Command):
             if args.config is None:
                 raise ValueError("`--overrides` changes a config; name it by --config")
             config = Params.from_file(args.config, args.overrides).as_dict(quiet=True)
-        names = ("text_encoding", "token_column", "tag_column")
+        names = ("text_encoding", "token_column", "tag_column", "overlapping")
         reading = Reading.of({name: getattr(args, name) for name in names})
         found = learning_curve(
             args.train,

@@ -1,4 +1,4 @@
-"""A batch sampler that shows sentences with rare labels more often."""
+"""Batch samplers that show sentences with rare labels more often, or others less often."""
 
 from typing import Any, Sequence
 
@@ -54,3 +54,42 @@ class OversamplingBatchSampler(RepeatingBatchSampler):
         }
         rates = (map(of_label.__getitem__, sentence.counts) for sentence in sentences)
         return np.array([max(own, default=self.empty_rate) for own in rates])
+
+
+@BatchSampler.register("undersampling")
+class UndersamplingBatchSampler(RepeatingBatchSampler):
+    """Leaves out, in each epoch, some of the sentences without a rare label.
+
+    Each epoch draws other sentences; those with a rare label are all shown once. Epochs become shorter:
+    train for more of them to keep the number of steps.
+
+    Args:
+        batch_size: The number of sentences in a batch.
+        rate: How often an epoch shows a sentence without a rare label, above 0 and at most 1.
+        threshold: A label in less than this share of sentences, above 0 and at most 1, is rare.
+        label_namespace: As in `RepeatingBatchSampler`.
+        **kwargs: The arguments of AllenNLP's `bucket`.
+
+    Raises:
+        ConfigurationError: If `rate` or `threshold` is out of range.
+    """
+
+    def __init__(
+        self,
+        batch_size: int,
+        rate: float,
+        threshold: float = 0.1,
+        label_namespace: str = "labels",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(batch_size, label_namespace, **kwargs)
+        check_number("rate", rate, 0 < rate <= 1, "above 0 and at most 1")
+        check_number("threshold", threshold, 0 < threshold <= 1, "above 0 and at most 1")
+        self.rate, self.threshold = rate, threshold
+
+    def factors(self, sentences: Sequence[SentenceLabels]) -> np.ndarray:
+        shares = shares_of_sentences(sentences, np.ones(len(sentences)))
+        has_rare = [
+            any(shares[label] < self.threshold for label in each.counts) for each in sentences
+        ]
+        return np.where(has_rare, 1.0, self.rate)
