@@ -35,7 +35,7 @@ TOTALS = {
     "core": (41_130, ["tagger", "tagger_compat", "tagger_onnx", "tagger_texts"]),
     "tools": (13_500, ["tagger/tools"]),
     "integrations": (5_870, ["tagger/integrations"]),
-    "tests and scripts": (54_600, ["tests", "scripts"]),
+    "tests and scripts": (54_630, ["tests", "scripts"]),
 }
 WINGS = ["tagger/tools", "tagger/integrations"]
 
