@@ -32,10 +32,10 @@ def test_modules_have_at_most_350_lines():
 #: The maximum lines of Python in each part of the project, with the folders that belong to it. A
 #: commit that needs more raises the number and says why; one that needs fewer lowers it.
 TOTALS = {
-    "core": (41_130, ["tagger", "tagger_compat", "tagger_onnx", "tagger_texts"]),
+    "core": (41_150, ["tagger", "tagger_compat", "tagger_onnx", "tagger_texts"]),
     "tools": (13_500, ["tagger/tools"]),
-    "integrations": (5_870, ["tagger/integrations"]),
-    "tests and scripts": (54_630, ["tests", "scripts"]),
+    "integrations": (6_020, ["tagger/integrations"]),
+    "tests and scripts": (54_720, ["tests", "scripts"]),
 }
 WINGS = ["tagger/tools", "tagger/integrations"]
 

@@ -108,7 +108,7 @@ def _features(
             embedded = module(**tensors[name])
         # (B, 1, H D): each document is one unit.
         rows.append(embedded[:, 0].numpy())
-    return np.concatenate(rows).reshape(len(instances), -1, module._features.size)
+    return np.concatenate(rows).reshape(len(instances), -1, module.word_features.size)
 
 
 def _dense(parts: Sequence[np.ndarray]) -> Tuple[np.ndarray, np.ndarray]:

@@ -57,8 +57,9 @@ class FrozenTransformerIndexer(TokenIndexer):
         check_is_one_of("unit", unit, UNITS)
         check_number("max_pieces", max_pieces, max_pieces >= 1, "at least 1")
         self._max_pieces = max_pieces
-        self._unit = unit
-        self._word_pieces = WordPieces(find_transformer(model_name, serialization_dir).tokenizer())
+        self.unit = unit
+        self.tokenizer = find_transformer(model_name, serialization_dir).tokenizer()
+        self.word_pieces = WordPieces(self.tokenizer)
         # Those of the last document, because its instances come one after the other.
         self._last: Optional[_Passages] = None
 
@@ -82,7 +83,7 @@ class FrozenTransformerIndexer(TokenIndexer):
             "first_word": [sum(map(len, num_pieces[start:first]))],
             "mask": [True] * len(tokens),
         }
-        if self._unit == "text":
+        if self.unit == "text":
             num_all = len(indices["pieces"][0])
             indices.update(num_pieces=[[num_all]], passage_lengths=[[1]], mask=[True])
         return indices
@@ -123,7 +124,7 @@ class FrozenTransformerIndexer(TokenIndexer):
         return tensors
 
     def _cut(self, document: Sequence[Sequence[Token]]) -> _Passages:
-        cut = [self._word_pieces.joined([token.text or "" for token in each]) for each in document]
+        cut = [self.word_pieces.joined([token.text or "" for token in each]) for each in document]
         pieces = [own for own, _ in cut]
         groups = group_sentences(list(map(len, pieces)), self._max_pieces)
         return _Passages(document, groups, pieces, [numbers for _, numbers in cut])

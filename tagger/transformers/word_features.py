@@ -45,6 +45,12 @@ class WordFeatures:
     """Computes the features of the words of passages.
 
     The arguments are those of `FrozenTransformerEmbedder`.
+
+    Attributes:
+        layers: The indices of the layers, from 0 for the embeddings.
+        size: `D`.
+        pooling: That of the arguments.
+        max_pieces: That of the arguments.
     """
 
     def __init__(
@@ -74,11 +80,16 @@ class WordFeatures:
         self._model: Any = None
         self.layers = _chosen(layers, config.num_hidden_layers + 1)
         self.size: int = config.hidden_size
-        self._pooling = pooling
-        self._max_pieces = max_pieces
+        self.pooling = pooling
+        self.max_pieces = max_pieces
         self._overlap = overlap
         self._precision = precision
         archive_guard.before_use(self._try)
+
+    @property
+    def saved_model(self) -> Any:
+        """The transformer in float32."""
+        return self._loaded
 
     def _try(self) -> None:
         """Reads two pieces, to check that the transformer of an archive works at all."""
@@ -110,8 +121,8 @@ class WordFeatures:
     def settings(self, device: torch.device) -> str:
         """Returns a digest of all that determines the features of a passage, in hexadecimal."""
         precision = precision_of_frozen(self._precision, device)
-        settings: List[Any] = [self._transformer.digest, self.layers, self._pooling]
-        settings += [self._max_pieces, self._overlap, f"torch.{precision}"]
+        settings: List[Any] = [self._transformer.digest, self.layers, self.pooling]
+        settings += [self.max_pieces, self._overlap, f"torch.{precision}"]
         return hashlib.sha256(json.dumps(settings).encode()).hexdigest()
 
     @torch.inference_mode()
@@ -135,14 +146,14 @@ class WordFeatures:
         model = self._model = _frozen_model(
             self._loaded, self._transformer.digest, device, precision
         )
-        sizes = self._max_pieces, self._overlap
+        sizes = self.max_pieces, self._overlap
         windows = [overlapping_windows(len(each.pieces), *sizes) for each in passages]
         at_once = _BATCH_PIECES[device.type]
 
         def pooled(indices: Sequence[int], states: torch.Tensor) -> List[Tuple[int, torch.Tensor]]:
             own = [passages[index].num_pieces for index in indices]
             num_pieces = torch.from_numpy(np.concatenate(own)).long()
-            words = pool_pieces(states, num_pieces, self._pooling)
+            words = pool_pieces(states, num_pieces, self.pooling)
             return list(zip(indices, words.split(list(map(len, own)))))
 
         def together(indices: Sequence[int]) -> List[Tuple[int, torch.Tensor]]:
@@ -151,7 +162,7 @@ class WordFeatures:
 
         def in_several(index: int) -> List[Tuple[int, torch.Tensor]]:
             own = [(passages[index], each) for each in windows[index]]
-            number = max(1, at_once // self._max_pieces)
+            number = max(1, at_once // self.max_pieces)
             batches = [own[at : at + number] for at in range(0, len(own), number)]
             states = [self._states(model, batch, mix) for batch in batches]
             return pooled([index], torch.cat(states))

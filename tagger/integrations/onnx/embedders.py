@@ -29,10 +29,12 @@ from tagger.integrations.onnx.encoders import linear, pool, type_name
 from tagger.integrations.onnx.graph import Graph, Value
 from tagger.integrations.onnx.transformer import embed_with_transformer
 from tagger.modules.token_embedders.distinct_characters_encoder import DistinctCharactersEncoder
+from tagger.modules.token_embedders.frozen_transformer import FrozenTransformerEmbedder
 from tagger.modules.token_embedders.hash_table import HashTable
 from tagger.modules.token_embedders.numbers import NumbersEmbedder
 from tagger.modules.token_embedders.transformer import TransformerEmbedder
 from tagger.modules.token_embedders.word_vectors import WordVectors
+from tagger.transformers.frozen_transformer_indexer import FrozenTransformerIndexer
 from tagger.transformers.transformer_indexer import TransformerIndexer
 
 # AllenNLP's vocabularies start with padding, then the unknown word.
@@ -208,6 +210,7 @@ _EMBEDDERS: Dict[type, Tuple[Optional[_Adder], Tuple[type, ...]]] = {
         (CachedCharactersIndexer, TokenCharactersIndexer),
     ),
     Embedding: (_embed_ids, (SingleIdTokenIndexer, WordShapesIndexer)),
+    FrozenTransformerEmbedder: (embed_with_transformer, (FrozenTransformerIndexer,)),
     PretrainedTransformerMismatchedEmbedder: (
         embed_with_transformer,
         (PretrainedTransformerMismatchedIndexer,),

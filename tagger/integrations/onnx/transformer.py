@@ -2,7 +2,7 @@
 
 import logging
 import warnings
-from typing import Any, Dict, List, Tuple, cast
+from typing import Any, Dict, List, Optional, Sequence, Tuple, cast
 
 import numpy as np
 import onnx
@@ -11,19 +11,28 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data.token_indexers import PretrainedTransformerMismatchedIndexer
 from allennlp.modules.token_embedders import PretrainedTransformerEmbedder
 
+from tagger.integrations.onnx.encoders import linear
 from tagger.integrations.onnx.graph import OPSET, Graph, Value
+from tagger.integrations.onnx.packed import pack_matrices
+from tagger.modules.token_embedders.frozen_transformer import FrozenTransformerEmbedder
 from tagger.modules.token_embedders.transformer import TransformerEmbedder
-from tagger.transformers.transformer_indexer import TransformerIndexer
 from tagger.transformers.windows import longest_window
 
 
 def embed_with_transformer(graph: Graph, embedder: Any, part: Any) -> Tuple[Value, Dict[str, Any]]:
     """Embeds tokens with a transformer over their word pieces, and describes the indexer."""
-    if isinstance(embedder, TransformerEmbedder):
-        transformer, pooling = embedder.transformer_model, embedder.pooling
-        description = _describe(part.indexer)
+    frozen = embedder if isinstance(embedder, FrozenTransformerEmbedder) else None
+    if frozen is not None:
+        part.check(part.indexer.unit == "words", "frozen_transformer", "unit")
+        pooling = frozen.word_features.pooling
+        description = _describe(part.indexer, frozen.word_features.max_pieces)
+        features = frozen.word_features
+        states = _States(features.saved_model, features.layers, frozen.mix())
+    elif isinstance(embedder, TransformerEmbedder):
+        states, pooling = _States(embedder.transformer_model), embedder.pooling
+        description = _describe(part.indexer, part.indexer.max_pieces)
     else:
-        transformer = embedder._matched_embedder.transformer_model
+        states = _States(embedder._matched_embedder.transformer_model)
         pooling = "mean" if embedder.sub_token_mode == "avg" else "first"
         description = _describe_allennlps(embedder._matched_embedder, part.indexer)
     pieces = graph.input(f"{part.name}_pieces", "int64", ["batch", "pieces"])
@@ -32,15 +41,25 @@ def embed_with_transformer(graph: Graph, embedder: Any, part: Any) -> Tuple[Valu
     # (P,), (B, P)
     places = pieces.places(1)
     mask = (places < num_pieces.unsqueeze(1)).cast("float32")
-    vectors = graph.take_in(_exported(transformer), [pieces, mask])
-    return _shares(offsets, places, pooling).op("MatMul", vectors), {
-        "kind": "pieces",
-        **description,
-    }
+    vectors = graph.take_in(_exported(states), [pieces, mask])
+    words = _shares(offsets, places, pooling).op("MatMul", vectors)
+    if frozen is not None:
+        words = _finished(frozen, words)
+    return words, {"kind": "pieces", **description}
 
 
-def _describe(indexer: TransformerIndexer) -> Dict[str, Any]:
-    """Describes the indexer. The runtime reads a text in one window and refuses longer ones."""
+def _finished(embedder: FrozenTransformerEmbedder, words: Value) -> Value:
+    """Normalises layers that are side by side, and applies the linear layer; (B, T, E)."""
+    if embedder.mix() is None:
+        size = embedder.word_features.size
+        apart = words.op("Reshape", np.array([0, 0, -1, size]))
+        normal = apart.op("LayerNormalization", np.ones(size, np.float32), axis=-1)
+        words = normal.op("Reshape", np.array([0, 0, len(embedder.word_features.layers) * size]))
+    return words if embedder.projection is None else linear(embedder.projection, words)
+
+
+def _describe(indexer: Any, max_pieces: int) -> Dict[str, Any]:
+    """Describes one of our indexers. The runtime reads a text in one window and refuses longer ones."""
     pieces = indexer.word_pieces
     start, end = pieces.start_pieces, pieces.end_pieces
     return {
@@ -50,7 +69,7 @@ def _describe(indexer: TransformerIndexer) -> Dict[str, Any]:
         "padding": pieces.padding,
         # The pieces for a word that has none.
         "unknown": pieces([""])[0],
-        "max_pieces": len(start) + indexer.max_pieces + len(end),
+        "max_pieces": len(start) + max_pieces + len(end),
     }
 
 
@@ -92,19 +111,39 @@ def _shares(offsets: Value, places: Value, pooling: str) -> Value:
     return is_inside.cast("float32") / (last - first + np.int64(1)).cast("float32")
 
 
-class _LastLayer(torch.nn.Module):
-    """A transformer that takes word pieces and their mask and returns only its last layer."""
+class _States(torch.nn.Module):
+    """A transformer that takes word pieces and their mask, and returns states of the pieces.
 
-    def __init__(self, transformer: torch.nn.Module) -> None:
+    They are those of the last layer, or a weighted sum of several layers, or these side by side.
+    """
+
+    def __init__(
+        self,
+        transformer: torch.nn.Module,
+        layers: Optional[Sequence[int]] = None,
+        mix: Optional[torch.Tensor] = None,
+    ) -> None:
         super().__init__()
         self.transformer = transformer
+        self._layers = layers
+        self._mix = None if mix is None else mix.tolist()
 
     def forward(self, pieces: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        return self.transformer(input_ids=pieces, attention_mask=mask).last_hidden_state
+        arguments = {"input_ids": pieces, "attention_mask": mask}
+        if self._layers is None:
+            return self.transformer(**arguments).last_hidden_state
+        states = self.transformer(**arguments, output_hidden_states=True).hidden_states
+        chosen = [states[layer] for layer in self._layers]
+        if self._mix is None:
+            return torch.cat(chosen, -1)
+        return sum(
+            (weight * layer for weight, layer in zip(self._mix, chosen)),
+            torch.zeros_like(chosen[0]),
+        )
 
 
-def _exported(transformer: torch.nn.Module) -> onnx.ModelProto:
-    model = _LastLayer(transformer).eval()
+def _exported(states: _States) -> onnx.ModelProto:
+    transformer, model = states.transformer, states.eval()
     # The exporter would treat equal sizes, or a size of 1, as constants.
     example = torch.ones(3, 7, dtype=torch.int64), torch.ones(3, 7)
     sizes = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}
@@ -125,7 +164,9 @@ def _exported(transformer: torch.nn.Module) -> onnx.ModelProto:
             f"the transformer `{type(transformer).__name__}` cannot be exported: PyTorch's exporter "
             f"says {type(error).__name__}: {str(error)[:200]}"
         ) from error
-    return cast(onnx.ModelProto, program.model_proto)
+    exported = cast(onnx.ModelProto, program.model_proto)
+    pack_matrices(exported.graph)
+    return exported
 
 
 def _rules(tokenizer: Any) -> str:

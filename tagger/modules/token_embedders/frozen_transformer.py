@@ -79,6 +79,7 @@ class FrozenTransformerEmbedder(TokenEmbedder):
         serialization_dir: The folder of the training run, or of an archive; supplied by AllenNLP.
 
     Attributes:
+        word_features: What computes features; it is not a submodule.
         transformer_name: The name under which an archive carries the transformer.
         transformer_folder: Where the transformer is.
         transformer_digest: The SHA-256 of its files.
@@ -113,17 +114,19 @@ class FrozenTransformerEmbedder(TokenEmbedder):
         if serialization_dir is not None:
             carry_transformer(transformer, model_name, serialization_dir, max_carried_mb)
         # Not a submodule: its weights are neither trained nor saved.
-        self._features = WordFeatures(transformer, layers, pooling, max_pieces, overlap, precision)
+        self.word_features = WordFeatures(
+            transformer, layers, pooling, max_pieces, overlap, precision
+        )
         self.transformer_name = Path(model_name).name
         self.transformer_folder = transformer.folder
         self.transformer_digest = transformer.digest
-        num_layers = len(self._features.layers)
+        num_layers = len(self.word_features.layers)
         self._is_mix = combination == "mix"
         if self._is_mix:
             self.layer_scores = torch.nn.Parameter(torch.zeros(num_layers))
             self.scale = torch.nn.Parameter(torch.ones(()))
         self.dropout = Dropout(dropout)
-        size = self._size = self._features.size * (1 if self._is_mix else num_layers)
+        size = self._size = self.word_features.size * (1 if self._is_mix else num_layers)
         self.projection = Linear(size, projection_dim) if projection_dim else None
         self.register_buffer(
             "digest", torch.tensor(list(bytes.fromhex(transformer.source)), dtype=torch.uint8)
@@ -180,7 +183,7 @@ class FrozenTransformerEmbedder(TokenEmbedder):
         """Computes the features of passages, unless they are on disk, and keeps them for `forward`."""
         if self._max_bytes <= 0:
             return
-        features, device = self._features, self.digest.device
+        features, device = self.word_features, self.digest.device
         if self._store is None:
             shape = len(features.layers), features.size
             self._store = FeatureStore(
@@ -211,6 +214,10 @@ class FrozenTransformerEmbedder(TokenEmbedder):
                         break
                 progress.update(sum(len(each.pieces) for each in own.values()))
 
+    def mix(self) -> Optional[torch.Tensor]:
+        """Returns the weights of the layers in their sum, (H,); None if they are concatenated."""
+        return self.scale * self.layer_scores.softmax(0) if self._is_mix else None
+
     def train(self, mode: bool = True) -> "FrozenTransformerEmbedder":
         self._recent.clear()
         return super().train(mode)
@@ -220,13 +227,15 @@ class FrozenTransformerEmbedder(TokenEmbedder):
         keys = list(missing)
         device = self.digest.device
         at_once = BATCHES_AT_ONCE if device.type == "cpu" else 1
-        computed = self._features.compute(list(missing.values()), device, batches_at_once=at_once)
+        computed = self.word_features.compute(
+            list(missing.values()), device, batches_at_once=at_once
+        )
         return store.add([(keys[index], _half(states)) for index, states in computed])
 
     def _combined(self, passages: Dict[bytes, Passage], places: Sequence[_Place]) -> torch.Tensor:
         """The combined features of all words of a batch, (N, D), or (N, H D) if concatenated."""
         device = self.digest.device
-        mix = self.scale * self.layer_scores.softmax(0) if self._is_mix else None
+        mix = self.mix()
         store = self._store
         found: Dict[bytes, Any] = {
             key: None if store is None else store.get(key) for key in passages
@@ -241,7 +250,7 @@ class FrozenTransformerEmbedder(TokenEmbedder):
         if torch.is_grad_enabled() or not missing:
             if missing:
                 wanted = [passages[key] for key in missing]
-                for index, states in self._features.compute(wanted, device):
+                for index, states in self.word_features.compute(wanted, device):
                     found[missing[index]] = _half(states)
             words = np.concatenate([found[at.key][at.start : at.end] for at in places])
             # (N, H, D)
@@ -252,7 +261,7 @@ class FrozenTransformerEmbedder(TokenEmbedder):
         combined = self._recent.get(prefix + key for key in passages)
         new = [key for key in passages if prefix + key not in combined]
         wanted = [passages[key] for key in new]
-        for index, states in self._features.compute(wanted, device, mix):
+        for index, states in self.word_features.compute(wanted, device, mix):
             combined[prefix + new[index]] = _side_by_side(states) if mix is None else states
         self._recent.put(combined)
         return torch.cat([combined[prefix + at.key][at.start : at.end] for at in places])

@@ -188,6 +188,33 @@ def test_a_transformer_gives_the_same(kind, tmp_path):
         run.tag(tokens=["a"] * 600)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"layers": [0, 2]},
+        {"combination": "concatenate", "pooling": "first", "projection_dim": 6},
+        {"projection_dim": 6, "max_pieces": 200},
+    ],
+)
+def test_a_frozen_transformer_gives_the_same(settings, tmp_path):
+    parts = transformer(tmp_path)
+    for part in parts["tokens"].values():
+        part.pop("sub_token_mode", None)
+        part["type"] = "frozen_transformer"
+    parts["tokens"]["embedder"].update(
+        {"precision": "float32", "max_cache_gb": 0, "overlap": 4, **settings}
+    )
+    model, reader = random_tagger({**parts, "shapes": SHAPES})
+    saved, run = both(model, reader)
+    sentences = random_sentences(20)
+    sentences[0][0] = "\u200b"
+    assert_same(saved, run, sentences)
+    most = settings.get("max_pieces", 250) + 2
+    with pytest.raises(ValueError, match=f"302 word pieces, but .* takes at most {most}"):
+        run.tag(tokens=["a"] * 300)
+
+
 @pytest.mark.parametrize(
     ("mode", "expected"),
     [

@@ -82,7 +82,7 @@ def test_sentences_have_the_features_of_their_document(embedder, folder):
         (document,) = embedder(**whole)
         parts = embedder(**batch_of(folder, sentences())[0])
     weights = 1.7 * embedder.layer_scores.detach().softmax(0)
-    ((_, states),) = embedder._features.compute(passages, torch.device("cpu"))
+    ((_, states),) = embedder.word_features.compute(passages, torch.device("cpu"))
     torch.testing.assert_close(document, torch.einsum("whd,h->wd", states, weights))
     start = 0
     for words, part in zip(WORDS, parts):
@@ -132,7 +132,7 @@ def test_training_reads_the_prepared_features(options, close, folder, tmp_path, 
     embedder.prepare(passages)
     again = random_embedder(folder, tmp_path, **options)
     again.load_state_dict(embedder.state_dict())
-    monkeypatch.setattr(again._features, "compute", lambda *_: pytest.fail("computed again"))
+    monkeypatch.setattr(again.word_features, "compute", lambda *_: pytest.fail("computed again"))
     again.prepare(passages)
     for each in (again.train(), again.eval()):
         with torch.set_grad_enabled(each.training):
@@ -189,7 +189,7 @@ def test_concatenated_layers_are_normalised_separately(folder, tmp_path):
     tensors, passages = batch_of(folder, [DocumentTokens(DOCUMENT, 0, 4)])
     with torch.no_grad():
         (document,) = embedder.eval()(**tensors)
-    ((_, states),) = embedder._features.compute(passages, torch.device("cpu"))
+    ((_, states),) = embedder.word_features.compute(passages, torch.device("cpu"))
     # (W, H, D).
     variances, means = torch.var_mean(states, -1, unbiased=False, keepdim=True)
     expected = (states - means) / (variances + 1e-5).sqrt()
@@ -214,20 +214,20 @@ def test_changed_mixing_weights_take_effect_on_cached_features(embedder, folder)
 
 def test_passages_of_earlier_batches_are_not_recomputed(embedder, folder, monkeypatch):
     computed = []
-    compute = embedder._features.compute
+    compute = embedder.word_features.compute
 
     def count(passages, *rest):
         computed.append(len(passages))
         return compute(passages, *rest)
 
-    monkeypatch.setattr(embedder._features, "compute", count)
+    monkeypatch.setattr(embedder.word_features, "compute", count)
     for sentence in sentences():
         predicted(embedder, folder, [sentence])
     assert computed == [1, 0, 0, 0]
 
 
 def test_copies_share_the_transformer(embedder):
-    assert copy.deepcopy(embedder)._features is embedder._features
+    assert copy.deepcopy(embedder).word_features is embedder.word_features
 
 
 def test_another_transformer_is_refused(folder, tmp_path):
