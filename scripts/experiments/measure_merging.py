@@ -1,0 +1,156 @@
+#!/usr/bin/env python
+"""Measures how good labels are that were merged from several sources.
+
+    python scripts/experiments/measure_merging.py crowd task1.zip
+    python scripts/experiments/measure_merging.py crowd task1.zip -s runs/crowd --train
+
+`task1.zip` is in the repository thanhan/seqcrowd-acl17: 47 people on Amazon Mechanical Turk labelled 400
+news of CoNLL-2003's training file (Rodrigues et al. 2014), and Nguyen et al. 2017 divided them into a
+validation and a test part. Priors were chosen on the validation part, and the test part is only scored.
+Tokens of annotators differ from those of the gold labels and are aligned; about half the annotations
+need it. A tag that somebody has typed behind a word, `Kingston/LOC`, counts.
+
+--train also trains taggers on the labels of the test part, merged in several ways, and scores them on
+CoNLL-2003's testb, and on the validation part's gold labels. Finished runs are kept.
+"""
+
+import argparse
+import difflib
+import io
+import itertools
+import re
+import zipfile
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Dict, List, Optional, Tuple
+
+from tagger.common.console import say
+from tagger.data.formats import AnnotatedText, Annotation
+from tagger.spans import tags_to_spans
+from tagger.tools.sources.annotations import SourcedText
+from tagger.tools.sources.merging import METHODS, Merged, merge
+
+GOLD = "gold"
+#: A word with a tag that an annotator typed behind it.
+_TYPED = re.compile(r"(.+?)/(?:([BI])-)?(LOC|MISC|ORG|PER)")
+Words = List[Tuple[str, str]]
+
+
+def read_crowd(path: Path, part: str) -> List[SourcedText]:
+    """Reads the texts of `val` or `test`, with the gold labels as the source `gold`."""
+    found: Dict[str, Dict[str, List[Words]]] = defaultdict(dict)
+    with zipfile.ZipFile(path) as archive:
+        for name in sorted(archive.namelist()):
+            parts = name.split("/")
+            if parts[1:2] == [part] and name.endswith(".txt") and "__MACOSX" not in name:
+                source = GOLD if parts[2] == "ground_truth" else parts[3]
+                text = archive.read(name).decode("utf-8", "replace")
+                found[parts[-1]][source] = list(_sentences(text))
+    return [
+        _sourced(name, sources[GOLD], sources)
+        for name, sources in found.items()
+        if len(sources) > 1
+    ]
+
+
+def _sentences(text: str) -> Iterator[Words]:
+    for is_blank, lines in itertools.groupby(io.StringIO(text), key=lambda line: not line.strip()):
+        if not is_blank:
+            pairs = (line.strip().rpartition(" ") for line in lines)
+            yield [(word, tag) if word else (tag, "O") for word, _, tag in pairs]
+
+
+def _sourced(name: str, gold: List[Words], sources: Dict[str, List[Words]]) -> SourcedText:
+    words = [word for sentence in gold for word, _ in sentence]
+    starts = [0, *itertools.accumulate(len(word) + 1 for word in words)]
+    places = [(start, start + len(word)) for start, word in zip(starts, words)]
+    lengths = [*map(len, gold)]
+    text = AnnotatedText(" ".join(words), [], places, lengths, name, {"document": name})
+    annotations = {}
+    for source, sentences in sources.items():
+        tags = _aligned([pair for sentence in sentences for pair in sentence], words)
+        entities: List[Annotation] = []
+        first = 0
+        for length in lengths:
+            for label, (start, end) in tags_to_spans(tags[first : first + length], "BIO"):
+                place = places[first + start][0], places[first + end][1]
+                entities.append(Annotation(label, *place))
+            first += length
+        annotations[source] = entities
+    return SourcedText(text, annotations)
+
+
+def _aligned(own: Words, words: Sequence[str]) -> List[str]:
+    """Returns the tags of other words of the same text at these words."""
+    tags = ["O"] * len(words)
+    own_words = [word for word, _ in own]
+    matcher = difflib.SequenceMatcher(None, own_words, words, autojunk=False)
+    for kind, a, b, start, end in matcher.get_opcodes():
+        if kind == "equal":
+            tags[start:end] = [tag for _, tag in own[a:b]]
+        elif kind == "replace":
+            typed = _TYPED.fullmatch(own_words[a]) if b - a == end - start == 1 else None
+            if typed and typed[1] == words[start]:
+                tags[start] = f"{typed[2] or 'B'}-{typed[3]}"
+                continue
+            # By characters: a word gets the tag of the first piece of it.
+            pieces = [tag for word, tag in own[a:b] for _ in word]
+            owners = [index for index in range(start, end) for _ in words[index]]
+            letters = "".join(own_words[a:b]), "".join(words[start:end])
+            blocks = difflib.SequenceMatcher(None, *letters, autojunk=False).get_matching_blocks()
+            matches = [(i + k, j + k) for i, j, size in blocks for k in range(size)]
+            for i, j in reversed(matches):
+                tags[owners[j]] = pieces[i]
+    return tags
+
+
+def score(merged: Sequence[AnnotatedText], gold: Sequence[SourcedText]) -> Tuple[float, float, float]:
+    """Returns the precision, recall and F1 of merged entities, in percent."""
+    found = {(i, each) for i, text in enumerate(merged) for each in text.entities}
+    true = {(i, each) for i, text in enumerate(gold) for each in text.annotations[GOLD]}
+    num_right = len(found & true)
+    f1 = 2 * num_right / (len(found) + len(true))
+    return 100 * num_right / len(found), 100 * num_right / len(true), 100 * f1
+
+
+def without_gold(texts: Sequence[SourcedText]) -> List[SourcedText]:
+    """Returns the texts without the source `gold`."""
+    return [
+        each._replace(annotations={k: v for k, v in each.annotations.items() if k != GOLD})
+        for each in texts
+    ]
+
+
+def report(texts: Sequence[SourcedText]) -> Dict[str, Merged]:
+    """Prints the scores of all methods, and returns what they merged."""
+    results = {}
+    say(f"{'method':32}precision  recall      F1")
+    for method, repeats in itertools.product(METHODS, (True, False)):
+        merged = merge(without_gold(texts), method, repeats=repeats)
+        name = method + ("" if repeats else ", repeats as they are")
+        results[name] = merged
+        values = score(merged.texts, texts)
+        say(f"{name:32}{values[0]:9.1f}{values[1]:8.1f}{values[2]:8.1f}")
+        if name == "hidden_chain":
+            for source, found in merged.sources.items():
+                if found.copy_of or found.is_chance:
+                    say(f"  {source}: {found}")
+    return results
+
+
+def main(arguments: Optional[Sequence[str]] = None) -> None:
+    """Runs the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("corpus", choices=("crowd",))
+    parser.add_argument("path", type=Path)
+    parser.add_argument("--parts", nargs="+", default=["val", "test"])
+    args = parser.parse_args(arguments)
+    for part in args.parts:
+        texts = read_crowd(args.path, part)
+        say(f"{part}: {len(texts)} texts")
+        report(texts)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Subcommands of `allennlp`. AllenNLP imports them when it looks for plugins."""

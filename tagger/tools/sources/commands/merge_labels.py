@@ -1,0 +1,125 @@
+"""The subcommand `allennlp merge-labels anna=anna.conll ben=ben.conll -o merged.conll`."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, List
+
+from allennlp.commands.subcommand import Subcommand
+from allennlp.common.checks import ConfigurationError
+
+from tagger.commands.command import Command, add_shared
+from tagger.common.console import say, say_lines
+from tagger.common.files import write_atomically
+from tagger.common.locations import check_output
+from tagger.common.ranges import check_number
+from tagger.data.formats import FORMATS, OPEN, convert_texts, format_of_path
+
+if TYPE_CHECKING:
+    from tagger.tools.sources.merging import Merged
+
+
+@Subcommand.register("merge-labels")
+class MergeLabels(Command):
+    """Merge the labels of several annotators, models, rules and lists.
+
+    Find out how reliable each source is, without gold labels, and write the most probable labels, or
+    probabilities of labels to train on. Copies and sources that are no better than chance are named.
+    """
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        add = parser.add_argument
+        text = (
+            "a file with the annotations of several sources, or a file for each source, with its "
+            "name: anna=anna.conll list=list.jsonl"
+        )
+        add("sources", nargs="+", metavar="SOURCE", help=text)
+        add("-o", "--output", type=Path, required=True, help="the file to write")
+        add(
+            "--format", choices=FORMATS, metavar="FORMAT", help="its format; by default by its name"
+        )
+        methods = ("hidden_chain", "dawid_skene", "majority", "union")
+        text = (
+            "how to merge: `hidden_chain` (the default) weighs sources by what they confuse and miss, "
+            "`dawid_skene` does the same token by token; `majority` and `union` count votes"
+        )
+        add("--method", choices=methods, default="hidden_chain", help=text)
+        add(
+            "--gold", metavar="SOURCE", help="a source that is always right, perhaps on a few texts"
+        )
+        text = "leave tags open that are less probable than this; by default none but unread ones"
+        add("--min-probability", type=float, default=0.0, metavar="P", help=text)
+        text = "also write soft labels, for the reader `soft_labelled`"
+        add("--soft-labels", type=Path, metavar="FILE", help=text)
+        text = "the encoding of the soft labels, which is the student's `tag_encoding`"
+        add("--encoding", choices=("BIO", "BIOUL", "BMES", "IOBES"), default="BIOUL", help=text)
+        text = (
+            "believe a source that leaves a word unlabelled that it labels elsewhere in the document; "
+            "by default it has overlooked the word"
+        )
+        add("--keep-repeats", action="store_true", help=text)
+        add_shared(parser, "--cuda-device", "--force")
+
+    def run(self, args: argparse.Namespace) -> None:
+        import torch
+
+        from tagger.tools.sources.annotations import read_sources
+        from tagger.tools.sources.merging import merge
+
+        least = args.min_probability
+        check_number("--min-probability", least, 0 <= least <= 1, "between 0 and 1")
+        outputs = [args.output, *([args.soft_labels] if args.soft_labels else [])]
+        paths = [each.partition("=")[2] or each for each in args.sources]
+        for number, output in enumerate(outputs):
+            check_output(output, [*paths, *outputs[:number]], args.force)
+        format = args.format or format_of_path(args.output)
+        device = torch.device("cpu" if args.cuda_device < 0 else f"cuda:{args.cuda_device}")
+        texts = list(read_sources(args.sources))
+        merged = merge(texts, args.method, args.gold, least, not args.keep_repeats, device)
+        has_open = any(OPEN in text.properties for text in merged.texts)
+        if has_open and not {"properties", "tokens"} & {*FORMATS[format].keeps}:
+            raise ConfigurationError(f"--format {format} cannot leave tags open; write columns")
+        if args.output.exists():
+            args.output.unlink()
+        convert_texts(merged.texts, args.output, format)
+        if args.soft_labels:
+            with write_atomically(args.soft_labels, args.force) as path:
+                merged.soft_labels(args.encoding).save(path)
+        say_lines(described(merged))
+        for output in outputs:
+            say(f"Wrote {output}")
+
+
+def described(merged: "Merged") -> List[str]:
+    """Returns lines with the reliability of each source."""
+    width = max([6, *map(len, merged.sources)])
+    lines = [f"{'source':{width}}  texts  entities  precision  recall  typical errors"]
+    for name, found in merged.sources.items():
+        shares = (
+            f"{'-' if share is None else format(share, '.2f'):>{size}}"
+            for share, size in ((found.precision, 11), (found.recall, 8))
+        )
+        errors = ", ".join(f"{error} ({number:,})" for error, number in found.errors)
+        numbers = f"{found.num_texts:7,}{found.num_entities:10,}"
+        lines.append(f"{name:{width}}{numbers}{''.join(shares)}  {errors or '-'}")
+    lines.append(
+        "Precision and recall are measured against the merged labels, not against gold labels."
+    )
+    for name, found in merged.sources.items():
+        if found.copy_of:
+            lines.append(
+                f"{name} repeats the labels of {found.copy_of}, errors included, and was left out where "
+                "both have read a text"
+            )
+        if found.is_chance:
+            lines.append(f"{name} agrees with the others no more than by chance; leave it out")
+    if merged.num_overlooked:
+        lines.append(
+            f"{merged.num_overlooked:,} words without a label seem overlooked, because the same source "
+            "labels them elsewhere in the document; --keep-repeats believes it"
+        )
+    num_entities = sum(len(text.entities) for text in merged.texts)
+    num_open = sum(len(text.properties.get(OPEN, ())) for text in merged.texts)
+    lines.append(
+        f"{len(merged.texts):,} texts, {num_entities:,} entities, {num_open:,} words left open"
+    )
+    return lines

@@ -1,0 +1,290 @@
+"""The true tags behind the tags that several sources give, as a hidden Markov chain.
+
+The true tags are a chain, which only takes legal steps. Each source sees them through a confusion matrix
+of its own, which depends on what the source said about the token before (Nguyen et al. 2017; Simpson &
+Gurevych 2019, "BSC-seq"); overlooking an entity is the confusion of its tags with `O`. Expectation
+maximisation finds the parameters. The expectations are exact, by `tagger.linear_chain`.
+
+The priors are Dirichlet distributions whose means are learnt, too: sources do to one label what sources
+do to labels in general, until a source's own tags say otherwise. So rare labels, and sources that
+labelled little, are treated like the others.
+
+Letters: `N` tokens of all sentences, `B` sentences, `T` tokens of the longest, `M` votes (a source's tag
+of a token), `S` sources, `K` BIO tags, `C` labels.
+"""
+
+from typing import Iterator, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
+import torch
+
+from tagger.linear_chain import ChainScores, chain_marginals, viterbi_decode
+from tagger.spans.transitions import transition_table
+
+#: The most padded tokens in a batch.
+_BATCH = 65_536
+#: How many observations the priors of confusions and of transitions count as. Chosen, like the number of
+#: iterations, for the F1 on the validation part of the crowd's annotations of CoNLL-2003.
+SOURCE_PRIOR, TRANSITION_PRIOR = 30.0, 1000.0
+_MAX_ITERATIONS = 20
+#: Expectation maximisation stops when probabilities change by less than this, on average.
+_TOLERANCE = 1e-4
+#: The probability of a tag for which nobody voted, in what the first iteration starts from.
+_FLOOR = 0.01
+
+
+class Votes(NamedTuple):
+    """What sources say about tokens. The tags of a source must be legal BIO.
+
+    Args:
+        lengths: (B,) int64, the number of tokens of each sentence.
+        tokens: (M,) int64, the token of each vote, in [0, N).
+        sources: (M,) int64, its source.
+        tags: (M,) int64, its tag.
+        before: (M,) int64, the label of the same source's tag of the token before, from 1; 0 for `O`,
+            and at the start of a sentence.
+        gold: (N,) int64, the true tag where it is known, elsewhere -1.
+    """
+
+    lengths: torch.Tensor
+    tokens: torch.Tensor
+    sources: torch.Tensor
+    tags: torch.Tensor
+    before: torch.Tensor
+    gold: torch.Tensor
+
+    def where(self, is_kept: torch.Tensor) -> "Votes":
+        """The votes where `is_kept`, (M,) bool; the sentences stay."""
+        fields = ("tokens", "sources", "tags", "before")
+        return self._replace(**{name: getattr(self, name)[is_kept] for name in fields})
+
+
+class Posterior(NamedTuple):
+    """The distribution of the true tags.
+
+    Args:
+        tags: (N, K), the probability of each tag.
+        transitions: (B, K, K), the expected number of each transition.
+        best: (N,) int64, the most probable legal tags of each sentence.
+    """
+
+    tags: torch.Tensor
+    transitions: torch.Tensor
+    best: torch.Tensor
+
+
+class HiddenChain:
+    """The model. `fit` finds its parameters.
+
+    Args:
+        labels: The C labels.
+        num_sources: S.
+        chained: False for Dawid & Skene 1979: a tag depends neither on the true tag before, except that
+            it must be legal, nor on what its source said before.
+        device: Where to compute; that of the votes.
+
+    Attributes:
+        labels, tags: The C labels, and the K tags: `O`, and `B` and `I` of each label.
+        label_of: (K,) int64, the label of each tag, from 1; 0 for `O`.
+        legal: (K + 1, K) bool, which steps are legal from each tag, and last from the start.
+        transitions: (K + 1, K), log-probabilities of steps from each tag, and last from the start.
+        confusions: (S, C + 1, K, K), log-probabilities, `[source, label before, true tag, tag given]`;
+            (S, 1, K, K) if not `chained`.
+    """
+
+    def __init__(
+        self,
+        labels: Sequence[str],
+        num_sources: int,
+        chained: bool = True,
+        device: Optional[torch.device] = None,
+    ) -> None:
+        self.tags = ["O", *(f"{prefix}-{label}" for label in labels for prefix in "BI")]
+        self.labels, self.num_sources, self.chained = list(labels), num_sources, chained
+        every = torch.arange(len(self.tags), device=device)
+        self.label_of = torch.div(every + 1, 2, rounding_mode="floor")
+        table = torch.from_numpy(transition_table("BIO", self.tags)).to(every.device)
+        self.legal = table[:-1, : len(every)]
+        self._transition_roles = self._roles(self.label_of[:, None], every[:, None], every)
+        # (C + 1, K, K): what a source may say, after a tag of each label
+        contexts = torch.arange(len(labels) + 1 if chained else 1, device=device)[:, None, None]
+        self._sayable = torch.ones(len(contexts), *table[2:, 2:].shape, device=device).bool()
+        if chained:
+            is_inside = (every > 0) & (every % 2 == 0)
+            self._sayable &= ~is_inside | (self.label_of == contexts)
+        self._confusion_roles = self._roles(contexts, every[:, None], every)
+        self.transitions = self.confusions = torch.empty(0)
+
+    def _roles(
+        self, context: torch.Tensor, true: torch.Tensor, given: torch.Tensor
+    ) -> torch.Tensor:
+        """Numbers what a tag means beside another, whatever the labels: "`B` of another label"."""
+        label = self.label_of
+
+        def prefix(tag: torch.Tensor) -> torch.Tensor:
+            return torch.where(tag > 0, 2 - tag % 2, 0)
+
+        where = torch.where(context == 0, 0, torch.where(context == label[true], 1, 2))
+        return ((where * 3 + prefix(true)) * 3 + prefix(given)) * 2 + (label[true] == label[given])
+
+    def fit(self, votes: Votes) -> Posterior:
+        """Finds the parameters, and returns the distribution of the true tags."""
+        # (N, K)
+        tags = self.majority(votes) + _FLOOR
+        tags = tags / tags.sum(1, keepdim=True)
+        known = votes.gold >= 0
+        tags[known] = torch.eye(len(self.tags)).to(tags)[votes.gold[known]]
+        starts = torch.cumsum(votes.lengths, 0) - votes.lengths
+        goes_on = torch.ones(len(tags), dtype=torch.bool, device=tags.device)
+        goes_on[starts] = False
+        steps = tags[:-1][goes_on[1:]].T @ tags[1:][goes_on[1:]]
+        for _ in range(_MAX_ITERATIONS):
+            self._maximise(votes, tags, torch.cat([steps, tags[starts].sum(0, keepdim=True)]))
+            posterior = self.posterior(votes)
+            change = float((posterior.tags - tags).abs().amax(1).mean())
+            tags, steps = posterior.tags, posterior.transitions.sum(0)
+            if change < _TOLERANCE:
+                break
+        return posterior
+
+    def majority(self, votes: Votes) -> torch.Tensor:
+        """The share of votes for each tag, (N, K), among the sources that know its label.
+
+        `O` gets what the strongest label leaves. Where nobody votes all shares are 0.
+        """
+        counts = torch.zeros(len(votes.gold), len(self.tags)).double().to(votes.gold.device)
+        counts.index_put_((votes.tokens, votes.tags), counts.new_ones(()), accumulate=True)
+        knowing = torch.zeros_like(counts)
+        knowing.index_add_(0, votes.tokens, self._knows(votes).to(counts)[votes.sources])
+        shares = counts / knowing.clamp(min=1)
+        # (N, C)
+        of_labels = shares[:, 1:].unflatten(1, (-1, 2)).sum(2)
+        shares[:, 0] = torch.where(knowing[:, 0] > 0, 1 - of_labels.amax(1), 0)
+        return shares
+
+    def _knows(self, votes: Votes) -> torch.Tensor:
+        """(S, K) bool: `O`, and the tags of the labels that a source gives anywhere."""
+        knows = torch.zeros(self.num_sources, int(self.label_of[-1]) + 1, dtype=torch.bool)
+        knows = knows.to(votes.gold.device)
+        knows[votes.sources, self.label_of[votes.tags]] = True
+        knows[:, 0] = True
+        return knows[:, self.label_of]
+
+    def _before(self, votes: Votes) -> torch.Tensor:
+        return votes.before if self.chained else torch.zeros_like(votes.before)
+
+    def _maximise(self, votes: Votes, tags: torch.Tensor, steps: torch.Tensor) -> None:
+        """Sets the parameters to their means given expected tags, (N, K), and steps, (K + 1, K)."""
+        if self.chained:
+            roles = torch.cat([self._transition_roles, self._transition_roles[:1]])
+            prior = TRANSITION_PRIOR * _in_general(steps, roles, self.legal)
+            probabilities = _normalised(steps + prior)
+        else:
+            probabilities = tags.mean(0).expand_as(steps)
+        self.transitions = torch.where(self.legal, probabilities, 0).log()
+        # (S, C + 1, K given, K true)
+        counts = tags.new_zeros(self.num_sources, *self._sayable.shape)
+        places = torch.stack([votes.sources, self._before(votes), votes.tags])
+        counts.index_put_(tuple(places), tags[votes.tokens], accumulate=True)
+        counts = counts.transpose(2, 3)
+        general = _in_general(counts.sum(0), self._confusion_roles, self._sayable)
+        sayable = self._sayable & self._knows(votes)[:, None, None, :]
+        general = _normalised(torch.where(sayable, general, 0))
+        self.confusions = _normalised(counts + SOURCE_PRIOR * general).log()
+
+    def emissions(self, votes: Votes, sources: Optional[Sequence[int]] = None) -> torch.Tensor:
+        """The log-probability of the votes under each true tag, (N, K).
+
+        Args:
+            votes: The votes.
+            sources: Count the votes of these alone, and not what is known to be true.
+        """
+        scores = self.confusions.new_zeros(len(votes.gold), len(self.tags))
+        if sources is not None:
+            votes = votes.where(torch.isin(votes.sources, votes.sources.new_tensor(sources)))
+        given = self.confusions.transpose(2, 3)[votes.sources, self._before(votes), votes.tags]
+        scores.index_add_(0, votes.tokens, given)
+        if sources is not None:
+            return scores
+        return self.without_false(scores, votes)
+
+    def without_false(self, scores: torch.Tensor, votes: Votes) -> torch.Tensor:
+        """Makes the tags impossible that are known to be false."""
+        is_false = votes.gold[:, None] != torch.arange(len(self.tags), device=scores.device)
+        return scores.masked_fill(is_false & (votes.gold >= 0)[:, None], -torch.inf)
+
+    def posterior(self, votes: Votes) -> Posterior:
+        """Returns the distribution of the true tags under the parameters found."""
+        return self.infer(self.emissions(votes), votes.lengths)
+
+    def infer(self, emissions: torch.Tensor, lengths: torch.Tensor) -> Posterior:
+        """Returns the distribution of the true tags given emissions; see the function `infer`."""
+        return infer(emissions, self.transitions, torch.zeros_like(emissions[0]), lengths)
+
+    def in_encoding(
+        self, emissions: torch.Tensor, tags: Sequence[str], encoding: str
+    ) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """The same distribution over spans, as a chain over the tags of another encoding."""
+        as_bio = {"U": "B", "S": "B", "L": "I", "E": "I", "M": "I"}
+        indices = [self.tags.index(as_bio.get(tag[0], tag[0]) + tag[1:]) for tag in tags]
+        table = torch.from_numpy(transition_table(encoding, tags)).to(emissions.device)
+        steps = self.transitions[[*indices, -1]][:, indices]
+        steps = steps.masked_fill(~table[:-1, :-2], -torch.inf)
+        ends = torch.zeros_like(steps[0]).masked_fill(~table[:-2, -1], -torch.inf)
+        return emissions[:, indices], steps, ends
+
+
+def infer(
+    emissions: torch.Tensor,
+    transitions: torch.Tensor,
+    ends: torch.Tensor,
+    lengths: torch.Tensor,
+) -> Posterior:
+    """Returns the distribution of the tags of sentences, exactly.
+
+    Args:
+        emissions: (N, K), the scores of the tags of all sentences' tokens.
+        transitions: (K + 1, K), the scores of steps; the last row is from the start.
+        ends: (K,), the scores of ending a sentence with each tag.
+        lengths: (B,), the number of tokens of each sentence.
+    """
+    num_tags = emissions.size(1)
+    tags, best = torch.zeros_like(emissions), torch.zeros_like(emissions[:, 0], dtype=torch.int64)
+    steps = emissions.new_zeros(len(lengths), num_tags, num_tags)
+    starts = torch.cumsum(lengths, 0) - lengths
+    for rows in _batches(lengths):
+        own = lengths[rows]
+        # (rows, T)
+        positions = torch.arange(int(own.max()), device=own.device)
+        is_real = positions < own[:, None]
+        places = torch.where(is_real, starts[rows][:, None] + positions, 0)
+        scores = ChainScores(emissions[places], transitions[:-1], transitions[-1], ends)
+        marginals = chain_marginals(scores, own)
+        tags[places[is_real]] = marginals.tags[is_real]
+        steps[rows] = marginals.transitions
+        best[places[is_real]] = viterbi_decode(scores, own)[0][is_real]
+    return Posterior(tags, steps, best)
+
+
+def _batches(lengths: torch.Tensor) -> Iterator[torch.Tensor]:
+    """Yields the rows of batches of similar lengths."""
+    order = torch.argsort(lengths)
+    sorted_lengths = lengths[order].cpu().numpy()
+    start = 0
+    while start < len(order):
+        sizes = np.arange(1, len(order) - start + 1) * sorted_lengths[start:]
+        size = max(1, int(np.searchsorted(sizes, _BATCH, side="right")))
+        yield order[start : start + size]
+        start += size
+
+
+def _normalised(counts: torch.Tensor) -> torch.Tensor:
+    return counts / counts.sum(-1, keepdim=True).clamp(min=1e-300)
+
+
+def _in_general(counts: torch.Tensor, roles: torch.Tensor, legal: torch.Tensor) -> torch.Tensor:
+    """Distributions over the last dimension in which all cells of the same role are as probable."""
+    totals = counts.new_ones(int(roles.max()) + 1)
+    totals.index_add_(0, roles[legal], counts[legal])
+    is_same = (roles[..., :, None] == roles[..., None, :]) & legal[..., None, :]
+    return _normalised(torch.where(legal, totals[roles] / is_same.sum(-1).clamp(min=1), 0))
