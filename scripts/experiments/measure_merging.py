@@ -2,7 +2,7 @@
 """Measures how good labels are that were merged from several sources.
 
     python scripts/experiments/measure_merging.py crowd task1.zip
-    python scripts/experiments/measure_merging.py crowd task1.zip -s runs/crowd --train
+    python scripts/experiments/measure_merging.py crowd task1.zip --train runs/crowd
 
 `task1.zip` is in the repository thanhan/seqcrowd-acl17: 47 people on Amazon Mechanical Turk labelled 400
 news of CoNLL-2003's training file (Rodrigues et al. 2014), and Nguyen et al. 2017 divided them into a
@@ -10,14 +10,17 @@ validation and a test part. Priors were chosen on the validation part, and the t
 Tokens of annotators differ from those of the gold labels and are aligned; about half the annotations
 need it. A tag that somebody has typed behind a word, `Kingston/LOC`, counts.
 
---train also trains taggers on the labels of the test part, merged in several ways, and scores them on
-CoNLL-2003's testb, and on the validation part's gold labels. Finished runs are kept.
+--train FOLDER also trains taggers on the labels of both parts, merged in several ways, and scores them
+on CoNLL-2003's testb. The best epoch is chosen on the gold labels of some sentences of testa, for all of
+them alike. Finished runs are kept.
 """
 
 import argparse
+import copy
 import difflib
 import io
 import itertools
+import json
 import re
 import zipfile
 from collections import defaultdict
@@ -25,13 +28,19 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Dict, List, Optional, Tuple
 
+import numpy as np
+from allennlp.common import Params
+
 from tagger.common.console import say
-from tagger.data.formats import AnnotatedText, Annotation
+from tagger.data.formats import AnnotatedText, Annotation, convert_texts
 from tagger.spans import tags_to_spans
+from tagger.tools.runs.jobs import METRICS_FILE, Job, run_jobs, seeded_jobs
 from tagger.tools.sources.annotations import SourcedText
 from tagger.tools.sources.merging import METHODS, Merged, merge
 
 GOLD = "gold"
+#: The sentences of testa on which the best epoch is chosen.
+NUM_DEV = 800
 #: A word with a tag that an annotator typed behind it.
 _TYPED = re.compile(r"(.+?)/(?:([BI])-)?(LOC|MISC|ORG|PER)")
 Words = List[Tuple[str, str]]
@@ -139,13 +148,64 @@ def report(texts: Sequence[SourcedText]) -> Dict[str, Merged]:
     return results
 
 
+def train_taggers(texts: Sequence[SourcedText], folder: Path, seeds: Sequence[int]) -> None:
+    """Trains taggers on labels merged in several ways, and prints their F1 on testb."""
+    folder.mkdir(parents=True, exist_ok=True)
+    corpus = Path("data/conll2003")
+    dev = (corpus / "eng.testa").read_text(encoding="utf-8").split("\n\n")
+    (folder / "dev.txt").write_text("\n\n".join(dev[:NUM_DEV]) + "\n", encoding="utf-8")
+    own = without_gold(texts)
+    hidden = merge(own)
+    hidden.soft_labels("BIOUL").save(folder / "soft.npz")
+    labels = {
+        "hidden_chain": hidden.texts,
+        "partial": merge(own, min_probability=0.9).texts,
+        "majority": merge(own, "majority", repeats=False).texts,
+        "gold": [each.text._replace(entities=each.annotations[GOLD]) for each in texts],
+    }
+    jobs: List[Job] = []
+    for name, found in labels.items():
+        path = folder / f"{name}.conll"
+        if not path.exists():
+            convert_texts(found, path, "columns")
+    config = Params.from_file("training_config/conll2003_bilstm_crf_glove.jsonnet").as_dict(quiet=True)
+    config |= {"validation_data_path": str(folder / "dev.txt"), "evaluate_on_test": True}
+    config |= {"test_data_path": str(corpus / "eng.testb")}
+    config["model"]["encoder"]["hidden_size"] = 100
+    config["trainer"]["num_epochs"] = 10
+    reader = config["dataset_reader"]
+    config["validation_dataset_reader"] = reader
+    variants = {name: {} for name in ("majority", "hidden_chain", "soft", "partial", "half_soft", "gold")}
+    for seed in seeds:
+        for name in variants:
+            own_reader = {**reader, "source_encoding": "BIO", "unknown_tag": "?"}
+            path = folder / f"{name if name in labels else 'hidden_chain'}.conll"
+            job = {**copy.deepcopy(config), "train_data_path": str(path), "dataset_reader": own_reader}
+            if "soft" in name:
+                soft = {"reader": own_reader, "soft_labels": str(folder / "soft.npz")}
+                job["dataset_reader"] = {"type": "soft_labelled", **soft}
+                job["model"]["head"]["distillation_weight"] = 0.5 if name == "half_soft" else 1.0
+            jobs += seeded_jobs({"labels": name}, job, [seed])
+    run_jobs(jobs, folder, 1)
+    for name in variants:
+        paths = [job.folder(folder) / METRICS_FILE for job in jobs if job.factors["labels"] == name]
+        found = [json.loads(path.read_text())["test_f1-measure-overall"] for path in paths]
+        say(f"{name:16}{100 * np.mean(found):6.1f} ± {100 * np.std(found):.1f}")
+
+
 def main(arguments: Optional[Sequence[str]] = None) -> None:
     """Runs the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("corpus", choices=("crowd",))
     parser.add_argument("path", type=Path)
     parser.add_argument("--parts", nargs="+", default=["val", "test"])
+    parser.add_argument("--train", type=Path, metavar="FOLDER")
+    parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
     args = parser.parse_args(arguments)
+    if args.train:
+        texts = [text for part in args.parts for text in read_crowd(args.path, part)]
+        train_taggers(texts, args.train, args.seeds)
+        return
     for part in args.parts:
         texts = read_crowd(args.path, part)
         say(f"{part}: {len(texts)} texts")

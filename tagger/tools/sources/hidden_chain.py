@@ -27,6 +27,8 @@ _BATCH = 65_536
 #: iterations, for the F1 on the validation part of the crowd's annotations of CoNLL-2003.
 SOURCE_PRIOR, TRANSITION_PRIOR = 30.0, 1000.0
 _MAX_ITERATIONS = 20
+#: How often sources in general are right and miss an entity, for each other error, until data say more.
+_RIGHT, _MISSED = 10.0, 5.0
 #: Expectation maximisation stops when probabilities change by less than this, on average.
 _TOLERANCE = 1e-4
 #: The probability of a tag for which nobody voted, in what the first iteration starts from.
@@ -177,7 +179,8 @@ class HiddenChain:
         """Sets the parameters to their means given expected tags, (N, K), and steps, (K + 1, K)."""
         if self.chained:
             roles = torch.cat([self._transition_roles, self._transition_roles[:1]])
-            prior = TRANSITION_PRIOR * _in_general(steps, roles, self.legal)
+            expected = torch.ones_like(steps)
+            prior = TRANSITION_PRIOR * _in_general(steps, expected, roles, self.legal)
             probabilities = _normalised(steps + prior)
         else:
             probabilities = tags.mean(0).expand_as(steps)
@@ -187,7 +190,11 @@ class HiddenChain:
         places = torch.stack([votes.sources, self._before(votes), votes.tags])
         counts.index_put_(tuple(places), tags[votes.tokens], accumulate=True)
         counts = counts.transpose(2, 3)
-        general = _in_general(counts.sum(0), self._confusion_roles, self._sayable)
+        every = torch.arange(len(self.tags), device=tags.device)
+        expected = torch.where((every > 0)[:, None] & (every == 0), _MISSED, 1.0)
+        expected = torch.where(every[:, None] == every, _RIGHT, expected).to(counts)
+        expected = expected.expand_as(self._sayable)
+        general = _in_general(counts.sum(0), expected, self._confusion_roles, self._sayable)
         sayable = self._sayable & self._knows(votes)[:, None, None, :]
         general = _normalised(torch.where(sayable, general, 0))
         self.confusions = _normalised(counts + SOURCE_PRIOR * general).log()
@@ -197,7 +204,7 @@ class HiddenChain:
 
         Args:
             votes: The votes.
-            sources: Count the votes of these alone, and not what is known to be true.
+            sources: Count the votes of these alone, and leave every tag possible.
         """
         scores = self.confusions.new_zeros(len(votes.gold), len(self.tags))
         if sources is not None:
@@ -206,12 +213,17 @@ class HiddenChain:
         scores.index_add_(0, votes.tokens, given)
         if sources is not None:
             return scores
-        return self.without_false(scores, votes)
+        return self.possible(scores, votes)
 
-    def without_false(self, scores: torch.Tensor, votes: Votes) -> torch.Tensor:
-        """Makes the tags impossible that are known to be false."""
-        is_false = votes.gold[:, None] != torch.arange(len(self.tags), device=scores.device)
-        return scores.masked_fill(is_false & (votes.gold >= 0)[:, None], -torch.inf)
+    def possible(self, scores: torch.Tensor, votes: Votes) -> torch.Tensor:
+        """Makes tags impossible that are known to be false, and all but `O` where all votes are `O`."""
+        every = torch.arange(len(self.tags), device=scores.device)
+        # (N, 2): whether there is a vote for `O`, and for an entity
+        is_voted = torch.zeros(len(scores), 2, dtype=torch.bool, device=scores.device)
+        is_voted[votes.tokens, (votes.tags > 0).long()] = True
+        is_outside = is_voted[:, :1] & ~is_voted[:, 1:]
+        gold = torch.where(is_outside & (votes.gold < 0)[:, None], 0, votes.gold[:, None])
+        return scores.masked_fill((gold >= 0) & (gold != every), -torch.inf)
 
     def posterior(self, votes: Votes) -> Posterior:
         """Returns the distribution of the true tags under the parameters found."""
@@ -282,9 +294,15 @@ def _normalised(counts: torch.Tensor) -> torch.Tensor:
     return counts / counts.sum(-1, keepdim=True).clamp(min=1e-300)
 
 
-def _in_general(counts: torch.Tensor, roles: torch.Tensor, legal: torch.Tensor) -> torch.Tensor:
-    """Distributions over the last dimension in which all cells of the same role are as probable."""
-    totals = counts.new_ones(int(roles.max()) + 1)
+def _in_general(
+    counts: torch.Tensor, expected: torch.Tensor, roles: torch.Tensor, legal: torch.Tensor
+) -> torch.Tensor:
+    """Distributions over the last dimension in which all cells of the same role are as probable.
+
+    A role counts as often as its cells together, and as often as is `expected` of each of its cells.
+    """
+    totals = counts.new_zeros(int(roles.max()) + 1)
+    totals.scatter_(0, roles.flatten(), expected.flatten())
     totals.index_add_(0, roles[legal], counts[legal])
     is_same = (roles[..., :, None] == roles[..., None, :]) & legal[..., None, :]
     return _normalised(torch.where(legal, totals[roles] / is_same.sum(-1).clamp(min=1), 0))

@@ -84,7 +84,7 @@ def merge(
         emissions = chain.majority(votes)
         if method == "union":
             emissions[(emissions[:, 1:] > 0).any(1), 0] = 0
-        emissions = chain.without_false((emissions + _UNLIKELY).log(), votes)
+        emissions = chain.possible((emissions + _UNLIKELY).log(), votes)
         chain.transitions = chain.legal.double().log()
     else:
         chain.fit(votes)

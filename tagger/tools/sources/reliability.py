@@ -29,7 +29,8 @@ class Reliability(NamedTuple):
         num_texts: The texts that it labelled.
         num_entities: The entities that it found.
         precision: The share of these that are among the merged ones; None without any.
-        recall: The share of the merged entities in its texts that it found; None without any.
+        recall: The share of the merged entities in its texts that it found, of the labels that it gives
+            anywhere; None without any.
         errors: Its most frequent errors, with their numbers, such as `ORG as LOC`.
         copy_of: The source whose labels it repeats.
         is_chance: Whether its labels are no better than chance.
@@ -136,19 +137,21 @@ def reliability(
     """
     tables = tag_tables(tags, "BIO")
     own, true = (_spans(tables, np.where(given >= 0, each, 0), starts) for each in (given, merged))
-    num_labels = len(tables.labels)
-    confusions = count_span_confusions(SpanMatches(true, own, true, own), num_labels)
-    num_right = int(np.trace(confusions[:num_labels, :num_labels]))
+    size = len(tables.labels)
+    known = {*own.labels.tolist()} or {*range(size)}
+    confusions = count_span_confusions(SpanMatches(true, own, true, own), size)
+    num_right = int(np.trace(confusions[:size, :size]))
+    num_true = int(np.isin(true.labels, [*known]).sum())
     errors: Counter[str] = Counter()
     for row, column in zip(*map(np.ndarray.tolist, confusions.nonzero())):
         name = _error(tables.labels, row, column)
-        if row != column and name:
+        if row != column and name and (row in known or column != size + 2):
             errors[name] += int(confusions[row, column])
     return Reliability(
         num_texts,
         len(own.labels),
         num_right / len(own.labels) if len(own.labels) else None,
-        num_right / len(true.labels) if len(true.labels) else None,
+        num_right / num_true if num_true else None,
         errors.most_common(_NUM_ERRORS),
     )
 

@@ -53,7 +53,12 @@ def test_the_posterior_is_that_of_enumerated_tags(chained):
                         context = (given[position - 1] + 1) // 2 if position and chained else 0
                         given = given[position]
                         total += float(chain.confusions[source, context, tag, given])
-            log_probabilities[path] = total
+            given_here = [tags[row] for tags in sources if tags[row] is not None]
+            is_possible = not any(
+                tag and not any(own[position] for own in given_here)
+                for position, tag in enumerate(path)
+            )
+            log_probabilities[path] = total if is_possible else -math.inf
         best = max(log_probabilities, key=log_probabilities.get)
         assert posterior.best[first : first + length].tolist() == list(best)
         weights = {path: math.exp(each) for path, each in log_probabilities.items()}
@@ -161,6 +166,14 @@ def test_a_rare_label_is_treated_like_the_others():
         source[0] = [0, 1, 2, 0]
     _, _, posterior = fitted(*sources)
     assert posterior.best[:4].tolist() == [0, 1, 2, 0]
+
+
+def test_nothing_is_invented_where_all_votes_are_outside():
+    few = [[0, 3, 0], [0, 0, 0], [1, 2, 0]]
+    silent = [[0] * 3] * 3
+    _, _, posterior = fitted(few, silent)
+    assert posterior.tags[flat(few) == 0, 1:].max() == 0
+    assert posterior.best.tolist() == flat(few).tolist()
 
 
 def test_a_token_without_votes_keeps_its_neighbours():

@@ -1,0 +1,141 @@
+"""`label-with` labels texts with lists, rules, taggers and files, and runs nothing of a stranger."""
+
+import json
+
+import pytest
+
+from tagger.tools.sources.annotations import read_annotations
+
+TEXTS = "Ada met Cy Young in York on 2024-01-02.\n\nBo left Lima.\n"
+
+
+@pytest.fixture
+def label(tmp_path, monkeypatch, allennlp):
+    """Labels the texts with sources, and returns the labelled strings of each source by text."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "texts.txt").write_text(TEXTS)
+
+    def run(sources, *arguments, texts="texts.txt", **settings):
+        (tmp_path / "sources.jsonnet").write_text(json.dumps({"sources": sources, **settings}))
+        allennlp("label-with", "sources.jsonnet", texts, "-o", "out.jsonl", *arguments)
+        return [
+            {
+                name: [(each.label, sourced.text.text[each.start : each.end]) for each in found]
+                for name, found in sourced.annotations.items()
+            }
+            for sourced in read_annotations("out.jsonl")
+        ]
+
+    return run
+
+
+def test_lists_take_the_longest_term_and_expressions_every_match(label, tmp_path, capsys):
+    (tmp_path / "names.txt").write_text("Ada\nCy\nCy Young\n\nBo\n")
+    first, second = label(
+        {
+            "names": {"type": "lexicon", "label": "PER", "file": "names.txt"},
+            "places": {
+                "type": "lexicon",
+                "label": "LOC",
+                "terms": ["york", "LIMA"],
+                "ignore_case": True,
+            },
+            "exact": {"type": "lexicon", "label": "LOC", "terms": ["york", "Lima"]},
+            "dates": {
+                "type": "regular_expression",
+                "label": "DATE",
+                "pattern": r"\d{4}-\d\d-\d\d",
+            },
+        }
+    )
+    assert first == {
+        "names": [("PER", "Ada"), ("PER", "Cy Young")],
+        "places": [("LOC", "York")],
+        "exact": [],
+        "dates": [("DATE", "2024-01-02")],
+    }
+    assert second == {
+        "names": [("PER", "Bo")],
+        "places": [("LOC", "Lima")],
+        "exact": [("LOC", "Lima")],
+        "dates": [],
+    }
+    assert "names       2  PER 3" in capsys.readouterr().out
+
+
+def test_files_are_found_by_their_texts_and_labels_are_renamed(label, tmp_path):
+    records = [{"text": "Bo left Lima.", "label": [[0, 2, "person"], [8, 12, "city"]]}]
+    (tmp_path / "llm.jsonl").write_text("\n".join(map(json.dumps, records)))
+    labels = {"person": "PER", "city": None}
+    first, second = label({"llm": {"type": "file", "file": "llm.jsonl", "labels": labels}})
+    assert first == {}
+    assert second == {"llm": [("PER", "Bo")]}
+
+
+def test_a_saved_tagger_is_a_source(label, trained):
+    found = label({"toy": {"type": "tagger", "archive": str(trained / "model.tar.gz")}})
+    assert [[*each] for each in found] == [["toy"]] * 2
+
+
+def test_what_is_labelled_can_be_merged(label, allennlp, tmp_path):
+    label(
+        {
+            "names": {"type": "lexicon", "label": "PER", "terms": ["Ada", "Bo", "Cy Young"]},
+            "places": {"type": "lexicon", "label": "LOC", "terms": ["York", "Lima"]},
+        }
+    )
+    allennlp("merge-labels", "out.jsonl", "-o", "merged.conll")
+    lines = (tmp_path / "merged.conll").read_text().split("\n")
+    assert [line for line in lines if line and not line.endswith("\tO")] == [
+        "Ada\tB-PER",
+        "Cy\tB-PER",
+        "Young\tI-PER",
+        "York\tB-LOC",
+        "Bo\tB-PER",
+        "Lima\tB-LOC",
+    ]
+
+
+def test_a_column_file_keeps_its_tokens(label, tmp_path):
+    (tmp_path / "texts.conll").write_text("Ada O\nleft.now O\n\nBo B-PER\n")
+    sources = {"names": {"type": "lexicon", "label": "PER", "terms": ["Ada", "Bo"]}}
+    label(sources, "--input-format", "columns", texts="texts.conll")
+    (first, second) = read_annotations("out.jsonl")
+    assert first.text.tokens == [(0, 3), (4, 12)]
+    assert [*second.annotations] == ["names"]
+
+
+PATTERN = {"type": "regular_expression", "label": "X"}
+
+
+@pytest.mark.parametrize(
+    ("sources", "error"),
+    [
+        ({}, "`sources` must be an object of sources by name"),
+        ({"a": {"type": "python", "code": "x"}}, "source `a`: .*python"),
+        ({"a": {"type": "lexicon", "label": "X"}}, "source `a`: the list of `X` has no term"),
+        ({"a": {"type": "lexicon", "label": "X", "file": "no.txt"}}, "source `a`: .*no.txt"),
+        ({"a": {**PATTERN, "pattern": "("}}, "source `a`: .pattern. must be a regular expression"),
+        ({"a": {**PATTERN, "pattern": "(a{999}){999}"}}, "source `a`: .pattern. must have at most"),
+        ({"a": {"type": "tagger", "archive": "no.tar.gz"}}, "source `a`: .*no.tar.gz"),
+        ({"a": {"type": "file", "file": "other.jsonl"}}, "source `a`: .*it has none of the texts"),
+    ],
+)
+def test_a_bad_source_is_an_error_that_names_it(label, tmp_path, sources, error):
+    (tmp_path / "other.jsonl").write_text('{"text": "Else", "label": [[0, 4, "X"]]}\n')
+    with pytest.raises(SystemExit, match=error) as caught:
+        label(sources)
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+def test_a_pattern_that_takes_too_long_is_an_error(label, tmp_path, monkeypatch):
+    monkeypatch.setattr("tagger.data.tokenizers._TIMEOUT", 0.01)
+    (tmp_path / "texts.txt").write_text("a" * 40 + "\n")
+    with pytest.raises(SystemExit, match="source `slow`: .*took more than"):
+        label({"slow": {**PATTERN, "pattern": "(?:(?:a|a)+)+b"}})
+
+
+def test_unknown_keys_of_the_config_are_errors(label):
+    with pytest.raises(SystemExit, match="sourcs"):
+        label({"a": {"type": "lexicon", "label": "X", "terms": ["x"]}}, sourcs=1)
