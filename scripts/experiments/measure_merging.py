@@ -114,7 +114,9 @@ def _aligned(own: Words, words: Sequence[str]) -> List[str]:
     return tags
 
 
-def score(merged: Sequence[AnnotatedText], gold: Sequence[SourcedText]) -> Tuple[float, float, float]:
+def score(
+    merged: Sequence[AnnotatedText], gold: Sequence[SourcedText]
+) -> Tuple[float, float, float]:
     """Returns the precision, recall and F1 of merged entities, in percent."""
     found = {(i, each) for i, text in enumerate(merged) for each in text.entities}
     true = {(i, each) for i, text in enumerate(gold) for each in text.annotations[GOLD]}
@@ -168,19 +170,25 @@ def train_taggers(texts: Sequence[SourcedText], folder: Path, seeds: Sequence[in
         path = folder / f"{name}.conll"
         if not path.exists():
             convert_texts(found, path, "columns")
-    config = Params.from_file("training_config/conll2003_bilstm_crf_glove.jsonnet").as_dict(quiet=True)
+    config = Params.from_file("training_config/conll2003_bilstm_crf_glove.jsonnet").as_dict(
+        quiet=True
+    )
     config |= {"validation_data_path": str(folder / "dev.txt"), "evaluate_on_test": True}
     config |= {"test_data_path": str(corpus / "eng.testb")}
     config["model"]["encoder"]["hidden_size"] = 100
     config["trainer"]["num_epochs"] = 10
     reader = config["dataset_reader"]
     config["validation_dataset_reader"] = reader
-    variants = {name: {} for name in ("majority", "hidden_chain", "soft", "partial", "half_soft", "gold")}
+    variants = ("majority", "hidden_chain", "soft", "partial", "half_soft", "gold")
     for seed in seeds:
         for name in variants:
             own_reader = {**reader, "source_encoding": "BIO", "unknown_tag": "?"}
             path = folder / f"{name if name in labels else 'hidden_chain'}.conll"
-            job = {**copy.deepcopy(config), "train_data_path": str(path), "dataset_reader": own_reader}
+            job = {
+                **copy.deepcopy(config),
+                "train_data_path": str(path),
+                "dataset_reader": own_reader,
+            }
             if "soft" in name:
                 soft = {"reader": own_reader, "soft_labels": str(folder / "soft.npz")}
                 job["dataset_reader"] = {"type": "soft_labelled", **soft}
@@ -189,8 +197,8 @@ def train_taggers(texts: Sequence[SourcedText], folder: Path, seeds: Sequence[in
     run_jobs(jobs, folder, 1)
     for name in variants:
         paths = [job.folder(folder) / METRICS_FILE for job in jobs if job.factors["labels"] == name]
-        found = [json.loads(path.read_text())["test_f1-measure-overall"] for path in paths]
-        say(f"{name:16}{100 * np.mean(found):6.1f} ± {100 * np.std(found):.1f}")
+        scores = [json.loads(path.read_text())["test_f1-measure-overall"] for path in paths]
+        say(f"{name:16}{100 * np.mean(scores):6.1f} ± {100 * np.std(scores):.1f}")
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> None:

@@ -28,7 +28,7 @@ _BATCH = 65_536
 SOURCE_PRIOR, TRANSITION_PRIOR = 30.0, 1000.0
 _MAX_ITERATIONS = 20
 #: How often sources in general are right and miss an entity, for each other error, until data say more.
-_RIGHT, _MISSED = 10.0, 5.0
+_RIGHT, _MISSED = 20.0, 10.0
 #: Expectation maximisation stops when probabilities change by less than this, on average.
 _TOLERANCE = 1e-4
 #: The probability of a tag for which nobody voted, in what the first iteration starts from.

@@ -180,10 +180,10 @@ def label_texts(config: Params, texts: Sequence[AnnotatedText]) -> List[SourcedT
             source = LabelSource.from_params(settings)
             for result, found in zip(results, source.find(split)):
                 if found is not None:
-                    renamed = (
-                        each._replace(label=labels.get(each.label, each.label)) for each in found
-                    )
-                    result.annotations[name] = [each for each in renamed if each.label is not None]
+                    renamed = ((labels.get(each.label, each.label), each) for each in found)
+                    result.annotations[name] = [
+                        each._replace(label=label) for label, each in renamed if label is not None
+                    ]
         except (ConfigurationError, OSError, ValueError) as error:
             raise ConfigurationError(f"source `{name}`: {error}") from error
     return results

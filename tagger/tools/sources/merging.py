@@ -97,19 +97,15 @@ def merge(
         at_chance = {source for source in range(len(corpus.sources)) if judge.is_chance(source)}
         emissions = chain.emissions(votes)
     posterior = chain.infer(emissions, votes.lengths)
+    merged = posterior.best.cpu().numpy()
+    reports = corpus.reports(chain, first_votes, merged)
+    for number, name in enumerate(corpus.sources):
+        original = corpus.sources[copies[number]] if number in copies else None
+        reports[name] = reports[name]._replace(copy_of=original, is_chance=number in at_chance)
     is_known = votes.gold >= 0
     is_known[votes.tokens] = True
     best = posterior.tags.gather(1, posterior.best[:, None])[:, 0]
     is_known &= best >= min_probability
-    merged = posterior.best.cpu().numpy()
-    reports = {}
-    for number, name in enumerate(corpus.sources):
-        given = np.full(len(merged), -1)
-        is_own = (first_votes.sources == number).cpu().numpy()
-        given[first_votes.tokens.cpu().numpy()[is_own]] = first_votes.tags.cpu().numpy()[is_own]
-        report = reliability(chain.tags, given, merged, corpus.starts, corpus.num_texts(name))
-        copied = corpus.sources[copies[number]] if number in copies else None
-        reports[name] = report._replace(copy_of=copied, is_chance=number in at_chance)
     texts = corpus.labelled([chain.tags[tag] for tag in merged], is_known.cpu().numpy())
     scores = emissions, votes.lengths
     return Merged(texts, reports, num_overlooked, chain, scores, corpus.words_of_sentences())
@@ -140,10 +136,6 @@ class _Corpus:
         self.starts = np.zeros(sum(sizes), dtype=bool)
         self.starts[np.cumsum([0, *sizes[:-1]])] = True
         self._sizes = sizes
-
-    def num_texts(self, source: str) -> int:
-        """The number of texts that a source has read."""
-        return sum(source in each.annotations for each in self._texts)
 
     def words_of_sentences(self) -> List[List[List[str]]]:
         """The words of the sentences of each text."""
@@ -191,6 +183,21 @@ class _Corpus:
         arrays = (np.array(self._sizes), *found[:, ~is_overlooked], gold)
         votes = Votes(*(torch.from_numpy(each).to(device or "cpu") for each in arrays))
         return votes, int(is_overlooked.sum())
+
+    def reports(
+        self, chain: HiddenChain, votes: Votes, merged: np.ndarray
+    ) -> Dict[str, Reliability]:
+        """The reliability of each source, with the merged tags, (N,), for the true ones."""
+        reports = {}
+        sources, tokens, tags = (
+            each.cpu().numpy() for each in (votes.sources, votes.tokens, votes.tags)
+        )
+        for number, name in enumerate(self.sources):
+            given = np.full(len(merged), -1)
+            given[tokens[sources == number]] = tags[sources == number]
+            num_texts = sum(name in each.annotations for each in self._texts)
+            reports[name] = reliability(chain.tags, given, merged, self.starts, num_texts)
+        return reports
 
     def labelled(self, tags: Sequence[str], is_known: np.ndarray) -> List[AnnotatedText]:
         """Returns the texts with entities, and with open parts where tags are not known.

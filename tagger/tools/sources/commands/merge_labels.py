@@ -12,7 +12,7 @@ from tagger.common.console import say, say_lines
 from tagger.common.files import write_atomically
 from tagger.common.locations import check_output
 from tagger.common.ranges import check_number
-from tagger.data.formats import FORMATS, OPEN, convert_texts, format_of_path
+from tagger.data.formats import FORMATS, OPEN, READ_FORMATS, convert_texts, format_of_path
 
 if TYPE_CHECKING:
     from tagger.tools.sources.merging import Merged
@@ -29,14 +29,16 @@ class MergeLabels(Command):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument
         text = (
-            "a file with the annotations of several sources, or a file for each source, with its "
-            "name: anna=anna.conll list=list.jsonl"
+            "a file or folder with the annotations of several sources, or a file for each source, "
+            "perhaps with its name: anna=anna.conll list=list.jsonl"
         )
         add("sources", nargs="+", metavar="SOURCE", help=text)
         add("-o", "--output", type=Path, required=True, help="the file to write")
         add(
             "--format", choices=FORMATS, metavar="FORMAT", help="its format; by default by its name"
         )
+        text = "the format of all inputs; by default it is recognised"
+        add("--input-format", choices=READ_FORMATS, metavar="FORMAT", help=text)
         methods = ("hidden_chain", "dawid_skene", "majority", "union")
         text = (
             "how to merge: `hidden_chain` (the default) weighs sources by what they confuse and miss, "
@@ -62,7 +64,7 @@ class MergeLabels(Command):
     def run(self, args: argparse.Namespace) -> None:
         import torch
 
-        from tagger.tools.sources.annotations import read_sources
+        from tagger.tools.sources.joining import join_sources
         from tagger.tools.sources.merging import merge
 
         least = args.min_probability
@@ -73,7 +75,7 @@ class MergeLabels(Command):
             check_output(output, [*paths, *outputs[:number]], args.force)
         format = args.format or format_of_path(args.output)
         device = torch.device("cpu" if args.cuda_device < 0 else f"cuda:{args.cuda_device}")
-        texts = list(read_sources(args.sources))
+        texts = join_sources(args.sources, args.input_format)
         merged = merge(texts, args.method, args.gold, least, not args.keep_repeats, device)
         has_open = any(OPEN in text.properties for text in merged.texts)
         if has_open and not {"properties", "tokens"} & {*FORMATS[format].keeps}:
