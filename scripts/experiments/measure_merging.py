@@ -2,6 +2,7 @@
 """Measures how good labels are that were merged from several sources.
 
     python scripts/experiments/measure_merging.py crowd task1.zip
+    python scripts/experiments/measure_merging.py crowd task1.zip --equal
     python scripts/experiments/measure_merging.py crowd task1.zip --train runs/crowd
 
 `task1.zip` is in the repository thanhan/seqcrowd-acl17: 47 people on Amazon Mechanical Turk labelled 400
@@ -10,9 +11,10 @@ validation and a test part. Priors were chosen on the validation part, and the t
 Tokens of annotators differ from those of the gold labels and are aligned; about half the annotations
 need it. A tag that somebody has typed behind a word, `Kingston/LOC`, counts.
 
---train FOLDER also trains taggers on the labels of both parts, merged in several ways, and scores them
-on CoNLL-2003's testb. The best epoch is chosen on the gold labels of some sentences of testa, for all of
-them alike. Finished runs are kept.
+--equal leaves out what was not labelled with the same tokens, as Nguyen et al. do, to compare with their
+figures. --train FOLDER also trains taggers on the labels of both parts, merged in several ways, and
+scores them on testb of CoNLL-2003. The best epoch is chosen on gold labels of some sentences of testa,
+for all of them alike. Finished runs are kept.
 """
 
 import argparse
@@ -46,8 +48,12 @@ _TYPED = re.compile(r"(.+?)/(?:([BI])-)?(LOC|MISC|ORG|PER)")
 Words = List[Tuple[str, str]]
 
 
-def read_crowd(path: Path, part: str) -> List[SourcedText]:
-    """Reads the texts of `val` or `test`, with the gold labels as the source `gold`."""
+def read_crowd(path: Path, part: str, equal: bool = False) -> List[SourcedText]:
+    """Reads the texts of `val` or `test`, with the gold labels as the source `gold`.
+
+    If `equal`, each sentence is a text, and an annotator's sentence is left out if its words are not
+    those of the gold labels' sentence of the same number, as in Nguyen et al. 2017.
+    """
     found: Dict[str, Dict[str, List[Words]]] = defaultdict(dict)
     with zipfile.ZipFile(path) as archive:
         for name in sorted(archive.namelist()):
@@ -56,11 +62,21 @@ def read_crowd(path: Path, part: str) -> List[SourcedText]:
                 source = GOLD if parts[2] == "ground_truth" else parts[3]
                 text = archive.read(name).decode("utf-8", "replace")
                 found[parts[-1]][source] = list(_sentences(text))
-    return [
-        _sourced(name, sources[GOLD], sources)
-        for name, sources in found.items()
-        if len(sources) > 1
-    ]
+    texts = ((name, sources[GOLD], sources) for name, sources in found.items())
+    if equal:
+        texts = (
+            (name, [sentence], _equal(sentence, number, sources))
+            for name, gold, sources in texts
+            for number, sentence in enumerate(gold)
+        )
+    return [_sourced(*each) for each in texts if len(each[2]) > 1]
+
+
+def _equal(gold: Words, number: int, sources: Dict[str, List[Words]]) -> Dict[str, List[Words]]:
+    """Returns the sentences of this number with the same words."""
+    words = [word for word, _ in gold]
+    own = ((source, found[number]) for source, found in sources.items() if number < len(found))
+    return {name: [each] for name, each in own if [word for word, _ in each] == words}
 
 
 def _sentences(text: str) -> Iterator[Words]:
@@ -207,6 +223,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     parser.add_argument("corpus", choices=("crowd",))
     parser.add_argument("path", type=Path)
     parser.add_argument("--parts", nargs="+", default=["val", "test"])
+    parser.add_argument("--equal", action="store_true", help="only sentences with equal tokens")
     parser.add_argument("--train", type=Path, metavar="FOLDER")
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
     args = parser.parse_args(arguments)
@@ -215,7 +232,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
         train_taggers(texts, args.train, args.seeds)
         return
     for part in args.parts:
-        texts = read_crowd(args.path, part)
+        texts = read_crowd(args.path, part, args.equal)
         say(f"{part}: {len(texts)} texts")
         report(texts)
 

@@ -1,11 +1,11 @@
 """The true tags behind the tags that several sources give, as a hidden Markov chain.
 
-The true tags are a chain, which only takes legal steps. Each source sees them through a confusion matrix
-of its own, which depends on what the source said about the token before (Nguyen et al. 2017; Simpson &
+The true tags are a chain, which only takes legal steps. Each source has its own confusion matrix,
+which depends on what the source said about the token before (Nguyen et al. 2017; Simpson &
 Gurevych 2019, "BSC-seq"); overlooking an entity is the confusion of its tags with `O`. Expectation
 maximisation finds the parameters. The expectations are exact, by `tagger.linear_chain`.
 
-The priors are Dirichlet distributions whose means are learnt, too: sources do to one label what sources
+The means of the Dirichlet priors are learnt, too: sources do to one label what sources
 do to labels in general, until a source's own tags say otherwise. So rare labels, and sources that
 labelled little, are treated like the others.
 

@@ -26,7 +26,7 @@ class Merged(NamedTuple):
     """Merged labels.
 
     Attributes:
-        texts: The texts with their most probable entities. Parts that no source has read, or whose tags
+        texts: The texts with their most probable entities. Parts that no source has read, and tags that
             are not probable enough, are open: `tagger_open` in the properties.
         sources: The reliability of each source.
         num_overlooked: The number of words that sources seem to have overlooked.

@@ -32,7 +32,7 @@ class Reliability(NamedTuple):
         recall: The share of the merged entities in its texts that it found, of the labels that it gives
             anywhere; None without any.
         errors: Its most frequent errors, with their numbers, such as `ORG as LOC`.
-        copy_of: The source whose labels it repeats.
+        copy_of: The source that it copies.
         is_chance: Whether its labels are no better than chance.
     """
 
