@@ -10,6 +10,7 @@ from allennlp.common.checks import ConfigurationError
 
 from tagger.common.inputs import open_input
 from tagger.data.formats import AnnotatedText, Annotation, read_texts
+from tagger.data.reading import Reading
 from tagger.data.survey.text_encodings import decoded_lines
 from tagger.data.tokenizers import LanguageRulesTokenizer, RegularExpressionTokenizer, words_of
 from tagger.tools.sources.annotations import SourcedText
@@ -129,7 +130,7 @@ class FileSource(LabelSource):
     """
 
     def __init__(self, file: str, format: Optional[str] = None) -> None:
-        self._entities = {text.text: text.entities for text in read_texts(file, format)}
+        self._entities = {text.text: text.entities for text in read_texts(file, Reading(format))}
         self._file = file
 
     def find(self, texts: Sequence[AnnotatedText]) -> Iterator[Found]:

@@ -11,6 +11,7 @@ from tagger.common.console import say, say_lines
 from tagger.common.inputs import utf8_lines
 from tagger.common.locations import check_output
 from tagger.data.formats import READ_FORMATS, AnnotatedText, read_texts, recognise
+from tagger.data.reading import Reading
 
 
 @Subcommand.register("label-with")
@@ -38,7 +39,7 @@ class LabelWith(Command):
         check_output(args.output, [args.sources, args.texts], args.force)
         format = args.input_format or (None if args.plain else recognise(args.texts))
         if format is not None:
-            texts = list(read_texts(args.texts, format, labelled=False))
+            texts = list(read_texts(args.texts, Reading(format, labelled=False)))
         else:
             texts = [
                 AnnotatedText(line.strip(), [], None, None, place, {})

@@ -13,6 +13,7 @@ from tagger.common.files import write_atomically
 from tagger.common.locations import check_output
 from tagger.common.ranges import check_number
 from tagger.data.formats import FORMATS, OPEN, READ_FORMATS, convert_texts, format_of_path
+from tagger.data.reading import Reading
 
 if TYPE_CHECKING:
     from tagger.tools.sources.merging import Merged
@@ -75,7 +76,7 @@ class MergeLabels(Command):
             check_output(output, [*paths, *outputs[:number]], args.force)
         format = args.format or format_of_path(args.output)
         device = torch.device("cpu" if args.cuda_device < 0 else f"cuda:{args.cuda_device}")
-        texts = join_sources(args.sources, args.input_format)
+        texts = join_sources(args.sources, Reading(args.input_format))
         merged = merge(texts, args.method, args.gold, least, not args.keep_repeats, device)
         has_open = any(OPEN in text.properties for text in merged.texts)
         if has_open and not {"properties", "tokens"} & {*FORMATS[format].keeps}:
