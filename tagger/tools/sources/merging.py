@@ -14,7 +14,7 @@ from tagger.spans import tags_to_spans
 from tagger.spans.encodings import complete_tags
 from tagger.tools.sources.annotations import SourcedText
 from tagger.tools.sources.hidden_chain import HiddenChain, Votes, infer
-from tagger.tools.sources.reliability import Judge, Reliability, reliability
+from tagger.tools.sources.reliability import Comparison, Reliability, reliability
 
 #: The ways to merge.
 METHODS = ("hidden_chain", "dawid_skene", "majority", "union")
@@ -88,13 +88,15 @@ def merge(
         chain.transitions = chain.legal.double().log()
     else:
         chain.fit(votes)
-        judge = Judge(chain, votes)
-        while found := judge.find_copies():
+        comparison = Comparison(chain, votes)
+        while found := comparison.find_copies():
             copies |= found
-            votes = votes.where(~judge.is_repeated(found))
+            votes = votes.where(~comparison.is_repeated(found))
             chain.fit(votes)
-            judge = Judge(chain, votes)
-        at_chance = {source for source in range(len(corpus.sources)) if judge.is_chance(source)}
+            comparison = Comparison(chain, votes)
+        at_chance = {
+            source for source in range(len(corpus.sources)) if comparison.is_chance(source)
+        }
         emissions = chain.emissions(votes)
     posterior = chain.infer(emissions, votes.lengths)
     merged = posterior.best.cpu().numpy()

@@ -45,7 +45,7 @@ class Reliability(NamedTuple):
     is_chance: bool = False
 
 
-class Judge:
+class Comparison:
     """Compares the sources of fitted votes with what the other sources say.
 
     Args:
