@@ -28,11 +28,15 @@ from allennlp.models import load_archive
 
 import tagger
 import tagger_onnx
+from tagger.data.formats import read_texts
 from tagger.integrations.onnx.commands.export import export
 from tagger.tools.labels.corpus import Corpus
 from tagger.tools.labels.errors import ErrorProbabilities
 from tagger.tools.labels.issues import accept, list_issues, read_decisions, write_issues
 from tagger.tools.labels.probabilities import Item
+from tagger.tools.sources.agreement import Comparison
+from tagger.tools.sources.disagreements import write_disagreements
+from tagger.tools.sources.joining import join_sources
 from tagger_texts.display import spell_probability
 from tests.conftest import ROOT
 from tests.integrations.service.running_service import running_service
@@ -294,8 +298,7 @@ URL.createObjectURL = function (blob) { saved.push(blob); return make(blob); };
 "%s".split("").forEach(function (key) {
   document.dispatchEvent(new KeyboardEvent("keydown", {key: key}));
 });
-document.getElementById("save-corpus").click();
-document.getElementById("save-decisions").click();
+document.querySelectorAll(".bar button").forEach(function (button) { button.click(); });
 Promise.all(saved.map(function (blob) { return blob.text(); })).then(function (texts) {
   var output = document.createElement("pre");
   output.id = "saved";
@@ -303,6 +306,24 @@ Promise.all(saved.map(function (blob) { return blob.text(); })).then(function (t
   document.body.appendChild(output);
 });
 </script>"""
+
+
+def saved_after(keys, page, folder):
+    """Presses keys on a page, and returns what its buttons save."""
+    page.write_text(page.read_text().replace("</body>", SCRIPT % keys + "</body>"))
+    options = [f"--user-data-dir={folder / 'chromium'}", "--virtual-time-budget=5000"]
+    command = ["chromium", *FLAGS, "--dump-dom", *options, page.as_uri()]
+    lines = []
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, text=True, **streams) as process:
+        for line in process.stdout:
+            lines.append(line)
+            if "</html>" in line:  # Sometimes Chromium writes the page and does not end.
+                break
+        process.kill()
+    written = "".join(lines)
+    (texts,) = re.findall(r'<pre id="saved">(.*?)</pre>', written, re.DOTALL)
+    return json.loads(html.unescape(texts))
 
 
 @needs("chromium")
@@ -321,21 +342,37 @@ def test_keys_on_the_label_error_page_decide_what_python_accepts(tmp_path, keys,
     probabilities = ErrorProbabilities(items, np.array([0.9, 0.8, 0.7, 0.6]), np.array([0.9, 0.6]))
     findings = list_issues(corpus, probabilities, 0.0)
     page = write_issues(corpus, probabilities, findings, tmp_path)[0]
-    page.write_text(page.read_text().replace("</body>", SCRIPT % keys + "</body>"))
-    options = [f"--user-data-dir={tmp_path / 'chromium'}", "--virtual-time-budget=5000"]
-    command = ["chromium", *FLAGS, "--dump-dom", *options, page.as_uri()]
-    lines = []
-    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(command, text=True, **streams) as process:
-        for line in process.stdout:
-            lines.append(line)
-            if "</html>" in line:  # Sometimes Chromium writes the page and does not end.
-                break
-        process.kill()
-    written = "".join(lines)
-    (texts,) = re.findall(r'<pre id="saved">(.*?)</pre>', written, re.DOTALL)
-    corrected, decisions = json.loads(html.unescape(texts))
+    corrected, decisions = saved_after(keys, page, tmp_path)
     assert json.loads(decisions)["accepted"] == accepted
     (tmp_path / "decisions.json").write_text(decisions)
     chosen = read_decisions(tmp_path / "decisions.json", corpus, findings)
     assert corrected == "\n".join(accept(corpus.lines(), chosen)) + "\n"
+
+
+@needs("chromium")
+@pytest.mark.parametrize(
+    ("keys", "entities", "is_open"),
+    [
+        ("12", [(2, 5, "X"), (12, 16, "Z")], []),
+        ("2ju", [(2, 5, "Y"), (12, 16, "Z")], [[6, 11]]),
+        ("91k11", [(2, 5, "X"), (6, 11, "X"), (12, 16, "Z")], []),
+    ],
+)
+def test_keys_on_the_page_of_agreement_decide_what_a_tagger_learns(
+    tmp_path, keys, entities, is_open
+):
+    ada = {"a": [[2, 5, "X"], [6, 11, "X"]], "b": [[2, 5, "Y"]]}
+    for own in ada.values():
+        own.append([12, 16, "Z"])
+    text = {"text": "\U0001f600 Ada </b>x <i>y ", "annotations": ada}
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps(text), encoding="utf-8")
+    folder = tmp_path / "agreement"
+    folder.mkdir()
+    compared = Comparison(join_sources([str(path)]))
+    write_disagreements(compared, compared.of_all(), [], ["<b>note</b>"], folder)
+    (saved,) = saved_after(keys, folder / "agreement.html", tmp_path)
+    (tmp_path / "decided.jsonl").write_text(saved, encoding="utf-8")
+    (read,) = read_texts(tmp_path / "decided.jsonl")
+    assert [(*each[1:], each[0]) for each in read.entities] == entities
+    assert read.properties.get("tagger_open", []) == is_open

@@ -1,0 +1,309 @@
+"""How far sources agree: F1 of entities, and kappa and alpha of tokens.
+
+Letters: `D` documents, `P` pairs of sources, `K` categories of tokens, `R` resamples.
+"""
+
+import itertools
+import math
+from collections import Counter
+from typing import Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Set, Tuple
+
+import numpy as np
+
+from tagger.data.formats import Annotation, fit_to_tokens, label_sets_of
+from tagger.data.formats.annotated_text import document_of
+from tagger.metrics.intervals import bootstrap_intervals
+from tagger.tools.reports.run_tables import Measure
+from tagger.tools.sources.annotations import SourcedText
+
+#: The name of all labels together.
+ALL = "all labels"
+#: Who overlooks all of this many entities of a label was probably not asked for it.
+FEWEST = 10
+#: Beyond this number of pairs, the mean kappa has no interval.
+_MOST_PAIRS = 100
+
+Pair = Tuple[str, str]
+
+
+class Agreement(NamedTuple):
+    """How far sources agree about a label, or about all labels.
+
+    Attributes:
+        label: The label, or `ALL`.
+        sources: The sources that are compared.
+        num_texts: The texts that at least two of them have read.
+        num_entities: How many entities they found there, all together.
+        f1: The F1 of the entities of one source against those of another, over all pairs.
+        overlapping_f1: As `f1`, but an entity counts as found if one of the same label overlaps.
+        kappa: Cohen's kappa of the tokens' labels; of several pairs the mean (Light 1971).
+        alpha: Krippendorff's alpha of the tokens' labels, for nominal data. All labels together are
+            compared among the sources that know all of them.
+    """
+
+    label: str
+    sources: Tuple[str, ...]
+    num_texts: int
+    num_entities: int
+    f1: Measure
+    overlapping_f1: Measure
+    kappa: Measure
+    alpha: Measure
+
+
+class _Text(NamedTuple):
+    """What sources say of a text: their entities, and the labels of each token."""
+
+    document: int
+    entities: Dict[str, Set[Annotation]]
+    tokens: Dict[str, List[FrozenSet[str]]]
+
+
+def known_labels(texts: Sequence[SourcedText]) -> Dict[str, Set[str]]:
+    """Returns the labels that each source was probably asked for.
+
+    That are all labels, but for those that it gives nowhere, although the other readers of its texts
+    found `FEWEST` entities of them, on average.
+    """
+    given: Dict[str, Counter[str]] = {}
+    expected: Dict[str, Counter[str]] = {}
+    for text in texts:
+        num_others = len(text.annotations) - 1
+        every = Counter(each.label for found in text.annotations.values() for each in found)
+        for source, found in text.annotations.items():
+            own = Counter(each.label for each in found)
+            given.setdefault(source, Counter()).update(own)
+            others = {label: (every[label] - own[label]) / max(1, num_others) for label in every}
+            expected.setdefault(source, Counter()).update(others)
+    labels = {label for own in given.values() for label in own}
+    return {
+        source: {label for label in labels if own[label] or expected[source][label] < FEWEST}
+        for source, own in sorted(given.items())
+    }
+
+
+class Comparison:
+    """Compares what sources say about texts.
+
+    Args:
+        texts: The texts.
+        known: The labels that each source was asked for; by default those of `known_labels`. A source
+            is never compared with others about a label that it does not know, or a text that it has not
+            read.
+
+    Attributes:
+        texts: The texts, with tokens and entities that fit each other.
+        known: The labels that each source was asked for.
+        pairs: The pairs of sources that have read the same texts.
+        labels: The labels for which two sources of a pair were asked.
+        num_documents: The number of documents that two sources have read.
+
+    Raises:
+        ValueError: If no two sources have read the same text.
+    """
+
+    def __init__(
+        self, texts: Sequence[SourcedText], known: Optional[Dict[str, Set[str]]] = None
+    ) -> None:
+        self.known = known_labels(texts) if known is None else known
+        self.texts = [_fitted(text) for text in texts]
+        shared = [text for text in self.texts if len(text.annotations) > 1]
+        if not shared:
+            raise ValueError(_nothing_shared(texts))
+        documents: Dict[object, int] = {}
+        self._texts = []
+        for number, text in enumerate(shared):
+            name = document_of(text.text)
+            document = documents.setdefault((number,) if name is None else name, len(documents))
+            self._texts.append(_prepared(text, document))
+        self.num_documents = len(documents)
+        together = {pair for text in self._texts for pair in _pairs(text.entities)}
+        self.pairs: List[Pair] = sorted(together)
+        of_two = (self.known[a] & self.known[b] for a, b in self.pairs)
+        self.labels: List[str] = sorted(set().union(*of_two))
+
+    def of_all(self) -> List[Agreement]:
+        """Compares all sources: about all labels together, and then about each."""
+        return [self._compared(self.pairs, label) for label in (ALL, *self.labels)]
+
+    def of_pairs(self) -> List[Agreement]:
+        """Compares each pair of sources that have read the same texts, about all labels and each."""
+        return [
+            self._compared([pair], label)
+            for pair in self.pairs
+            for label in (ALL, *(each for each in self.labels if self._knows(pair, each)))
+        ]
+
+    def _knows(self, sources: Sequence[str], label: str) -> bool:
+        return all(label in self.known[each] for each in sources)
+
+    def _compared(self, pairs: Sequence[Pair], label: str) -> Agreement:
+        if label != ALL:
+            pairs = [pair for pair in pairs if self._knows(pair, label)]
+        sources = tuple(sorted({each for pair in pairs for each in pair}))
+        asked = {
+            pair: frozenset(self.known[pair[0]] & self.known[pair[1]])
+            if label == ALL
+            else frozenset([label])
+            for pair in pairs
+        }
+        entities = np.zeros((self.num_documents, 5))
+        num_texts = num_entities = 0
+        for text in self._texts:
+            own = [pair for pair in pairs if pair[0] in text.entities and pair[1] in text.entities]
+            num_texts += bool(own)
+            every = frozenset().union(*(asked[pair] for pair in own))
+            readers = {each for pair in own for each in pair}
+            num_entities += sum(e.label in every for each in readers for e in text.entities[each])
+            for a, b in own:
+                counted = _entity_counts(text.entities[a], text.entities[b], asked[a, b])
+                entities[text.document] += counted
+        tokens = [self._token_counts(pair, asked[pair]) for pair in pairs]
+        every = frozenset().union(*asked.values())
+        knowing = [each for each in sources if every <= self.known[each]]
+        coincidences = self._coincidences(knowing, every)
+        values = _values_with_intervals(entities, tokens, coincidences)
+        return Agreement(label, sources, num_texts, num_entities, *values)
+
+    def _token_counts(self, pair: Pair, asked: FrozenSet[str]) -> np.ndarray:
+        """(D, 2K + 1): the number of tokens with the same label, and of each label by each source."""
+        a, b = pair
+        places: Dict[FrozenSet[str], int] = {}
+        counts: List[Tuple[int, np.ndarray]] = []
+        for text in self._texts:
+            if a in text.tokens and b in text.tokens:
+                codes = [
+                    [places.setdefault(labels & asked, len(places)) for labels in text.tokens[each]]
+                    for each in pair
+                ]
+                counts.append((text.document, np.array(codes).reshape(2, -1)))
+        found = np.zeros((self.num_documents, 2 * len(places) + 1))
+        for document, (one, other) in counts:
+            found[document, 0] += (one == other).sum()
+            for offset, each in ((1, one), (1 + len(places), other)):
+                found[document, offset : offset + len(places)] += np.bincount(
+                    each, minlength=len(places)
+                )
+        return found
+
+    def _coincidences(self, sources: Sequence[str], asked: FrozenSet[str]) -> np.ndarray:
+        """(D, K + 1): the number of pairable values that coincide, and of those of each category."""
+        places: Dict[FrozenSet[str], int] = {}
+        rows: List[Tuple[int, Dict[int, int], float]] = []
+        for text in self._texts:
+            readers = [text.tokens[each] for each in sources if each in text.tokens]
+            if len(readers) > 1:
+                totals: Dict[int, int] = {}
+                same = 0.0
+                for values in zip(*readers):
+                    codes = [places.setdefault(each & asked, len(places)) for each in values]
+                    for code in codes:
+                        totals[code] = totals.get(code, 0) + 1
+                    same += sum(codes.count(c) - 1 for c in codes) / (len(codes) - 1)
+                rows.append((text.document, totals, same))
+        found = np.zeros((self.num_documents, len(places) + 1))
+        for document, totals, same in rows:
+            found[document, 0] += same
+            for code, number in totals.items():
+                found[document, 1 + code] += number
+        return found
+
+
+def _nothing_shared(texts: Sequence[SourcedText]) -> str:
+    sources = {name: each.text for each in texts[::-1] for name in each.annotations}
+    firsts = ", ".join(
+        f"{name} {text.text[:30]!r} ({text.place})" for name, text in sorted(sources.items())
+    )
+    return (
+        "no text has the annotations of two sources, so there is nothing to compare; the first texts "
+        f"are {firsts or 'none'}"
+    )
+
+
+def _pairs(sources: Dict[str, Set[Annotation]]) -> List[Pair]:
+    return list(itertools.combinations(sorted(sources), 2))
+
+
+def _fitted(sourced: SourcedText) -> SourcedText:
+    """Cuts tokens at the borders of all entities, and trims entities to tokens."""
+    every = sorted({each for found in sourced.annotations.values() for each in found})
+    text = fit_to_tokens(sourced.text._replace(entities=every)).text
+    annotations = {
+        source: fit_to_tokens(text._replace(entities=found)).text.entities
+        for source, found in sourced.annotations.items()
+    }
+    return SourcedText(text._replace(entities=[]), annotations)
+
+
+def _prepared(sourced: SourcedText, document: int) -> _Text:
+    tokens = {
+        source: [*map(frozenset, label_sets_of(sourced.text._replace(entities=found)))]
+        for source, found in sourced.annotations.items()
+    }
+    return _Text(document, {name: set(own) for name, own in sourced.annotations.items()}, tokens)
+
+
+def _entity_counts(a: Set[Annotation], b: Set[Annotation], asked: FrozenSet[str]) -> np.ndarray:
+    """Counts the entities of both, those of each, and those of each that one of the other overlaps."""
+    a, b = ({each for each in own if each.label in asked} for own in (a, b))
+    touched = [
+        sum(any(_overlap(x, y) for y in others) for x in own) for own, others in ((a, b), (b, a))
+    ]
+    return np.array([len(a & b), len(a), len(b), *touched])
+
+
+def _overlap(one: Annotation, other: Annotation) -> bool:
+    return one.label == other.label and one.start < other.end and other.start < one.end
+
+
+def _values_with_intervals(
+    entities: np.ndarray, tokens: Sequence[np.ndarray], coincidences: np.ndarray
+) -> List[Measure]:
+    """Returns both F1, the mean kappa and alpha, each with its interval."""
+    has_kappa = len(tokens) <= _MOST_PAIRS
+    parts = [entities, coincidences, *tokens]
+    borders = np.cumsum([part.shape[1] for part in parts])[:-1]
+
+    def measured(sums: np.ndarray) -> np.ndarray:
+        own, of_alpha, *of_kappas = np.split(sums, borders, axis=1)
+        kappas = [_kappa(each) for each in of_kappas] or [np.full(len(sums), math.nan)]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found = own[:, 1] + own[:, 2]
+            f1, overlapping = 2 * own[:, 0] / found, (own[:, 3] + own[:, 4]) / found
+        return np.stack([f1, overlapping, _mean(np.stack(kappas)), _alpha(of_alpha)], axis=1)
+
+    (values,) = measured(np.concatenate([part.sum(0) for part in parts])[None])
+    if not has_kappa:
+        parts, borders = parts[:2], borders[:1]
+    counts = np.concatenate(parts, axis=1)
+    counts = counts[counts.any(1)] if counts.any() else counts
+    lows, highs = bootstrap_intervals(counts, measured)
+    return [
+        Measure(None if math.isnan(value) else value, None if not low < high else (low, high))
+        for value, low, high in zip(values.tolist(), lows.tolist(), highs.tolist())
+    ]
+
+
+def _mean(kappas: np.ndarray) -> np.ndarray:
+    """The mean of the defined ones of (P, R) kappas; NaN without any."""
+    is_defined = ~np.isnan(kappas)
+    with np.errstate(invalid="ignore"):
+        return np.where(is_defined, kappas, 0).sum(0) / is_defined.sum(0)
+
+
+def _kappa(sums: np.ndarray) -> np.ndarray:
+    """Cohen's kappa (R,) from (R, 2K + 1); NaN if both only ever give the same category."""
+    same, (one, other) = sums[:, 0], np.split(sums[:, 1:], 2, axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        total = one.sum(1)
+        by_chance = (one * other).sum(1) / total**2
+        return np.where(by_chance < 1, (same / total - by_chance) / (1 - by_chance), math.nan)
+
+
+def _alpha(sums: np.ndarray) -> np.ndarray:
+    """Krippendorff's alpha (R,) from (R, K + 1), the canonical form for nominal data (2004, 11.3)."""
+    same, values = sums[:, 0], sums[:, 1:]
+    total = values.sum(1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        expected = total * (total - 1) - (values * (values - 1)).sum(1)
+        return np.where(expected > 0, 1 - (total - 1) * (total - same) / expected, math.nan)

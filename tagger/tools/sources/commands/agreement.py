@@ -1,0 +1,159 @@
+"""The subcommand `agreement`, which says how far annotators agree.
+
+allennlp agreement export.json -o agreement
+allennlp agreement anna=anna.conll bob=bob.jsonl -o agreement
+"""
+
+import argparse
+from pathlib import Path
+from typing import Any, Dict, List, Sequence, Set
+
+from allennlp.commands.subcommand import Subcommand
+
+from tagger.commands.command import Command, add_shared, column
+from tagger.common.console import say_lines
+from tagger.common.extras import check_installed
+
+#: The files in the folder of results.
+FILES = ("agreement.html", "agreement.json", "disagreements.jsonl", "annotations.jsonl")
+_MOST_PAIRS = 10
+
+
+@Subcommand.register("agreement")
+class AgreementCommand(Command):
+    """Measure how far annotators agree.
+
+    Compare what several people or models say about the same texts: F1 of entities, kappa and alpha of
+    tokens, for each label and each pair, with intervals. The folder gets agreement.html, a page with the
+    places where they disagree, side by side, on which you decide and save the result;
+    disagreements.jsonl, a list of them; agreement.json, all numbers; and annotations.jsonl, all
+    annotations in one file.
+    """
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        add = parser.add_argument
+        text = (
+            "files or folders with the annotations of several sources, or of one source each; "
+            "NAME=FILE names the source"
+        )
+        add("inputs", nargs="+", metavar="FILE", help=text)
+        add("-o", "--output", type=Path, required=True, help="the folder for all results")
+        text = "the format of all files; by default it is recognised"
+        add("--from", dest="source", metavar="FORMAT", help=text)
+        text = (
+            "the labels that a source was asked for, if it gives more or fewer, such as "
+            "bob=PER,LOC; by default all, but for those that it gives nowhere and others often"
+        )
+        add("--labels", nargs="+", default=[], metavar="SOURCE=LABEL,LABEL", help=text)
+        text = "the columns of a column file with the tags of a source each, from 0, or their names"
+        add("--tag-columns", nargs="+", type=column, default=[], help=text)
+        add_shared(parser, "--token-column", "--text-encoding", "--offsets", "--label-names")
+
+    def run(self, args: argparse.Namespace) -> None:
+        check_installed("report")
+        from tagger.common.locations import check_not_inputs
+        from tagger.common.outputs import json_line
+        from tagger.tools.sources.agreement import Comparison, known_labels
+        from tagger.tools.sources.annotations import write_annotations
+        from tagger.tools.sources.disagreements import write_disagreements
+        from tagger.tools.sources.joining import join_sources
+        from tagger.training.run_folder import check_can_be_made
+
+        check_can_be_made(args.output, "--output")
+        paths = [each.partition("=")[2] or each for each in args.inputs]
+        check_not_inputs([args.output / name for name in FILES], paths)
+        names = ("tag_columns", "token_column", "text_encoding", "offsets", "label_names")
+        options = {name: value for name in names if (value := getattr(args, name))}
+        texts = join_sources(args.inputs, args.source, **options)
+        known = known_labels(texts)
+        guessed = {name: set(labels) for name, labels in known.items()}
+        known.update(_asked(args.labels, known))
+        compared = Comparison(texts, known)
+        rows, pairs = compared.of_all(), compared.of_pairs()
+        notes = [*_readers(texts), *_unknown(guessed, known)]
+        args.output.mkdir(parents=True, exist_ok=True)
+        found = write_disagreements(compared, rows, pairs, notes, args.output)
+        (args.output / "annotations.jsonl").unlink(missing_ok=True)
+        write_annotations(texts, args.output / "annotations.jsonl")
+        record = {"sources": [*known], "all": _records(rows), "pairs": _records(pairs)}
+        (args.output / "agreement.json").write_text(json_line(record), encoding="utf-8")
+        say_lines([*notes, "", *_table(rows)])
+        of_pairs = [each for each in pairs if each.label == rows[0].label]
+        if len(of_pairs) > 1:
+            of_pairs.sort(key=lambda each: -1 if each.f1.value is None else each.f1.value)
+            few = len(of_pairs) > _MOST_PAIRS
+            title = (
+                f"The {_MOST_PAIRS} of {len(of_pairs)} pairs that agree least" if few else "Pairs"
+            )
+            say_lines(["", title, *_table(of_pairs[:_MOST_PAIRS], by_sources=True)])
+        written = ", ".join(str(args.output / name) for name in FILES)
+        say_lines(["", f"{len(found):,} places of disagreement. Wrote {written}"])
+
+
+def _asked(given: Sequence[str], known: Dict[str, Set[str]]) -> Dict[str, Set[str]]:
+    """Parses `--labels`."""
+    from tagger.common.did_you_mean import did_you_mean
+
+    asked = {}
+    for each in given:
+        source, _, labels = each.partition("=")
+        if source not in known or not labels:
+            raise ValueError(
+                f"`--labels`: expected a source and its labels, such as {next(iter(known), 'anna')}"
+                f"=PER,LOC, got {each!r}; the sources are {', '.join(known)}"
+                f"{did_you_mean(source, known)}"
+            )
+        asked[source] = set(labels.split(","))
+    return asked
+
+
+def _readers(texts: Sequence[Any]) -> List[str]:
+    sources = sorted({name for text in texts for name in text.annotations})
+    read = ", ".join(f"{name} {sum(name in t.annotations for t in texts):,}" for name in sources)
+    shared = sum(len(text.annotations) > 1 for text in texts)
+    return [f"{len(texts):,} texts: {read}; {shared:,} have been read by several."]
+
+
+def _unknown(guessed: Dict[str, Set[str]], known: Dict[str, Set[str]]) -> List[str]:
+    """Says which labels a source is not compared about."""
+    every = set().union(*known.values())
+    notes = []
+    for name, labels in known.items():
+        missing = sorted(every - labels)
+        if missing and labels == guessed[name]:
+            option = f"--labels {name}={','.join(sorted(every))}"
+            notes.append(
+                f"{name} gives {', '.join(missing)} nowhere, so it is not compared about that; if it "
+                f"was asked for it: `{option}`"
+            )
+    return notes
+
+
+def _records(rows: Sequence[Any]) -> List[Dict[str, Any]]:
+    names = ("f1", "overlapping_f1", "kappa", "alpha")
+    return [{**row._asdict(), **{n: getattr(row, n)._asdict() for n in names}} for row in rows]
+
+
+def _table(rows: Sequence[Any], by_sources: bool = False) -> List[str]:
+    titles = ("texts", "entities", "F1", "overlapping F1", "kappa", "alpha")
+    lines = [("sources" if by_sources else "label", *titles)]
+    for row in rows:
+        name = " and ".join(row.sources) if by_sources else row.label
+        measures = (row.f1, row.overlapping_f1, row.kappa, row.alpha)
+        lines.append((name, f"{row.num_texts:,}", f"{row.num_entities:,}", *map(_spell, measures)))
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    return [
+        "  ".join([line[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(line[1:], widths[1:]))])
+        for line in lines
+    ]
+
+
+def _spell(measure: Any) -> str:
+    if measure.value is None:
+        return "-"
+    value = f"{measure.value:.3f}"
+    return (
+        value
+        if measure.interval is None
+        else "{} ({:.2f} to {:.2f})".format(value, *measure.interval)
+    )
