@@ -37,6 +37,7 @@ from tagger.tools.reports.run_facts import (
 )
 from tagger.tools.reports.run_tables import (
     LEAST_GOLD,
+    Measure,
     Row,
     average_rows,
     headline,
@@ -66,13 +67,14 @@ def write_run_report(
     num_errors: int = 100,
     seed: int = 0,
     learning_curve: Optional[Path] = None,
+    agreement: Optional[Path] = None,
 ) -> None:
     """Writes the report, leaving out what does not apply to the model or the run.
 
     The run's folder must have a `sequence_tagger` or a `document_classifier` in `model.tar.gz`. The
     model is evaluated on `data`, by default the run's validation data; without either, the page only
-    shows the training. `figure_folder`, if given, gets the figures as files. `learning_curve` is a
-    folder that `allennlp learning-curve` wrote.
+    shows the training. `figure_folder`, if given, gets the figures as files. `learning_curve` and
+    `agreement` are folders that `allennlp learning-curve` and `allennlp agreement` wrote.
     """
     archive = load_archive(run / "model.tar.gz")
     model = archive.model
@@ -96,10 +98,7 @@ def write_run_report(
         figures.update(_probability_figures(evaluation, labels, colours))
         figures["label_counts"] = _label_counts_figure(evaluation, labels)
         contents.update(_contents(evaluation, archive, str(data), epochs, labels))
-    if learning_curve is not None:
-        record = json.loads((learning_curve / "curve.json").read_text(encoding="utf-8"))
-        figures["learning_curve"] = draw_learning_curve(record)
-        contents["more_labels"] = record["says"]
+    contents.update(_of_other_commands(learning_curve, agreement, figures))
     num_parameters = sum(parameter.numel() for parameter in model.parameters())
     write_page(
         "run.html",
@@ -118,6 +117,21 @@ def write_run_report(
         num_open=NUM_OPEN,
         **contents,
     )
+
+
+def _of_other_commands(
+    learning_curve: Optional[Path], agreement: Optional[Path], figures: Dict[str, str]
+) -> Dict[str, Any]:
+    """Reads what `learning-curve` and `agreement` wrote; adds a figure of the curve."""
+    contents: Dict[str, Any] = {"ceilings": {}}
+    if learning_curve is not None:
+        record = json.loads((learning_curve / "curve.json").read_text(encoding="utf-8"))
+        figures["learning_curve"] = draw_learning_curve(record)
+        contents["more_labels"] = record["says"]
+    if agreement is not None:
+        record = json.loads((agreement / "agreement.json").read_text(encoding="utf-8"))
+        contents["ceilings"] = {each["label"]: Measure(**each["f1"]) for each in record["all"]}
+    return contents
 
 
 def read_epochs(run: Path) -> List[Dict[str, Any]]:

@@ -1,4 +1,4 @@
 """Labels from several sources: annotators, models, rules and lists become one training set.
 
-Pages in `docs/how_to`: `rules_and_lists`.
+Pages in `docs/how_to`: `several_annotators`, `rules_and_lists`.
 """

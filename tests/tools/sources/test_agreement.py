@@ -186,5 +186,5 @@ def test_kinds_of_disagreement(a, b, kind):
 
 def test_texts_that_no_two_sources_share_are_an_error():
     texts = [sourced("Ada", a="X"), sourced("Bob", b="X")]
-    with pytest.raises(ValueError, match=r"no text has .* two sources.*: a 'Ada' \(t\), b 'Bob'"):
+    with pytest.raises(ValueError, match=r"no text has .* two sources.*are a 'Ada' \(t\), b 'Bob'"):
         Comparison(texts)

@@ -178,7 +178,7 @@ def test_a_text_that_a_source_has_twice_is_two_texts(tmp_path):
             },
             r"b.jsonl:2: 'now!' in the text of b is 'now.' in that of a \(.*a.jsonl:1\)",
         ),
-        ({"x/a.txt": "Ada B-PER\n", "y/a.jsonl": ""}, "name its source: x="),
+        ({"x/a.txt": "Ada B-PER\n", "y/a.jsonl": ""}, "name its source: anna="),
         ({"a.conllu": "1\tAda\t_\tNOUN\t_\t_\t_\t_\t_\t_\n\n"}, "expected entities, got a label"),
     ],
 )  # fmt: skip

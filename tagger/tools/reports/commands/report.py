@@ -26,6 +26,8 @@ class Report(Command):
         add("--num-errors", type=int, default=100, help="how many sentences with errors to show")
         text = "a folder of `learning-curve`, to show what more labels would bring"
         add("--learning-curve", type=Path, metavar="FOLDER", help=text)
+        text = "a folder of `agreement`, to show how far annotators agree"
+        add("--agreement", type=Path, metavar="FOLDER", help=text)
         add("--seed", type=int, default=0, help="the seed for drawing these sentences")
 
     def run(self, args: argparse.Namespace) -> None:
@@ -36,6 +38,8 @@ class Report(Command):
 
         if args.learning_curve is not None:
             check_is_file(args.learning_curve / "curve.json")
+        if args.agreement is not None:
+            check_is_file(args.agreement / "agreement.json")
         made = [args.output, *(args.figures.glob("*.svg") if args.figures else ())]
         inputs = [args.run_folder, *([args.data] if args.data else [])]
         check_not_inputs(made, inputs)
@@ -47,6 +51,7 @@ class Report(Command):
             args.num_errors,
             args.seed,
             args.learning_curve,
+            args.agreement,
         )
         figures = f", and its figures in {args.figures}" if args.figures else ""
         print(f"Wrote {args.output}{figures}")

@@ -53,6 +53,7 @@ class AgreementCommand(Command):
         check_installed("report")
         from tagger.common.locations import check_not_inputs
         from tagger.common.outputs import json_line
+        from tagger.data.reading import Reading
         from tagger.tools.sources.agreement import Comparison, known_labels
         from tagger.tools.sources.annotations import write_annotations
         from tagger.tools.sources.disagreements import write_disagreements
@@ -62,9 +63,9 @@ class AgreementCommand(Command):
         check_can_be_made(args.output, "--output")
         paths = [each.partition("=")[2] or each for each in args.inputs]
         check_not_inputs([args.output / name for name in FILES], paths)
-        names = ("tag_columns", "token_column", "text_encoding", "offsets", "label_names")
-        options = {name: value for name in names if (value := getattr(args, name))}
-        texts = join_sources(args.inputs, args.source, **options)
+        names = ("token_column", "text_encoding", "offsets", "label_names")
+        given = {"format": args.source, **{name: getattr(args, name) for name in names}}
+        texts = join_sources(args.inputs, Reading.of(given), args.tag_columns)
         known = known_labels(texts)
         guessed = {name: set(labels) for name, labels in known.items()}
         known.update(_asked(args.labels, known))
@@ -136,7 +137,7 @@ def _records(rows: Sequence[Any]) -> List[Dict[str, Any]]:
 
 def _table(rows: Sequence[Any], by_sources: bool = False) -> List[str]:
     titles = ("texts", "entities", "F1", "overlapping F1", "kappa", "alpha")
-    lines = [("sources" if by_sources else "label", *titles)]
+    lines: List[Sequence[str]] = [("sources" if by_sources else "label", *titles)]
     for row in rows:
         name = " and ".join(row.sources) if by_sources else row.label
         measures = (row.f1, row.overlapping_f1, row.kappa, row.alpha)
