@@ -33,9 +33,9 @@ def test_modules_have_at_most_350_lines():
 #: commit that needs more raises the number and says why; one that needs fewer lowers it.
 TOTALS = {
     "core": (41_150, ["tagger", "tagger_compat", "tagger_onnx", "tagger_texts"]),
-    "tools": (14_650, ["tagger/tools"]),
+    "tools": (15_257, ["tagger/tools"]),
     "integrations": (6_020, ["tagger/integrations"]),
-    "tests and scripts": (55_700, ["tests", "scripts"]),
+    "tests and scripts": (55_999, ["tests", "scripts"]),
 }
 WINGS = ["tagger/tools", "tagger/integrations"]
 
