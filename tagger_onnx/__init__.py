@@ -8,6 +8,7 @@ Example:
 
 from tagger_onnx.onnx_tagger import OnnxTagger, load
 from tagger_texts.inputs import InputError
-from tagger_texts.tagged_text import Entity, TaggedText
+from tagger_texts.prediction import Entity
+from tagger_texts.tagged_text import TaggedText
 
 __all__ = ["Entity", "InputError", "OnnxTagger", "TaggedText", "load"]

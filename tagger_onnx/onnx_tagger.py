@@ -13,7 +13,8 @@ from tagger_onnx.lookup import KINDS, distinct_words
 from tagger_onnx.splitter import splitter_of
 from tagger_texts.batches import batches_within
 from tagger_texts.inputs import RUN_CHARACTERS
-from tagger_texts.merging import MISSED_OUTPUTS, Prediction, merged_chains, merged_pieces
+from tagger_texts.merging import merged_chains, merged_pieces
+from tagger_texts.prediction import Entity, Prediction
 from tagger_texts.recordings import Steps, check_numbers, padded_numbers, windows
 from tagger_texts.sentences import sentence_lengths
 from tagger_texts.tagged_text import Extras, TaggedText, TextOrTokens
@@ -135,49 +136,45 @@ class OnnxTagger(TextTagger[str]):
         texts = [self._sentences(each) for each in inputs]
         predictions = iter(self._predict(list(itertools.chain(*texts)), extras))
         return [
-            self._tagged_text(text, list(itertools.islice(predictions, len(text))))
+            self._tagged_text(text, list(itertools.islice(predictions, len(text))), extras)
             for text in texts
         ]
 
     def _predict(self, sentences: Sequence[Sentence], extras: Extras) -> List[Prediction]:
         """Returns a prediction for each sentence, which may be empty."""
-        missed = dict.fromkeys(MISSED_OUTPUTS if extras.leak_labels else (), 0.0)
-        results: List[Prediction] = [{"tags": [], **missed} for _ in sentences]
+        leaks = 0.0 if extras.leak_labels else None
+        nothing = Prediction(tags=[], leak_probability=leaks, expected_missed=leaks)
+        results = [nothing] * len(sentences)
         lengths = np.array([len(sentence.words) for sentence in sentences])
         full = np.flatnonzero(lengths)
         for part in batches_within(lengths[full], _BATCH_TOKENS):
-            words = [sentences[index].words for index in full[part]]
-            outputs = self.run(words, extras.leak_labels)
+            outputs = self.run([sentences[index].words for index in full[part]], extras.leak_labels)
             for row, index in enumerate(full[part]):
-                first = row * self._num_chains
+                first, sentence = row * self._num_chains, sentences[index]
                 of_chains = [
                     self._prediction(
-                        sentences[index],
+                        len(sentence.words),
                         {name: values[first + chain] for name, values in outputs.items()},
                         extras,
                     )
                     for chain in range(self._num_chains)
                 ]
-                results[index] = of_chains[0] if self._num_chains == 1 else merged_chains(of_chains)
+                found = of_chains[0] if self._num_chains == 1 else merged_chains(of_chains)
+                is_text = isinstance(sentence, Text)
+                results[index] = found if is_text else found.of_tokens(sentence.own)
         return results
 
     def _tagged_text(
-        self, sentences: Sequence[Sentence], predictions: Sequence[Prediction]
+        self, sentences: Sequence[Sentence], predictions: Sequence[Prediction], extras: Extras
     ) -> TaggedText:
         """Builds the result for a text from those of its sentences."""
         found = predictions[0] if len(predictions) == 1 else merged_pieces(predictions)
-        text = sentences[0]
-        if isinstance(text, Text):
-            places = [each for each in sentences if isinstance(each, Text)]
+        places = [each for each in sentences if isinstance(each, Text)]
+        if places:
             words = [word for each in places for word in each.words]
             starts = [start for each in places for start in each.starts]
-            text = text._replace(words=words, starts=starts)
-        entities = [
-            text.entity(**{"probability": None, **each}) for each in found.get("entities", [])
-        ]
-        known = {"tags": [], "labels": [], "probabilities": [], **found, "entities": entities}
-        tokens = text.words if isinstance(text, Text) else []
-        return TaggedText(text.text, tokens, known_labels=self.labels, **known)
+            found = places[0]._replace(words=words, starts=starts).locate(found)
+        return TaggedText.of(found, extras, self.labels)
 
     def _check(self, extras: Extras) -> None:
         """Raises a `ValueError` if the tagger does not support what is asked for."""
@@ -223,40 +220,38 @@ class OnnxTagger(TextTagger[str]):
         ]
 
     def _prediction(
-        self, sentence: Sentence, outputs: Dict[str, np.ndarray], extras: Extras
+        self, length: int, outputs: Dict[str, np.ndarray], extras: Extras
     ) -> Prediction:
         """Reads the graph's outputs for a sentence, (), (T,) or (T, K)."""
-        length = len(sentence.words)
-        if isinstance(sentence, Steps):
-            own, length = sentence.own, sentence.own.stop - sentence.own.start
-            outputs = {name: each[own] if each.ndim else each for name, each in outputs.items()}
-            if "entity_lasts" in outputs:
-                outputs["entity_lasts"] = outputs["entity_lasts"] - own.start
-        found: Prediction = {}
+        tags = labels = probabilities = entities = None
         if self._has_label_sets:
             rows = outputs["labels"][:length].tolist()
-            found["labels"] = [[tag for tag, has in zip(self._tags, row) if has] for row in rows]
+            labels = [[tag for tag, has in zip(self._tags, row) if has] for row in rows]
         else:
-            found["tags"] = [self._tags[index] for index in outputs["tags"][:length].tolist()]
+            tags = [self._tags[index] for index in outputs["tags"][:length].tolist()]
         if "entity_lasts" in outputs:
             # IOB1 has no entity probabilities.
-            probabilities = outputs.get("entity_probabilities", np.array([])).tolist()
-            found["entities"] = [
-                {
-                    "label": self._labels_of_tags[outputs["tags"][first]] or "",
-                    "first": first,
-                    "last": last,
-                    "probability": probabilities[first] if probabilities else None,
-                }
+            of_entities = outputs.get("entity_probabilities", np.array([])).tolist()
+            entities = [
+                Entity.of_tokens(
+                    self._labels_of_tags[outputs["tags"][first]] or "",
+                    first,
+                    last,
+                    of_entities[first] if of_entities else None,
+                )
                 for first, last in enumerate(outputs["entity_lasts"].tolist())
                 if last >= 0
             ]
         if extras.probabilities:
             rows = outputs["marginals"][:length].tolist()
-            found["probabilities"] = [dict(zip(self._tags, row)) for row in rows]
+            probabilities = [dict(zip(self._tags, row)) for row in rows]
+        leaks = {}
         if extras.leak_labels:
-            found.update({name: outputs[name].item() for name in MISSED_OUTPUTS})
-        return found
+            names = ("leak_probability", "expected_missed")
+            leaks = {name: outputs[name].item() for name in names}
+        return Prediction(
+            tags=tags, labels=labels, probabilities=probabilities, entities=entities, **leaks
+        )
 
 
 def load(

@@ -1,22 +1,12 @@
-"""Predictions for the parts of a text, put together.
-
-A prediction is a dictionary. `tags`, `labels` and `probabilities` have an entry for each token,
-`entities` and `candidates` are dictionaries with the indices of their `first` and `last` tokens, and
-`leak_probability` and `expected_missed` are numbers. What one part lacks, all lack.
-"""
+"""Predictions for the parts of a text, put together. What one part lacks, all lack."""
 
 import itertools
 import math
-from typing import Any, Dict, Iterable, List, Sequence
+from typing import Any, Dict, Iterable, List, Optional, Sequence, TypeVar
 
-Prediction = Dict[str, Any]
+from tagger_texts.prediction import Entity, Prediction
 
-#: The outputs with one entry per token.
-TOKEN_OUTPUTS = ("tags", "labels", "probabilities")
-#: The outputs that are lists of entities.
-ENTITY_OUTPUTS = ("entities", "candidates")
-#: The outputs that are a number for the whole input.
-MISSED_OUTPUTS = ("leak_probability", "expected_missed")
+T = TypeVar("T")
 
 #: The string between two tags of a token.
 SEPARATOR = "|"
@@ -36,25 +26,29 @@ def merged_pieces(pieces: Sequence[Prediction]) -> Prediction:
     """Merges the predictions for the pieces of a text, which follow one another.
 
     Example:
-        >>> entity = {"label": "LOC", "first": 0, "last": 0}
-        >>> pieces = [{"tags": ["O"], "entities": []}, {"tags": ["B-LOC"], "entities": [entity]}]
-        >>> merged_pieces(pieces)
+        >>> pieces = [
+        ...     Prediction(tags=["O"], entities=[]),
+        ...     Prediction(tags=["B-LOC"], entities=[Entity.of_tokens("LOC", 0, 0)]),
+        ... ]
+        >>> merged_pieces(pieces).to_json()
         {'tags': ['O', 'B-LOC'], 'entities': [{'label': 'LOC', 'first': 1, 'last': 1}]}
     """
-    merged: Prediction = {
-        name: list(itertools.chain(*(piece[name] for piece in pieces)))
-        for name in TOKEN_OUTPUTS
-        if name in pieces[0]
-    }
-    for name in ENTITY_OUTPUTS:
-        if name in pieces[0]:
-            starts = itertools.accumulate((len(piece["tags"]) for piece in pieces), initial=0)
-            merged[name] = [
-                {**entity, "first": entity["first"] + start, "last": entity["last"] + start}
-                for start, piece in zip(starts, pieces)
-                for entity in piece[name]
-            ]
-    return {**merged, **_merged_missed(pieces)}
+    starts = [0, *itertools.accumulate(len(piece.tags or ()) for piece in pieces)]
+
+    def moved(of_pieces: Iterable[Optional[List[Entity]]]) -> Optional[List[Entity]]:
+        return _joined(
+            [entity.moved(start) for entity in own] if own and start else own
+            for start, own in zip(starts, of_pieces)
+        )
+
+    return Prediction(
+        tags=_joined(piece.tags for piece in pieces),
+        labels=_joined(piece.labels for piece in pieces),
+        probabilities=_joined(piece.probabilities for piece in pieces),
+        entities=moved(piece.entities for piece in pieces),
+        candidates=moved(piece.candidates for piece in pieces),
+        **_merged_leaks(pieces),
+    )
 
 
 def merged_chains(chains: Sequence[Prediction]) -> Prediction:
@@ -63,17 +57,25 @@ def merged_chains(chains: Sequence[Prediction]) -> Prediction:
     Entities are in the order of their first tokens, longer ones first; `probabilities` are of all tags
     but `O`, which each chain has. A chain leaves out the tags of other labels, or gives them 0.
     """
-    merged: Prediction = {"tags": list(map(joined_tags, zip(*(each["tags"] for each in chains))))}
-    for name in ENTITY_OUTPUTS:
-        if name in chains[0]:
-            merged[name] = sorted(
-                itertools.chain(*(each[name] for each in chains)),
-                key=lambda entity: (entity["first"], -entity["last"]),
-            )
-    if "probabilities" in chains[0]:
-        tokens = zip(*(each["probabilities"] for each in chains))
-        merged["probabilities"] = list(map(_inside, tokens))
-    return {**merged, **_merged_missed(chains)}
+
+    def in_order(of_chains: Iterable[Optional[List[Entity]]]) -> Optional[List[Entity]]:
+        entities = _joined(of_chains)
+        return entities and sorted(entities, key=lambda entity: (entity.first, -entity.last))
+
+    tokens = zip(*(chain.probabilities or () for chain in chains))
+    return Prediction(
+        tags=list(map(joined_tags, zip(*(chain.tags or () for chain in chains)))),
+        probabilities=None if chains[0].probabilities is None else list(map(_inside, tokens)),
+        entities=in_order(chain.entities for chain in chains),
+        candidates=in_order(chain.candidates for chain in chains),
+        **_merged_leaks(chains),
+    )
+
+
+def _joined(parts: Iterable[Optional[List[T]]]) -> Optional[List[T]]:
+    """All lists as one, or None where they are missing."""
+    given = [part for part in parts if part is not None]
+    return list(itertools.chain(*given)) if given else None
 
 
 def _inside(of_chains: Iterable[Dict[str, float]]) -> Dict[str, float]:
@@ -86,11 +88,11 @@ def _inside(of_chains: Iterable[Dict[str, float]]) -> Dict[str, float]:
     return merged
 
 
-def _merged_missed(parts: Sequence[Prediction]) -> Dict[str, float]:
-    """What is missed in all parts, which know nothing of one another."""
-    if MISSED_OUTPUTS[0] not in parts[0]:
+def _merged_leaks(parts: Sequence[Prediction]) -> Dict[str, Any]:
+    """What leaks from all parts, which know nothing of one another."""
+    if parts[0].leak_probability is None:
         return {}
-    of_parts: List[List[float]] = [[part[name] for part in parts] for name in MISSED_OUTPUTS]
-    any_missed, expected = of_parts
-    values = 1 - math.prod(1 - each for each in any_missed), math.fsum(expected)
-    return dict(zip(MISSED_OUTPUTS, values))
+    return {
+        "leak_probability": 1 - math.prod(1 - (part.leak_probability or 0.0) for part in parts),
+        "expected_missed": math.fsum(part.expected_missed or 0.0 for part in parts),
+    }

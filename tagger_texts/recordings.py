@@ -6,7 +6,6 @@ from typing import Any, Dict, List, NamedTuple, Sequence
 import numpy as np
 
 from tagger_texts.inputs import InputError
-from tagger_texts.tagged_text import Entity
 
 
 class Window(NamedTuple):
@@ -31,11 +30,6 @@ class Steps(NamedTuple):
 
     words: np.ndarray
     own: slice
-    text: str = ""
-
-    def entity(self, label: str, first: int, last: int, probability: Any) -> Entity:
-        """Returns an entity, which has no characters."""
-        return Entity(label, "", None, None, first, last, probability)  # type: ignore[arg-type]
 
 
 def windows(num_steps: int, size: int, overlap: int) -> List[Window]:

@@ -5,6 +5,7 @@ import itertools
 from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from tagger_texts.display import LABELS, MARK_TINT, label_colours, spell_probability
+from tagger_texts.prediction import Entity, Prediction
 
 #: A text, or its tokens.
 TextOrTokens = Union[str, Sequence[str]]
@@ -30,29 +31,6 @@ def extras_of(
             f"`leak_labels` must be a list of labels; got {leak_labels!r}; put it in a list"
         )
     return Extras(probabilities, tuple(leak_labels or ()), candidates)
-
-
-class Entity(NamedTuple):
-    """A labelled span of a text.
-
-    Attributes:
-        label: The label, such as `PER`.
-        text: The characters of the span.
-        start: The offset of its first character in the text.
-        end: The offset after its last character.
-        first: The index of its first token.
-        last: The index of its last token.
-        probability: The probability that exactly these tokens form an entity of this label; `None` if
-            the model gives none, as with IOB1.
-    """
-
-    label: str
-    text: str
-    start: int
-    end: int
-    first: int
-    last: int
-    probability: Optional[float]
 
 
 class TaggedText(NamedTuple):
@@ -86,6 +64,25 @@ class TaggedText(NamedTuple):
     expected_missed: Optional[float] = None
     candidates: Sequence[Entity] = ()
     known_labels: Sequence[str] = ()
+
+    @classmethod
+    def of(
+        cls, prediction: Prediction, extras: Extras, known_labels: Sequence[str]
+    ) -> "TaggedText":
+        """Makes a result in which what the tagger does not give is empty."""
+        return cls(
+            prediction.text or "",
+            prediction.tokens or [],
+            prediction.tags or [],
+            prediction.labels or [],
+            prediction.entities or [],
+            (extras.probabilities and prediction.probabilities) or [],
+            prediction.sentences or (),
+            prediction.leak_probability,
+            prediction.expected_missed,
+            prediction.candidates or [],
+            known_labels,
+        )
 
     def _repr_html_(self) -> str:
         colours = label_colours(self.known_labels)

@@ -3,8 +3,8 @@
 import itertools
 from typing import List, NamedTuple, Optional, Sequence, Tuple
 
+from tagger_texts.prediction import Entity, Prediction
 from tagger_texts.segments import join_words
-from tagger_texts.tagged_text import Entity
 
 
 class Text(NamedTuple):
@@ -38,10 +38,37 @@ class Text(NamedTuple):
 
     def sentence_spans(self) -> List[Tuple[int, int]]:
         """Returns the first and the last word of each sentence."""
-        ends = itertools.accumulate(self.sentence_lengths)
-        return [(end - length, end - 1) for end, length in zip(ends, self.sentence_lengths)]
+        return spans_of(self.sentence_lengths)
 
     def entity(self, label: str, first: int, last: int, probability: Optional[float]) -> Entity:
         """Returns an entity made of some of the words."""
         start, end = self.starts[first], self.starts[last] + len(self.words[last])
         return Entity(label, self.text[start:end], start, end, first, last, probability)
+
+    def locate(self, prediction: Prediction, is_document: bool = False) -> Prediction:
+        """Returns a prediction for these words with the text, and with the characters of entities."""
+
+        def located(entities: Optional[List[Entity]]) -> Optional[List[Entity]]:
+            return entities and [
+                self.entity(each.label, each.first, each.last, each.probability)
+                for each in entities
+            ]
+
+        return prediction._replace(
+            text=self.text,
+            tokens=self.words,
+            sentences=self.sentence_spans() if is_document else None,
+            entities=located(prediction.entities),
+            candidates=located(prediction.candidates),
+        )
+
+
+def spans_of(lengths: Sequence[int]) -> List[Tuple[int, int]]:
+    """Returns the first and the last word of each of some sentences, given their numbers of words.
+
+    Example:
+        >>> spans_of([3, 1])
+        [(0, 2), (3, 3)]
+    """
+    ends = itertools.accumulate(lengths)
+    return [(end - length, end - 1) for end, length in zip(ends, lengths)]

@@ -18,6 +18,7 @@ from typing import (
     Mapping,
     NamedTuple,
     Optional,
+    Tuple,
 )
 
 from allennlp.common.checks import ConfigurationError
@@ -31,6 +32,7 @@ from tagger.data.formats import AnnotatedText, Annotation, convert_texts, read_t
 from tagger.data.formats.annotated_text import locate_tokens
 from tagger.data.reading import Reading
 from tagger.predictors.prediction_type import prediction_type, predictions_of_lines
+from tagger_texts.prediction import Prediction
 
 #: Writes lines of JSON to a file, in the output's format.
 Encoder = Callable[[Iterable[bytes], BinaryIO], None]
@@ -102,23 +104,32 @@ def texts_of_lines(
     lines: Iterable[bytes], input_file: str, input_format: Optional[str]
 ) -> Iterator[AnnotatedText]:
     """Yields the texts of predictions, with the predicted entities."""
+    for text, _ in texts_and_predictions(lines, input_file, input_format):
+        yield text
+
+
+def texts_and_predictions(
+    lines: Iterable[bytes], input_file: str, input_format: Optional[str]
+) -> Iterator[Tuple[AnnotatedText, Prediction]]:
+    """Yields the texts of predictions, with the predicted entities, and the predictions."""
     sources: Iterator[Optional[AnnotatedText]] = repeat(None)
     if input_format is not None:
         sources = read_texts(input_file, Reading(input_format, labelled=False))
     for number, (line, source) in enumerate(zip(lines, sources), start=1):
-        found = json.loads(line)
-        if "entities" not in found:
+        found = Prediction.from_json(json.loads(line))
+        if found.entities is None or found.text is None or found.tokens is None:
             raise ConfigurationError("the tags of this tagger spell no entities to write")
         place = source.place if source else f"{input_file}, input {number}"
-        yield AnnotatedText(
-            found["text"],
-            [Annotation(each["label"], each["start"], each["end"]) for each in found["entities"]],
-            locate_tokens(found["text"], found["tokens"], place),
+        text = AnnotatedText(
+            found.text,
+            [Annotation(each.label, each.start, each.end) for each in found.entities],
+            locate_tokens(found.text, found.tokens, place),
             None,
             place,
             source.properties if source else {},
-            [each["probability"] for each in found["entities"] if "probability" in each] or None,
+            [each.probability for each in found.entities if each.probability is not None] or None,
         )
+        yield text, found
 
 
 def _write_texts(texts: Iterator[AnnotatedText], file: BinaryIO, format: str, suffix: str) -> None:

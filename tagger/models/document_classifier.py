@@ -18,6 +18,7 @@ from tagger.modules.linear import Linear
 from tagger.modules.loss_formulas import weighted_mean
 from tagger.modules.multi_label_losses import BinaryCrossEntropyLoss, MultiLabelLoss
 from tagger.modules.term_scores import TermScores
+from tagger_texts.prediction import Prediction
 
 
 @Model.register("document_classifier")
@@ -126,6 +127,14 @@ class DocumentClassifier(MeasuredModel):
                 dict(zip(self.labels, row)) for row in output_dict["probabilities"].tolist()
             ]
         return output_dict
+
+    def predictions(self, output: Dict[str, Any]) -> List[Prediction]:
+        """Returns predictions with `labels` and `probabilities`, in which a document is one item."""
+        found = self.make_output_human_readable(output)
+        return [
+            Prediction(labels=[labels], probabilities=[probabilities])
+            for labels, probabilities in zip(found["labels"], found["probabilities"])
+        ]
 
     def get_all_metrics(self, reset: bool) -> Dict[str, float]:
         return self.thresholds.get_metrics(reset)

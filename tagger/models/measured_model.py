@@ -1,10 +1,14 @@
 """The base of models with metrics that are shown as tables."""
 
-from typing import Dict, List
+from typing import Any, Dict, List, Sequence
 
+import torch
+from allennlp.data import Batch, Instance
 from allennlp.models import Model
+from allennlp.nn.util import move_to_device
 
 from tagger.metrics import progress_metrics
+from tagger_texts.prediction import Prediction
 
 
 class MeasuredModel(Model):
@@ -20,6 +24,18 @@ class MeasuredModel(Model):
 
     training_metrics: bool = False
     is_in_training: bool = False
+
+    def predictions(self, output: Dict[str, Any]) -> List[Prediction]:
+        """Returns the predictions for a batch, given what `forward` returned, which it may change."""
+        raise NotImplementedError
+
+    @torch.no_grad()
+    def predict_instances(self, instances: Sequence[Instance]) -> List[Prediction]:
+        """Predicts a batch like `forward_on_instances`, whose results are dictionaries."""
+        batch = Batch(instances)
+        batch.index_instances(self.vocab)
+        tensors = move_to_device(batch.as_tensor_dict(), self._get_prediction_device())
+        return self.predictions(self(**tensors))
 
     def get_all_metrics(self, reset: bool) -> Dict[str, float]:
         """Returns all metrics since the last reset, but no confusions; resets them if `reset`."""

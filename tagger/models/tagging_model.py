@@ -20,7 +20,9 @@ from tagger.modules.loss_formulas import LEAST_WEIGHT, weighted_mean
 from tagger.modules.sentence_rows import SentenceRows
 from tagger.modules.token_embedders.word_vectors import share_unknown_words
 from tagger.spans import infer_encoding
+from tagger_texts.prediction import Prediction
 from tagger_texts.tagged_text import NO_EXTRAS, Extras
+from tagger_texts.text import spans_of
 
 logger = logging.getLogger(__name__)
 
@@ -155,17 +157,27 @@ class TaggingModel(MeasuredModel):
             )
 
     def make_output_human_readable(self, output_dict: Dict[str, Any]) -> Dict[str, Any]:
-        """Replaces predicted indices by strings, as the head's `make_readable` does.
+        """Replaces the tensors of predictions by their fields, as in JSON.
 
         For a CRF, `tags` replace `predicted_tags`.
         """
         if "mask" in output_dict:
             lengths = output_dict.pop("mask").sum(1).tolist()
-            output_dict.update(self.head.make_readable(output_dict, lengths))
+            found = [each.to_json() for each in self.head.predictions(output_dict, lengths)]
+            output_dict.update({name: [each[name] for each in found] for name in found[0]})
         if "sentence_lengths" in output_dict:
-            rows = output_dict["sentence_lengths"].tolist()
-            output_dict["sentence_lengths"] = [[n for n in row if n > 0] for row in rows]
+            output_dict["sentence_lengths"] = _lengths(output_dict)
         return output_dict
+
+    def predictions(self, output: Dict[str, Any]) -> List[Prediction]:
+        """Returns the head's predictions with the tokens, if known, and the sentences of documents."""
+        found = self.head.predictions(output, output["mask"].sum(1).tolist())
+        if "words" in output:
+            found = [each._replace(tokens=own) for each, own in zip(found, output["words"])]
+        if "sentence_lengths" in output:
+            spans = map(spans_of, _lengths(output))
+            found = [each._replace(sentences=own) for each, own in zip(found, spans)]
+        return found
 
     def get_all_metrics(self, reset: bool) -> Dict[str, float]:
         metrics = self.head.get_metrics(reset)
@@ -217,6 +229,11 @@ class TaggingModel(MeasuredModel):
         if self.loss_reduction == "token":
             return losses.sum() / lengths.sum().clamp(min=least)
         return losses.sum()
+
+
+def _lengths(output: Dict[str, Any]) -> List[List[int]]:
+    """The lengths of the sentences of each document."""
+    return [[n for n in row if n > 0] for row in output["sentence_lengths"].tolist()]
 
 
 def chain_of(model: torch.nn.Module) -> Optional[ChainHead]:

@@ -19,6 +19,7 @@ from tagger.data.data_loaders.batch_order import in_chunks
 from tagger.data.data_loaders.columns import collect_columns
 from tagger_texts.batches import batches_within
 from tagger_texts.inputs import InputError, begin_of, parse_json
+from tagger_texts.prediction import Prediction
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +34,7 @@ class BatchedPredictor(Predictor):
     and share PyTorch's threads. The throughput is logged every 30 seconds.
 
     Args:
-        model: Takes instances with a `TextField` named `tokens`.
+        model: A `MeasuredModel` that takes instances with a `TextField` named `tokens`.
         dataset_reader: Makes these instances.
         frozen: Whether to put the model into evaluation mode.
         batch_tokens: The largest number of tokens in a batch, padding included.
@@ -116,7 +117,7 @@ class BatchedPredictor(Predictor):
     def predict_instance(self, instance: Instance) -> JsonDict:
         return self.predict_batch_instance([instance])[0]
 
-    def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
+    def predict_instances(self, instances: List[Instance]) -> List[Prediction]:
         """Predicts any number of instances and keeps their order.
 
         Instances are split into parts of at most one batch; on a CPU, several parts run concurrently.
@@ -132,24 +133,23 @@ class BatchedPredictor(Predictor):
         calls = [([instances[index] for index in part],) for part in parts]
         on_cpu = self._model._get_prediction_device() < 0
         predicted = run_side_by_side(self._predict_part, calls, BATCHES_AT_ONCE if on_cpu else 1)
-        predictions: List[JsonDict] = [{} for _ in instances]
+        predictions = [Prediction()] * len(instances)
         for part, of_part in zip(parts, predicted):
             for index, prediction in zip(part, of_part):
                 predictions[index] = prediction
         self.throughput.add(len(instances), int(num_tokens.sum()))
         return predictions
 
-    def _predict_part(self, instances: List[Instance]) -> List[JsonDict]:
+    def _predict_part(self, instances: List[Instance]) -> List[Prediction]:
         """Predicts instances that fit into one batch, counted in tokens."""
         columns = collect_columns(map(self._indexed, instances))
         # Lengths of instances (N,) may be in word pieces, more than tokens, and need several batches.
         lengths = np.max([column.lengths() for column in columns.values()], axis=0)
-        predictions: List[JsonDict] = [{} for _ in instances]
+        predictions = [Prediction()] * len(instances)
         for indices in batches_within(lengths, self._batch_tokens):
             batch = {name: column.batch(indices) for name, column in columns.items()}
-            for name, values in self._outputs(batch).items():
-                for index, value in zip(indices.tolist(), values):
-                    predictions[index][name] = value
+            for index, prediction in zip(indices.tolist(), self._predict_batch(batch)):
+                predictions[index] = prediction
         return predictions
 
     def _indexed(self, instance: Instance) -> Instance:
@@ -159,17 +159,12 @@ class BatchedPredictor(Predictor):
         instance.index_fields(self._model.vocab)
         return instance
 
-    def _outputs(self, batch: Dict[str, Any]) -> Dict[str, List[Any]]:
-        """Runs the model on a batch; returns a list with one entry per instance for each output."""
+    def _predict_batch(self, batch: Dict[str, Any]) -> List[Prediction]:
         device = self._model._get_prediction_device()
         with torch.inference_mode():
             # On a CPU, skip `move_to_device`, which would walk through all of the metadata.
-            outputs = self._run(move_to_device(batch, device) if device >= 0 else batch)
-            outputs = self._model.make_output_human_readable(outputs)
-        return {
-            name: values.tolist() if isinstance(values, torch.Tensor) else values
-            for name, values in outputs.items()
-        }
+            output = self._run(move_to_device(batch, device) if device >= 0 else batch)
+            return self.model.predictions(output)
 
     def _run(self, batch: Dict[str, Any]) -> Dict[str, Any]:
         return self._model(**batch)

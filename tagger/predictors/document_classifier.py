@@ -35,6 +35,12 @@ class DocumentClassifierPredictor(BatchedPredictor):
             predictions[index] = prediction
         return predictions
 
+    def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
+        """Labels any number of the dataset reader's instances and keeps their order."""
+        items = (found.to_json() for found in self.predict_instances(instances))
+        # A document is one item.
+        return [{name: each[name][0] for name in ("probabilities", "labels")} for each in items]
+
     def check(self, json_dict: JsonDict) -> None:
         if self._is_full(json_dict):
             self._json_to_instance(json_dict)

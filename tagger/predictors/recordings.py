@@ -7,6 +7,7 @@ from allennlp.data import Instance
 from allennlp.data.fields import MetadataField
 
 from tagger_texts.inputs import InputError
+from tagger_texts.prediction import Prediction
 
 
 def check_kind(is_of_numbers: bool, reads_numbers: bool) -> None:
@@ -27,18 +28,8 @@ def origin(instance: Instance) -> JsonDict:
     return {"recording": metadata["recording"], "first_step": metadata["window"].own_first}
 
 
-def own_output(instance: Instance, output: JsonDict) -> JsonDict:
-    """Returns the output for a window's own steps, with the entities that begin there."""
+def own_prediction(instance: Instance, found: Prediction) -> Prediction:
+    """Returns the prediction for a window's own steps, with the entities that begin there."""
     own = cast(MetadataField, instance["metadata"]).metadata["window"].own
-    kept: JsonDict = {}
-    for name in ("tags", "labels", "probabilities"):
-        if name in output:
-            kept[name] = output[name][own]
-    for name in ("entities", "candidates"):
-        if name in output:
-            kept[name] = [
-                {**each, "first": each["first"] - own.start, "last": each["last"] - own.start}
-                for each in output[name]
-                if own.start <= each["first"] < own.stop
-            ]
-    return kept
+    # The tokens are numbers of steps.
+    return found.of_tokens(own)._replace(tokens=None)

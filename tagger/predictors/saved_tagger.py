@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader, Tokenizer
 from allennlp.models import Archive, load_archive
 
@@ -21,7 +20,8 @@ from tagger.predictors import SequenceTaggerPredictor
 from tagger.spans import AMBIGUOUS, labels_of_tags
 from tagger.transformers.pretrained import transformer_given
 from tagger_texts.inputs import RUN_CHARACTERS
-from tagger_texts.tagged_text import NO_EXTRAS, Entity, Extras, TaggedText, extras_of
+from tagger_texts.prediction import Entity
+from tagger_texts.tagged_text import NO_EXTRAS, Extras, TaggedText, extras_of
 from tagger_texts.text import Text
 from tagger_texts.text_tagger import TextTagger
 
@@ -149,8 +149,8 @@ class SavedTagger(TextTagger[Union[str, Text]]):
         """
         inputs = {"document" if isinstance(document, str) else "sentences": document}
         extras = extras_of(probabilities, leak_labels, candidates)
-        prediction = self.predictor.of(extras).predict_json(inputs)
-        return _tagged_text(prediction, extras, self.labels)
+        (prediction,) = self.predictor.of(extras).predict_inputs([inputs])
+        return TaggedText.of(prediction, extras, self.labels)
 
     def with_bias(
         self, biases: Optional[Mapping[str, float]] = None, **more: float
@@ -213,10 +213,10 @@ class SavedTagger(TextTagger[Union[str, Text]]):
         kinds = ("sentence" if isinstance(each, self.text_types) else "tokens" for each in inputs)
         if self.predictor.reads_numbers:
             kinds = ("numbers" for _ in inputs)
-        predictions = self.predictor.of(extras).predict_batch_json(
+        predictions = self.predictor.of(extras).predict_inputs(
             [{kind: each} for kind, each in zip(kinds, inputs)]
         )
-        return [_tagged_text(prediction, extras, self.labels) for prediction in predictions]
+        return [TaggedText.of(prediction, extras, self.labels) for prediction in predictions]
 
     def _with_settings(
         self, biases: Mapping[str, float], thresholds: Mapping[str, float]
@@ -256,23 +256,6 @@ def load(
     with collections_paused(), transformer_given(transformer):
         archive = load_archive(path, cuda_device=cuda_device)
     return SavedTagger.of(archive, str(path), language, run_characters)
-
-
-def _tagged_text(prediction: JsonDict, extras: Extras, known_labels: Sequence[str]) -> TaggedText:
-    kept = {name: prediction[name] for name in TaggedText._fields if name in prediction}
-    missing = {"text": ""}
-    for name in ("entities", "candidates"):
-        kept[name] = [
-            Entity(**{field: entity.get(field, missing.get(field)) for field in Entity._fields})
-            for entity in prediction.get(name, [])
-        ]
-    if "sentences" in prediction:
-        kept["sentences"] = [(first, last) for first, last in prediction["sentences"]]
-    if not extras.probabilities:
-        kept["probabilities"] = []
-    return TaggedText(
-        **{"text": "", "tokens": [], "tags": [], "labels": [], **kept}, known_labels=known_labels
-    )
 
 
 def _with_own_head(model: TaggingModel) -> TaggingModel:

@@ -2,7 +2,7 @@
 
 import copy
 import itertools
-from typing import Any, Dict, List, Optional, Union, cast
+from typing import Any, Dict, List, Optional, Tuple, Union, cast
 
 import numpy as np
 from allennlp.common.checks import ConfigurationError
@@ -20,7 +20,7 @@ from tagger.data.tokenizers import max_sentence_tokens_of, tokenizer_of
 from tagger.models import TaggingModel
 from tagger.models.tagging_model import chain_of
 from tagger.predictors.batched_predictor import BatchedPredictor, Throughput
-from tagger.predictors.recordings import check_kind, origin, own_output
+from tagger.predictors.recordings import check_kind, origin, own_prediction
 from tagger_texts.inputs import (
     RUN_CHARACTERS,
     check_list,
@@ -29,7 +29,8 @@ from tagger_texts.inputs import (
     check_tokens,
     only_field,
 )
-from tagger_texts.merging import ENTITY_OUTPUTS, MISSED_OUTPUTS, TOKEN_OUTPUTS, merged_pieces
+from tagger_texts.merging import merged_pieces
+from tagger_texts.prediction import Prediction
 from tagger_texts.recordings import check_numbers
 from tagger_texts.tagged_text import Extras, extras_of
 from tagger_texts.text import Text
@@ -168,16 +169,20 @@ class SequenceTaggerPredictor(BatchedPredictor):
         return self.predict_batch_json([inputs])[0]
 
     def predict_batch_json(self, inputs: List[JsonDict]) -> List[JsonDict]:
+        """Tags any number of inputs and keeps their order; the results are for JSON."""
+        return [prediction.to_json() for prediction in self.predict_inputs(inputs)]
+
+    def predict_inputs(self, inputs: List[JsonDict]) -> List[Prediction]:
         """Tags any number of inputs and keeps their order."""
         texts = [(self.read(json_dict), holds_document(json_dict)) for json_dict in inputs]
         pieces = [self._instances(text, is_document) for text, is_document in texts]
-        outputs = iter(self._outputs_of(list(itertools.chain(*pieces))))
+        of_pieces = iter(self.predict_instances(list(itertools.chain(*pieces))))
         predictions = []
-        for (text, is_document), own in zip(texts, pieces):
-            of_pieces = list(itertools.islice(outputs, len(own)))
-            output = merged_pieces(of_pieces) if of_pieces else self._nothing()
-            words = text if isinstance(text, Text) else None
-            predictions.append(_prediction(words, output, is_document))
+        for (text, is_document), instances in zip(texts, pieces):
+            own = list(itertools.islice(of_pieces, len(instances)))
+            found = merged_pieces(own) if own else self._nothing()
+            is_text = isinstance(text, Text)
+            predictions.append(text.locate(found, is_document) if is_text else found)
         return predictions
 
     def check(self, json_dict: JsonDict) -> None:
@@ -197,18 +202,17 @@ class SequenceTaggerPredictor(BatchedPredictor):
     def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
         """Tags any number of the dataset reader's instances and keeps their order."""
         predictions = []
-        for instance, output in zip(instances, self._outputs_of(instances)):
+        for instance, found in zip(instances, self.predict_instances(instances)):
             if self.reads_numbers:
-                predictions.append({**origin(instance), **output})
+                predictions.append({**origin(instance), **found.to_json()})
                 continue
-            tokens = cast(TextField, instance["tokens"]).tokens
-            text = _text_of_tokens(tokens, output.get("sentence_lengths", [len(tokens)]))
-            predictions.append(_prediction(text, output, "sentence_lengths" in output))
+            text = _text_of_tokens(cast(TextField, instance["tokens"]).tokens, found.sentences)
+            predictions.append(text.locate(found, found.sentences is not None).to_json())
         return predictions
 
-    def _outputs_of(self, instances: List[Instance]) -> List[JsonDict]:
-        outputs = super().predict_batch_instance(instances)
-        return [*map(own_output, instances, outputs)] if self.reads_numbers else outputs
+    def predict_instances(self, instances: List[Instance]) -> List[Prediction]:
+        found = super().predict_instances(instances)
+        return [*map(own_prediction, instances, found)] if self.reads_numbers else found
 
     def _json_to_instance(self, json_dict: JsonDict) -> Instance:
         tokens = itertools.chain(*tokens_of(self.read(json_dict)))
@@ -261,35 +265,27 @@ class SequenceTaggerPredictor(BatchedPredictor):
     def _split(self, text: Any, name: str) -> Text:
         return self._splitter.sentence(check_text(text, name, self.run_characters))
 
-    def _nothing(self) -> JsonDict:
-        """The output for a text without tokens."""
+    def _nothing(self) -> Prediction:
+        """The prediction for a text without tokens."""
         if chain_of(self.model) is None:
-            return {"labels": [], "probabilities": []}
-        names = ["tags"] + ["probabilities"] * self._extras.probabilities
-        names += ["entities"] * (self.model.tag_encoding is not None)
-        names += ["candidates"] * (self._extras.candidates is not None)
-        missed = dict.fromkeys(MISSED_OUTPUTS if self._extras.leak_labels else (), 0.0)
-        return {**{name: [] for name in names}, **missed}
+            return Prediction(labels=[], probabilities=[])
+        return Prediction(
+            tags=[],
+            probabilities=[] if self._extras.probabilities else None,
+            entities=None if self.model.tag_encoding is None else [],
+            candidates=None if self._extras.candidates is None else [],
+            leak_probability=0.0 if self._extras.leak_labels else None,
+            expected_missed=0.0 if self._extras.leak_labels else None,
+        )
 
 
-def _prediction(text: Optional[Text], output: JsonDict, is_document: bool) -> JsonDict:
-    prediction: JsonDict = {} if text is None else {"text": text.text, "tokens": text.words}
-    prediction.update((name, output[name]) for name in TOKEN_OUTPUTS if name in output)
-    if text is not None and is_document:
-        prediction["sentences"] = [list(span) for span in text.sentence_spans()]
-    for name in ENTITY_OUTPUTS:
-        if name in output:
-            found = output[name]
-            prediction[name] = [_in_text(each, text) for each in found] if text else found
-    prediction.update((name, output[name]) for name in MISSED_OUTPUTS if name in output)
-    return prediction
-
-
-def _text_of_tokens(tokens: List[Token], sentence_lengths: List[int]) -> Text:
+def _text_of_tokens(tokens: List[Token], sentences: Optional[List[Tuple[int, int]]]) -> Text:
     """Returns the text of an instance's tokens: the original if the reader kept it, else joined."""
     if not isinstance(tokens, DocumentTokens) or tokens.texts is None:
         words = Text.of_words([str(token) for token in tokens])
-        return words._replace(sentence_lengths=sentence_lengths)
+        if sentences is None:
+            return words
+        return words._replace(sentence_lengths=[last + 1 - first for first, last in sentences])
     return Text.of_sentences(
         [
             Text(text, list(map(str, words)), [word.idx or 0 for word in words], [len(words)])
@@ -304,8 +300,3 @@ def _text_of_tokens(tokens: List[Token], sentence_lengths: List[int]) -> Text:
 def holds_document(json_dict: JsonDict) -> bool:
     """Whether an input is a document and not a sentence."""
     return any(json_dict.get(name) is not None for name in ("document", "sentences"))
-
-
-def _in_text(entity: JsonDict, text: Text) -> JsonDict:
-    found = text.entity(**{"probability": None, **entity})._asdict()
-    return {name: value for name, value in found.items() if value is not None}

@@ -17,8 +17,9 @@ from tagger.spans import labels_of_tags
 from tagger.spans.entities import EntityFinder
 from tagger_compat import outside_transformers
 from tagger_texts.batches import batches_within
+from tagger_texts.prediction import Entity
 from tagger_texts.segments import PATTERNS, splitter_at
-from tagger_texts.tagged_text import Entity, Extras, TaggedText
+from tagger_texts.tagged_text import Extras, TaggedText
 from tagger_texts.text import Text
 from tagger_texts.text_tagger import TextTagger
 

@@ -1,6 +1,6 @@
 """Entities, their probabilities and the expected number of missed entities, as ONNX.
 
-See `tagger.spans.entities` and `tagger.spans.missed`.
+See `tagger.spans.entities` and `tagger.spans.leaks`.
 """
 
 from typing import List, NamedTuple, Sequence, Tuple
@@ -25,7 +25,7 @@ from tagger.modules.recalibration import LARGEST
 from tagger.spans.conversion import spans_to_tags
 from tagger.spans.encodings import rules_of, split_tag
 from tagger.spans.finding import TagTables, tag_tables
-from tagger.spans.missed import States, placed_chain
+from tagger.spans.leaks import States, placed_chain
 
 _ZERO = np.int64(0)
 
@@ -207,7 +207,7 @@ def add_missed(chain: Chain, tables: TagTables, entities: FoundEntities) -> None
 
 
 def _missed(chain: Chain, states: States, entities: FoundEntities, is_wanted: Value) -> List[Value]:
-    """Does what `MissFinder` does, for a chain over states."""
+    """Does what `LeakFinder` does, for a chain over states."""
     # (S,); the label is -1 outside entities.
     is_counted = is_wanted.op("Concat", np.array([False]), axis=0).gather(states.labels)
     # (B, T, S): the states that tokens have inside predicted entities

@@ -10,16 +10,11 @@ from tagger.common.vocabulary import tags_in_order
 from tagger.linear_chain import ChainScores, check_is_right_padded, tag_marginals
 from tagger.metrics import TagMetrics
 from tagger.modules.chain_decoder import ChainDecoder
-from tagger.modules.heads.output_parts import (
-    PARTS,
-    EntityPart,
-    Tagged,
-    parts_of,
-    with_probabilities,
-)
+from tagger.modules.heads.chain_outputs import EntityOutputs, check_extras, with_probabilities
 from tagger.modules.heads.tagging_head import HeadDescription, TaggingHead
 from tagger.modules.recalibration import Recalibration
 from tagger.spans import transition_table
+from tagger_texts.prediction import Prediction
 from tagger_texts.tagged_text import NO_EXTRAS, Extras
 
 
@@ -68,7 +63,7 @@ class ChainHead(TaggingHead):
         torch.empty(len(tags), len(tags))
         self.decoder = ChainDecoder(tags, tag_encoding, decode_bias, entity_thresholds, decoding)
         self.tags, self.tag_encoding = tags, tag_encoding
-        self.entities = EntityPart(tags, tag_encoding) if tag_encoding else None
+        self.entities = EntityOutputs(tags, tag_encoding) if tag_encoding else None
         self._num_bins = 10 if self.entities and self.entities.has_probabilities else 0
         self._metrics = TagMetrics(
             vocab, label_namespace, tag_encoding, calibration_bins=self._num_bins
@@ -115,7 +110,7 @@ class ChainHead(TaggingHead):
 
     def mixture(self, vocab: Vocabulary, label_namespace: str) -> "ChainHead":
         # A mixture is itself a chain.
-        from tagger.modules.heads.mixture import MixtureHead
+        from tagger.modules.heads.softmax import MixtureHead
 
         mixture = MixtureHead(vocab, label_namespace, self.tag_encoding)
         mixture.decoder, mixture.recalibration = self.decoder, self.recalibration
@@ -139,28 +134,28 @@ class ChainHead(TaggingHead):
         return self.best_tags(emissions, mask)
 
     def check(self, extras: Extras) -> None:
-        parts_of(self, extras)
+        check_extras(self.entities, extras)
 
     @torch.no_grad()
     def predict(
         self, emissions: torch.Tensor, mask: torch.Tensor, extras: Extras = NO_EXTRAS
     ) -> Dict[str, torch.Tensor]:
-        """Returns `predicted_tags`, (B, T) int64, and the tensors of the parts of the output.
-
-        If tags spell spans, `EntityPart` is one of them. The `extras` choose the others.
+        """Returns `predicted_tags`, (B, T) int64, and others of the tensors of `chain_outputs`.
 
         Raises:
+            ConfigurationError: If the head cannot return these `extras`.
             ValueError: If `mask` has a hole, because entities and sentences are read from neighbouring
                 tokens of the output. Losses, marginals and `decode` without thresholds accept holes.
         """
         check_is_right_padded(mask, emissions)
-        tags, scores = self.best_tags(emissions, mask), self.chain_scores(emissions)
-        tagged = Tagged(emissions, mask, tags, scores)
-        parts = parts_of(self, extras)
-        found = [zip(part.names, part.predict(self, tagged)) for part in parts]
-        output = {"predicted_tags": tagged.tags}
-        for tensors in found:
-            output.update(tensors)
+        self.check(extras)
+        output = {"predicted_tags": self.best_tags(emissions, mask)}
+        if self.entities is not None:
+            thresholds = self.decoder.thresholds(self.entities.find.labels)
+            found = self.chain_scores(emissions), output["predicted_tags"], mask, extras
+            output = self.entities.predict(*found, thresholds, self.recalibration)
+        if extras.probabilities:
+            output["marginals"] = self.marginals(emissions, mask)
         return output
 
     def measure(
@@ -183,24 +178,23 @@ class ChainHead(TaggingHead):
         """Returns a table of how often entities were right, by their probability."""
         return [self._metrics.format_calibration()] if self._num_bins else []
 
-    def make_readable(
-        self, output: Dict[str, torch.Tensor], lengths: List[int]
-    ) -> Dict[str, List[Any]]:
+    def predictions(self, output: Dict[str, torch.Tensor], lengths: List[int]) -> List[Prediction]:
         """Returns `tags`; `entities`, if tags spell spans; and what the `extras` ask for.
 
-        An entity is a dictionary with its `label`, its `first` and `last` token and, except in IOB1,
-        its `probability`; so is each of the `candidates`. `probabilities` has a number for each tag of
-        each token. `leak_probability` and `expected_missed` have a number for each sentence.
+        Entities have tokens, but no characters. `probabilities` has a number for each tag of each token.
         """
         rows = output.pop("predicted_tags").tolist()
         names = self.tags
         tags = [[names[k] for k in row[:length]] for row, length in zip(rows, lengths)]
-        readable: Dict[str, List[Any]] = {"tags": tags}
-        for part in PARTS:
-            if part.names[0] in output:
-                tensors = (output.pop(name, None) for name in part.names)
-                readable.update(part.read(self, tags, *tensors))
-        return readable
+        fields: Dict[str, List[Any]] = {"tags": tags}
+        if self.entities is not None:
+            fields.update(self.entities.read(output, tags))
+        if "marginals" in output:
+            fields["probabilities"] = [
+                [dict(zip(names, token)) for token in sentence[:length]]
+                for sentence, length in zip(output.pop("marginals").tolist(), lengths)
+            ]
+        return [Prediction(**dict(zip(fields, row))) for row in zip(*fields.values())]
 
 
 def legal_transitions(tag_encoding: str, tags: List[str]) -> torch.Tensor:

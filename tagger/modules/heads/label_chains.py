@@ -4,7 +4,7 @@ Letters: `B` sentences, `T` tokens, `C` labels, `K` tags of one label and `O`, `
 and `O`. Row `b * C + c` of `B * C` rows is the chain of label c over sentence b.
 """
 
-from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, cast
+from typing import Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, cast
 
 import torch
 from allennlp.common import Lazy, Params
@@ -15,15 +15,15 @@ from tagger.common.vocabulary import check_is_label, tags_in_order
 from tagger.linear_chain import check_is_right_padded
 from tagger.modules.chain_decoder import ChainDecoder
 from tagger.modules.heads.chain_head import ChainHead
+from tagger.modules.heads.chain_outputs import NAMES, stacked
 from tagger.modules.heads.crf import CrfHead
 from tagger.modules.heads.joint_chain import JointChain
-from tagger.modules.heads.output_parts import OUTPUT_NAMES
-from tagger.modules.heads.outputs_of_chains import stacked
 from tagger.modules.heads.tagging_head import HeadDescription, TaggingHead, mean_marginals
 from tagger.modules.tag_weighting import TagWeighting
 from tagger.spans import split_tag
 from tagger.spans.overlapping import chain_namespace
 from tagger_texts.merging import merged_chains
+from tagger_texts.prediction import Prediction
 from tagger_texts.tagged_text import NO_EXTRAS, Extras
 
 #: The arguments of weightings that give numbers by label.
@@ -244,23 +244,17 @@ class LabelChainsHead(TaggingHead):
     def get_tables(self) -> List[str]:
         return self.joint.get_tables()
 
-    def make_readable(
-        self, output: Dict[str, torch.Tensor], lengths: List[int]
-    ) -> Dict[str, List[Any]]:
-        """Returns what `ChainHead.make_readable` does, of all labels together.
+    def predictions(self, output: Dict[str, torch.Tensor], lengths: List[int]) -> List[Prediction]:
+        """Returns what `ChainHead.predictions` does, of all labels together.
 
         A token's `tags` are joined by `|`; its `probabilities` are of all tags but `O`.
         """
-        tensors = {name: output.pop(name) for name in OUTPUT_NAMES if name in output}
+        tensors = {name: output.pop(name) for name in NAMES if name in output}
         of_chains = [
-            chain.make_readable({name: each[:, :, c] for name, each in tensors.items()}, lengths)
+            chain.predictions({name: each[:, :, c] for name, each in tensors.items()}, lengths)
             for c, chain in enumerate(self.by_label)
         ]
-        merged = [
-            merged_chains([{name: each[name][row] for name in each} for each in of_chains])
-            for row in range(len(lengths))
-        ]
-        return {name: [each[name] for each in merged] for name in merged[0]}
+        return [merged_chains(of_labels) for of_labels in zip(*of_chains)]
 
     def wide(self) -> Tuple[int, int]:
         """The numbers of labels and of all tags."""

@@ -1,6 +1,6 @@
 """The tagging head for tokens that may have several labels, or none."""
 
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Dict, List, Mapping, Optional, Sequence
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -10,6 +10,7 @@ from tagger.common.vocabulary import tags_in_order
 from tagger.modules.heads.tagging_head import HeadDescription, TaggingHead, mean_marginals
 from tagger.modules.label_thresholds import LabelThresholds
 from tagger.modules.multi_label_losses import BinaryCrossEntropyLoss, MultiLabelLoss
+from tagger_texts.prediction import Prediction
 from tagger_texts.tagged_text import NO_EXTRAS, Extras
 
 
@@ -97,20 +98,16 @@ class SigmoidHead(TaggingHead):
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
         return self.thresholds.get_metrics(reset)
 
-    def make_readable(
-        self, output: Dict[str, torch.Tensor], lengths: List[int]
-    ) -> Dict[str, List[Any]]:
+    def predictions(self, output: Dict[str, torch.Tensor], lengths: List[int]) -> List[Prediction]:
         """Returns for each token `labels`, a list of strings, and `probabilities` by label."""
         labels, probabilities = (
             [rows[:length].tolist() for rows, length in zip(output.pop(name), lengths)]
             for name in ("predicted_labels", "probabilities")
         )
-        return {
-            "labels": [
-                [[name for name, has in zip(self._labels, token) if has] for token in sentence]
-                for sentence in labels
-            ],
-            "probabilities": [
-                [dict(zip(self._labels, token)) for token in sentence] for sentence in probabilities
-            ],
-        }
+        return [
+            Prediction(
+                labels=[[c for c, has in zip(self._labels, token) if has] for token in own],
+                probabilities=[dict(zip(self._labels, token)) for token in of_labels],
+            )
+            for own, of_labels in zip(labels, probabilities)
+        ]

@@ -1,15 +1,16 @@
 """A token classifier as a tagging head."""
 
-from typing import Any, Optional
+from typing import Any, Optional, Sequence
 
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
 from tagger.common.vocabulary import tags_in_order
-from tagger.linear_chain import ChainScores
+from tagger.linear_chain import ChainScores, viterbi_decode
+from tagger.modules.chain_decoder import expected_right
 from tagger.modules.heads.chain_head import ChainHead, legal_transitions
-from tagger.modules.heads.tagging_head import TaggingHead
+from tagger.modules.heads.tagging_head import TaggingHead, mean_marginals
 from tagger.modules.token_losses import CrossEntropyLoss, TokenLoss
 
 
@@ -86,3 +87,27 @@ class SoftmaxHead(ChainHead):
         # Same as both ways of decoding, but without the rounding errors of sums over long chains.
         best = self.decoder.biased(emissions).argmax(2)
         return torch.where(mask, best, torch.zeros_like(best))
+
+
+class MixtureHead(SoftmaxHead):
+    """Decodes log-probabilities of tags to the legal sequence with the fewest expected wrong tags.
+
+    A mixture of chains is not a chain. The marginals of its tags are exact. The probability of an entity
+    is approximate: it is computed in a chain with these marginals and without transition scores.
+    """
+
+    def __init__(self, vocab: Vocabulary, namespace: str, tag_encoding: Optional[str]) -> None:
+        is_constrained = tag_encoding is not None
+        super().__init__(vocab, namespace, tag_encoding, constrain_decoding=is_constrained)
+
+    def average(
+        self, members: Sequence[TaggingHead], emissions: torch.Tensor, mask: torch.Tensor
+    ) -> torch.Tensor:
+        return mean_marginals(members, emissions.unbind(0), mask).log()
+
+    def marginals(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        return emissions.float().softmax(2)
+
+    def best_tags(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        probabilities = self.marginals(self.decoder.biased(emissions), mask)
+        return viterbi_decode(expected_right(self.chain_scores(emissions), probabilities), mask)[0]

@@ -1,6 +1,6 @@
 """What every tagging head provides."""
 
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
+from typing import TYPE_CHECKING, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 import torch
 from allennlp.common import Registrable
@@ -8,6 +8,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
 from tagger.linear_chain import ChainMarginals
+from tagger_texts.prediction import Prediction
 from tagger_texts.tagged_text import NO_EXTRAS, Extras
 
 if TYPE_CHECKING:
@@ -146,12 +147,10 @@ class TaggingHead(torch.nn.Module, Registrable):
         """
         raise NotImplementedError
 
-    def make_readable(
-        self, output: Dict[str, torch.Tensor], lengths: List[int]
-    ) -> Dict[str, List[Any]]:
-        """Removes what `predict` returned from an output, and returns it with names instead of indices.
+    def predictions(self, output: Dict[str, torch.Tensor], lengths: List[int]) -> List[Prediction]:
+        """Removes what `predict` returned from an output, and returns a prediction for each sentence.
 
-        `lengths` are the numbers of tokens of the sentences. There is a list for each sentence.
+        `lengths` are the numbers of tokens of the sentences.
         """
         raise NotImplementedError
 

@@ -1,15 +1,13 @@
 """Replaces entities by masks, and writes the masked texts, with the places of the masks in a sidecar."""
 
-import json
 import os
 import re
-from itertools import tee
 from pathlib import Path, PurePath
 from typing import Any, BinaryIO, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from allennlp.common.checks import ConfigurationError
 
-from tagger.commands.prediction_outputs import texts_of_lines
+from tagger.commands.prediction_outputs import texts_and_predictions
 from tagger.common.console import say
 from tagger.common.inputs import bare_suffix, without_suffix
 from tagger.common.outputs import json_line
@@ -169,12 +167,11 @@ class MaskWriter:
         """Writes to `output`, an open file, or the path of a new folder, and to the file `sidecar`."""
         num_texts = num_masks = 0
         write = self._in_folder if self._is_folder else self._in_file
-        lines, again = tee(lines)
-        texts = texts_of_lines(lines, self._input_file, self._input_format)
-        for number, (text, line) in enumerate(zip(texts, again), start=1):
+        texts = texts_and_predictions(lines, self._input_file, self._input_format)
+        for number, (text, found) in enumerate(texts, start=1):
             places: Sequence[Place] = text.entities
             if self._above is not None:
-                probabilities = json.loads(line)["probabilities"]
+                probabilities = found.probabilities or []
                 places = with_probable(places, text.tokens or [], probabilities, self._above)
             if self._repeats:
                 places = with_repeats(text.text, places)

@@ -100,14 +100,14 @@ def with_old_entities(tagger: SequenceTagger, instances: Sequence[Instance]) -> 
         # The old tagger does not know all tags of the sentences.
         fields = [{k: v for k, v in each.fields.items() if k != "tags"} for each in group]
         with torch.no_grad():
-            found = tagger.eval().forward_on_instances([Instance(each) for each in fields])
-        for instance, predicted in zip(group, found):
+            predictions = tagger.eval().predict_instances([Instance(each) for each in fields])
+        for instance, found in zip(group, predictions):
             field = cast(TagSetsField, instance["tags"])
             sets = field.tag_sets
             is_open = [is_opened(each) for each in sets]
             spans = [
                 (label, (first, last))
-                for label, (first, last) in tags_to_spans(list(predicted["tags"]), encoding)
+                for label, (first, last) in tags_to_spans(found.tags or [], encoding)
                 if all(is_open[first : last + 1])
             ]
             tags = spans_to_tags(spans, len(sets), encoding)

@@ -25,7 +25,7 @@ from tagger.modules.heads import ChainHead
 from tagger.spans import Span
 from tagger.spans.entities import Entities, EntityFinder
 from tagger.spans.finding import tag_tables
-from tagger.spans.missed import MissFinder, expected_entities
+from tagger.spans.leaks import LeakFinder, expected_entities
 from tagger.tools.tuning.decoding import Batch
 from tagger.tools.tuning.labelled_file import encoded, tuned_chain
 
@@ -91,7 +91,7 @@ def least_confidence(chain: ChainScores, places: Places, mask: torch.Tensor) -> 
 def _expected_missed(tags: Sequence[str], tag_encoding: str) -> Score:
     """Returns a score: the expected number of missed entities that begin in each question."""
     find = EntityFinder(tags, tag_encoding)
-    find_missed = MissFinder(tags, tag_encoding, find.labels)
+    find_missed = LeakFinder(tags, tag_encoding, find.labels)
 
     def expected_missed(chain: ChainScores, places: Places, mask: torch.Tensor) -> np.ndarray:
         predicted = find(viterbi_decode(chain, mask)[0], mask)

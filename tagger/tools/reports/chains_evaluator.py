@@ -3,7 +3,7 @@
 Letters: `T` tokens of an instance, `C` labels.
 """
 
-from typing import Any, Iterator, Mapping, Sequence
+from typing import Iterator, Sequence
 
 import numpy as np
 import torch
@@ -13,8 +13,15 @@ from tagger.models import TaggingModel
 from tagger.models.tagging_model import chain_of
 from tagger.spans.finding import UNKNOWN, certain_tags
 from tagger.spans.overlapping import tags_by_label
-from tagger.tools.reports.evaluators import Result, TagEvaluator, gold_tensor, places
+from tagger.tools.reports.evaluators import (
+    Result,
+    TagEvaluator,
+    gold_tensor,
+    known_probabilities,
+    places,
+)
 from tagger.tools.reports.tagged_sentences import Example, TaggedSentence, example_of_spans
+from tagger_texts.prediction import Prediction
 
 
 class ChainsEvaluator(TagEvaluator):
@@ -26,15 +33,15 @@ class ChainsEvaluator(TagEvaluator):
         assert chain is not None
         self._chain = chain
 
-    def results(self, instance: Instance, output: Mapping[str, Any]) -> Iterator[Result]:
+    def results(self, instance: Instance, found: Prediction) -> Iterator[Result]:
         gold_tags = torch.from_numpy(gold_tensor(instance, "tags")[np.newaxis])
         gold_tags = gold_tags.to(self._chain.decoder.bias.device)
         is_token = torch.ones_like(gold_tags[:, :, 0], dtype=torch.bool)
         # (C, T)
         all_gold = certain_tags(self._chain.gold_rows(gold_tags, is_token).cpu().numpy())
-        for place in places(instance, output, len(output["tags"])):
-            own = place.tokens
-            gold, tags = all_gold[:, own], output["tags"][own]
+        for place in places(instance, found, all_gold.shape[1]):
+            own = found.of_tokens(place.tokens)
+            gold, tags = all_gold[:, place.tokens], own.tags or []
             by_label = tags_by_label(tags, self._encoding)
             outside = ["O"] * len(tags)
             predicted = [
@@ -51,19 +58,12 @@ class ChainsEvaluator(TagEvaluator):
             names = self.model.tags
             spans = [s for row in gold[is_known] for s in self._spans([names[k] for k in row])]
             known = {label for label, each in zip(self._chain.labels_of_rows, is_known) if each}
-            entities = [
-                each
-                for each in output["entities"]
-                if own.start <= each["first"] < own.stop and (each["label"] or "_") in known
-            ]
+            entities = [each for each in own.entities or () if (each.label or "_") in known]
             sentence = TaggedSentence(
-                output["words"][own],
+                own.tokens or [],
                 sorted(spans, key=lambda span: (span[1][0], -span[1][1])),
-                [
-                    (each["label"], (each["first"] - own.start, each["last"] - own.start))
-                    for each in entities
-                ],
-                [each["probability"] for each in entities if "probability" in each],
+                [(each.label, (each.first, each.last)) for each in entities],
+                known_probabilities(entities),
             )
             yield self._result(counts, place, sentence)
 

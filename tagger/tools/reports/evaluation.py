@@ -104,8 +104,8 @@ def _results(
     weights: List[float] = []
     with Tqdm.tqdm(total=len(instances), desc="evaluating") as progress:
         for group in lazy_groups_of(instances, BATCH_SIZE):
-            for instance, output in zip(group, evaluator.model.forward_on_instances(group)):
-                of_instance = list(evaluator.results(instance, output))
+            for instance, found in zip(group, evaluator.model.predict_instances(group)):
+                of_instance = list(evaluator.results(instance, found))
                 given = instance.fields.get(WEIGHTS)
                 weights += [1.0] * len(of_instance) if given is None else given.tensor.tolist()  # type: ignore[attr-defined]
                 results += of_instance

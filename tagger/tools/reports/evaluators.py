@@ -4,7 +4,18 @@ Letters: `T` tokens of a sentence, `C` labels, `N` items with a probability, `M`
 labels: tokens or documents.
 """
 
-from typing import Any, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Sequence, Tuple, Union
+from typing import (
+    Any,
+    Dict,
+    FrozenSet,
+    Iterable,
+    Iterator,
+    List,
+    NamedTuple,
+    Sequence,
+    Tuple,
+    Union,
+)
 
 import numpy as np
 import torch
@@ -32,6 +43,7 @@ from tagger.tools.reports.tagged_sentences import (
     notes_on_labels,
 )
 from tagger.tools.tuning.labelled_file import encoded
+from tagger_texts.prediction import Entity, Prediction
 
 BATCH_SIZE = 64
 #: The number of characters of a document that are shown.
@@ -65,12 +77,16 @@ class Result(NamedTuple):
     example: Any  # The data from which an example of the errors is made
 
 
-def places(instance: Instance, output: Mapping[str, Any], num_tokens: int) -> Iterator[Place]:
+def places(instance: Instance, found: Prediction, num_tokens: int) -> Iterator[Place]:
     """Yields the sentences of an instance, which may be a document."""
-    start = 0
-    for length in output.get("sentence_lengths", [num_tokens]):
-        yield Place(instance, slice(start, start + length))
-        start += length
+    whole = [(0, num_tokens - 1)]
+    for first, last in whole if found.sentences is None else found.sentences:
+        yield Place(instance, slice(first, last + 1))
+
+
+def known_probabilities(entities: Iterable[Entity]) -> List[float]:
+    """Returns the probabilities of entities, or none in an encoding without them."""
+    return [each.probability for each in entities if each.probability is not None]
 
 
 def gold_tensor(instance: Instance, field: str) -> np.ndarray:
@@ -94,17 +110,14 @@ class LabelEvaluator:
         #: (C, C) int64, how many of the items so far have both labels.
         self.together = np.zeros((len(self.labels),) * 2, dtype=np.int64)
 
-    def results(self, instance: Instance, output: Mapping[str, Any]) -> Iterator[Result]:
+    def results(self, instance: Instance, found: Prediction) -> Iterator[Result]:
         """Yields a result for each sentence of an instance, or for a document as a whole."""
-        # A document is one item.
-        of_items, predicted = output["probabilities"], output["labels"]
-        if not self._is_tagger:
-            of_items, predicted = [of_items], [predicted]
+        of_items, predicted = found.probabilities or (), found.labels or ()
         # (M, C) each
         all_gold = np.atleast_2d(gold_tensor(instance, self.field))
         all_probabilities = np.array([list(each.values()) for each in of_items], dtype=np.float32)
         are_predicted = np.array([[c in each for c in self.labels] for each in predicted])
-        for place in places(instance, output, len(all_gold)):
+        for place in places(instance, found, len(all_gold)):
             own = place.tokens
             gold, is_predicted = all_gold[own], are_predicted[own]
             probabilities = all_probabilities[own]
@@ -161,12 +174,14 @@ class TagEvaluator:
         chain = chain_of(model)
         self.thresholds: Dict[str, float] = dict(chain.decoder.entity_thresholds) if chain else {}
 
-    def results(self, instance: Instance, output: Mapping[str, Any]) -> Iterator[Result]:
+    def results(self, instance: Instance, found: Prediction) -> Iterator[Result]:
         """Yields a result for each sentence of an instance, which may be a document."""
         all_gold = gold_tensor(instance, "tags")
-        for place in places(instance, output, len(output["tags"])):
+        for place in places(instance, found, len(all_gold)):
             own = place.tokens
-            tags, gold_tags = output["tags"][own], instance["tags"].labels[own]  # type: ignore[attr-defined]
+            own_found = found.of_tokens(own)
+            tags = own_found.tags or []
+            gold_tags = instance["tags"].labels[own]  # type: ignore[attr-defined]
             predicted = np.array([[self._index_of[tag] for tag in tags]])
             counts = self._count(predicted, all_gold[np.newaxis, own])
             if not self._index_of.keys() >= set(gold_tags):
@@ -174,12 +189,8 @@ class TagEvaluator:
                 yield Result(counts, len(tags), False, no_items, frozenset(), None)
                 continue
             gold, spans = self._spans(gold_tags), self._spans(tags)
-            probabilities = [
-                entity["probability"]
-                for entity in (output["entities"] if self._encoding else ())
-                if own.start <= entity["first"] < own.stop and "probability" in entity
-            ]
-            sentence = TaggedSentence(output["words"][own], gold, spans, probabilities)
+            probabilities = known_probabilities(own_found.entities or ())
+            sentence = TaggedSentence(own_found.tokens or [], gold, spans, probabilities)
             yield self._result(counts, place, sentence)
 
     def _result(self, counts: np.ndarray, place: Place, sentence: TaggedSentence) -> Result:

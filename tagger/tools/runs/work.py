@@ -56,9 +56,10 @@ def _count_texts(model: Any, reader: Any, data_path: str) -> SentenceCounts:
     model.eval()
     counts = []
     for group in lazy_groups_of(iter(reader.read(data_path)), _BATCH_SIZE):
-        for instance, output in zip(group, model.forward_on_instances(group)):
+        for instance, found in zip(group, model.predict_instances(group)):
             gold = instance["labels"].as_tensor({}).numpy()
-            predicted = np.array([c in output["labels"] for c in model.labels]) & (gold >= 0)
+            (labels,) = found.labels
+            predicted = np.array([c in labels for c in model.labels]) & (gold >= 0)
             counts.append(np.stack([predicted & (gold > 0), predicted, gold > 0]))
     return SentenceCounts(model.labels, np.stack(counts).astype(np.int64))
 

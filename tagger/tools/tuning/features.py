@@ -16,7 +16,7 @@ from tagger.modules.heads import ChainHead
 from tagger.modules.token_embedders.word_vectors import are_unknown
 from tagger.spans.entities import Entities, EntityFinder
 from tagger.spans.finding import tag_tables
-from tagger.spans.missed import expected_entities
+from tagger.spans.leaks import expected_entities
 from tagger.tools.tuning.decoding import Batch
 from tagger.tools.tuning.groups import Groups
 from tagger.tools.tuning.labelled_file import encoded, tuned_chain

@@ -63,7 +63,7 @@ def chains(head, emissions):
 
 
 def key_of(entity):
-    return entity["label"], (entity["first"], entity["last"])
+    return entity.label, (entity.first, entity.last)
 
 
 def spans_of(path):
@@ -250,14 +250,14 @@ def test_masks_with_holes_are_accepted_except_in_predictions(build, emissions):
 def test_marginals_are_output_on_request(build, emissions):
     head = build()
     output = head.predict(emissions, mask_of(LENGTHS), Extras(probabilities=True))
-    readable = head.make_readable(output, LENGTHS)
+    readable = head.predictions(output, LENGTHS)
     assert not output
-    assert [len(tokens) for tokens in readable["probabilities"]] == LENGTHS
-    assert sum(readable["probabilities"][0][3].values()) == pytest.approx(1, abs=1e-5)
-    assert list(readable["probabilities"][0][3]) == TAGS
-    for tags, entities in zip(readable["tags"], readable["entities"]):
-        assert [key_of(each) for each in entities] == tags_to_spans(tags, "BIO")
-        assert all(0 <= each["probability"] <= 1 for each in entities)
+    assert [len(found.probabilities) for found in readable] == LENGTHS
+    assert sum(readable[0].probabilities[3].values()) == pytest.approx(1, abs=1e-5)
+    assert list(readable[0].probabilities[3]) == TAGS
+    for found in readable:
+        assert [key_of(each) for each in found.entities] == tags_to_spans(found.tags, "BIO")
+        assert all(0 <= each.probability <= 1 for each in found.entities)
 
 
 @pytest.mark.parametrize("tag_encoding", ["BIO", "IOB1"])
@@ -267,10 +267,11 @@ def test_entities_are_the_spans_encoded_by_the_tags(tag_encoding):
     vocab = vocabulary_of(tags)
     head = SoftmaxHead(vocab, "labels", tag_encoding, constrain_decoding=False)
     output = head.predict(torch.randn(50, 7, len(tags)) * 9, torch.ones(50, 7, dtype=torch.bool))
-    readable = head.make_readable(output, [7] * 50)
-    for sentence, entities in zip(readable["tags"], readable["entities"]):
-        assert [key_of(each) for each in entities] == tags_to_spans(sentence, tag_encoding)
-        assert all(("probability" in each) == (tag_encoding == "BIO") for each in entities)
+    readable = head.predictions(output, [7] * 50)
+    for found in readable:
+        assert [key_of(each) for each in found.entities] == tags_to_spans(found.tags, tag_encoding)
+        for each in found.entities:
+            assert (each.probability is not None) == (tag_encoding == "BIO")
 
 
 @pytest.mark.parametrize("encoding", ["BIO", "IOB1", "BIOUL", "BMES"])
@@ -287,12 +288,12 @@ def test_leaks_equal_the_sum_over_all_paths(encoding, kind, labels):
     emissions[~mask] = torch.nan
     output = head.predict(emissions, mask, Extras(leak_labels=labels))
     at_tokens = output["expected_missed"].clone()
-    readable = head.make_readable(output, lengths)
+    readable = head.predictions(output, lengths)
     assert not output
     scores = scores_of(head, emissions)
     num_missed = 0.0
     for row, length in enumerate(lengths):
-        predicted = {key_of(each) for each in readable["entities"][row]}
+        predicted = {key_of(each) for each in readable[row].entities}
         paths, expected, leak = AllPaths(scores, row, range(length)), torch.zeros(4).double(), 0.0
         for path, probability in zip(paths.paths, paths.probabilities().tolist()):
             true = set(tags_to_spans([tags[k] for k in path], encoding))
@@ -301,8 +302,8 @@ def test_leaks_equal_the_sum_over_all_paths(encoding, kind, labels):
             for _, (first, _) in missed:
                 expected[first] += probability
         torch.testing.assert_close(at_tokens[row], expected)
-        assert readable["expected_missed"][row] == pytest.approx(float(expected.sum()), abs=1e-12)
-        assert readable["leak_probability"][row] == pytest.approx(leak, abs=1e-12)
+        assert readable[row].expected_missed == pytest.approx(float(expected.sum()), abs=1e-12)
+        assert readable[row].leak_probability == pytest.approx(leak, abs=1e-12)
         num_missed += leak
     assert num_missed > 0.01
 
@@ -325,17 +326,17 @@ def test_leaks_depend_on_dropped_entities(build, emissions):
 def test_candidates_are_all_entities_above_the_probability(build, emissions, least):
     head = build()
     output = head.predict(emissions.double(), mask_of(LENGTHS), Extras(candidates=least))
-    readable = head.make_readable(output, LENGTHS)
+    readable = head.predictions(output, LENGTHS)
     assert not output
-    candidates, num_found = readable["candidates"], 0
+    candidates, num_found = [each.candidates for each in readable], 0
     for row, chain in chains(head, emissions).items():
         expected = span_probabilities(chain)
-        found = {key_of(each): each["probability"] for each in candidates[row]}
+        found = {key_of(each): each.probability for each in candidates[row]}
         assert found == pytest.approx({span: p for span, p in expected.items() if p >= least})
         assert list(found) == sorted(found, key=lambda span: (span[1], span[0]))
-        for entity in readable["entities"][row]:
-            if entity["probability"] >= least:
-                assert found[key_of(entity)] == pytest.approx(entity["probability"])
+        for entity in readable[row].entities:
+            if entity.probability >= least:
+                assert found[key_of(entity)] == pytest.approx(entity.probability)
         num_found += len(found)
     assert candidates[LENGTHS.index(0)] == []
     assert num_found >= (10 if least < 0.1 else 3)

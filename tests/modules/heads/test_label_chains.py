@@ -116,30 +116,31 @@ def test_probabilities_of_entities_leaks_and_candidates_are_those_of_each_chain(
     head = make()
     extras = Extras(probabilities=True, leak_labels=("PER",), candidates=1e-6)
     output = head.predict(emissions, MASK, extras)
-    readable = head.make_readable(dict(output), LENGTHS)
+    readable = head.predictions(dict(output), LENGTHS)
     for row, length in enumerate(LENGTHS):
         loc, per = paths_of(head, emissions, row)
         best = [
             [c[k] for k in p.paths[p.path_scores.argmax()]] for p, c in zip((loc, per), COLUMNS)
         ]
         joined = [[TAGS[k] for k in token if k] for token in zip(*best)]
-        assert readable["tags"][row] == ["|".join(each) or "O" for each in joined]
-        for entity in readable["candidates"][row]:
-            chain, b, i = (loc, 2, 1) if entity["label"] == "LOC" else (per, 1, 2)
-            first, last = entity["first"], entity["last"]
+        found = readable[row]
+        assert found.tags == ["|".join(each) or "O" for each in joined]
+        for entity in found.candidates:
+            chain, b, i = (loc, 2, 1) if entity.label == "LOC" else (per, 1, 2)
+            first, last = entity.first, entity.last
             allowed = torch.ones(length, 3, dtype=torch.bool)
             allowed[first : last + 1] = False
             allowed[first, b], allowed[first + 1 : last + 1, i] = True, True
             allowed[last + 1 : last + 2, i] = False
             expected = chain.log_probability(allowed).exp().item()
-            assert entity["probability"] == pytest.approx(expected)
-        found = {(each["label"], each["first"], each["last"]) for each in readable["entities"][row]}
-        assert found <= {(e["label"], e["first"], e["last"]) for e in readable["candidates"][row]}
-        missed = [e for e in readable["candidates"][row] if e["label"] == "PER"]
-        missed = [e for e in missed if ("PER", e["first"], e["last"]) not in found]
-        expected = sum(e["probability"] for e in missed)
-        assert readable["expected_missed"][row] == pytest.approx(expected, abs=1e-5)
-        assert {*readable["probabilities"][row][0]} == {*TAGS[1:]}
+            assert entity.probability == pytest.approx(expected)
+        entities = {(each.label, each.first, each.last) for each in found.entities}
+        assert entities <= {(each.label, each.first, each.last) for each in found.candidates}
+        missed = [each for each in found.candidates if each.label == "PER"]
+        missed = [each for each in missed if ("PER", each.first, each.last) not in entities]
+        expected = sum(each.probability for each in missed)
+        assert found.expected_missed == pytest.approx(expected, abs=1e-5)
+        assert {*found.probabilities[0]} == {*TAGS[1:]}
     assert output["candidate_lengths"].shape[:3] == (3, 4, 2)
 
 
@@ -148,7 +149,7 @@ def test_leaks_of_several_labels_are_independent(emissions):
 
     def leaks(*labels):
         output = head.predict(emissions, MASK, Extras(leak_labels=labels))
-        return head.make_readable(output, LENGTHS)["leak_probability"]
+        return [each.leak_probability for each in head.predictions(output, LENGTHS)]
 
     for both, loc, per in zip(leaks("LOC", "PER"), leaks("LOC"), leaks("PER")):
         assert both == pytest.approx(1 - (1 - loc) * (1 - per))

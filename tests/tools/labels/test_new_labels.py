@@ -18,6 +18,7 @@ from tagger.tools.labels.new_label_bias import (
     with_old_entities,
 )
 from tagger.tools.labels.student import open_outside, with_new_rows, with_new_tags
+from tagger_texts.prediction import Prediction
 
 OLD, NEW = ["O", "B-PER", "I-PER"], ["O", "B-PER", "I-PER", "B-ORG", "I-ORG"]
 VOCAB = Vocabulary({"labels": {tag: 9 - k for k, tag in enumerate(NEW)}})
@@ -77,11 +78,11 @@ def instance_of(tags):
 def tagger_that_finds(tags):
     """A tagger that finds the same tags everywhere."""
 
-    def forward_on_instances(instances):
+    def predict_instances(instances):
         assert all(set(each.fields) == {"tokens"} for each in instances)
-        return [{"tags": tags} for _ in instances]
+        return [Prediction(tags=tags) for _ in instances]
 
-    model = Mock(tag_encoding="BIO", forward_on_instances=forward_on_instances)
+    model = Mock(tag_encoding="BIO", predict_instances=predict_instances)
     model.eval.return_value = model
     return model
 

@@ -11,6 +11,7 @@ from allennlp.common import Params
 from tagger.spans import tags_to_spans
 from tagger.tools.reports import run_report
 from tagger.tools.reports.run_report import NUM_OPEN, write_run_report
+from tagger_texts.prediction import Entity, Prediction
 from tests.conftest import ROOT
 from tests.tools.reports.pages import read_page, row
 
@@ -105,18 +106,18 @@ def test_errors_are_marked_and_escaped_and_have_their_probability(
         for instance in instances:
             instance.index_fields(model.vocab)
         return [
-            {
-                "words": instance["metadata"]["words"],
-                "tags": spelt,
-                "entities": [
-                    {"label": label, "first": ends[0], "last": ends[1], "probability": probability}
+            Prediction(
+                tokens=instance["metadata"]["words"],
+                tags=spelt,
+                entities=[
+                    Entity.of_tokens(label, *ends, probability)
                     for (label, ends), probability in zip(tags_to_spans(spelt, "BIOUL"), [0.9, 0.6])
                 ],
-            }
+            )
             for instance, spelt in zip(instances, tags)
         ]
 
-    monkeypatch.setattr(type(of_archive.model), "forward_on_instances", forward)
+    monkeypatch.setattr(type(of_archive.model), "predict_instances", forward)
     write_run_report(trained, tmp_path / "run.html", write_data(tmp_path, "O"))
     text = (tmp_path / "run.html").read_text(encoding="utf-8")
 

@@ -17,7 +17,7 @@ from tagger.spans.entities import Entities
 from tagger.spans.finding import TagTables, tag_tables
 
 
-class MissedEntities(NamedTuple):
+class Leaks(NamedTuple):
     """What a prediction misses, in float64."""
 
     #: (B, T), how many missed entities begin at each token
@@ -35,7 +35,7 @@ class States(NamedTuple):
     closes: np.ndarray
 
 
-class MissFinder:
+class LeakFinder:
     """Finds how much predictions miss of some labels; `_` stands for spans without a label.
 
     An entity of the true labelling, read as by `tags_to_spans`, is missed unless the prediction holds
@@ -52,9 +52,7 @@ class MissFinder:
         self._counted = [tables.labels.index(label) for label in labels]
         self._tables = tables
 
-    def __call__(
-        self, scores: ChainScores, predicted: Entities, mask: torch.Tensor
-    ) -> MissedEntities:
+    def __call__(self, scores: ChainScores, predicted: Entities, mask: torch.Tensor) -> Leaks:
         """Returns what a prediction misses; its entities must not overlap, the mask is right-padded."""
         placed, states = placed_chain(self._tables, scores)
         predicted = predicted.where(np.isin(predicted.labels, self._counted))
@@ -72,7 +70,7 @@ class MissFinder:
             )
             expected[rows, firsts] -= self._probabilities(placed, states, predicted, mask)
         # Rounding could make a number of entities negative, or a probability exceed 1.
-        return MissedEntities(expected.clamp(min=0), log_none.clamp(max=0))
+        return Leaks(expected.clamp(min=0), log_none.clamp(max=0))
 
     def _probabilities(
         self, placed: ChainScores, states: States, predicted: Entities, mask: torch.Tensor

@@ -1,0 +1,118 @@
+"""What a tagger says of a text, in one record from the head to every output."""
+
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+
+
+class Entity(NamedTuple):
+    """A labelled span of a text.
+
+    Attributes:
+        label: The label, such as `PER`.
+        text: The characters of the span.
+        start: The offset of its first character in the text.
+        end: The offset after its last character.
+        first: The index of its first token.
+        last: The index of its last token.
+        probability: The probability that exactly these tokens form an entity of this label; `None` if
+            the model gives none, as with IOB1.
+    """
+
+    label: str
+    text: str
+    start: int
+    end: int
+    first: int
+    last: int
+    probability: Optional[float]
+
+    @classmethod
+    def of_tokens(
+        cls, label: str, first: int, last: int, probability: Optional[float] = None
+    ) -> "Entity":
+        """Makes an entity of tokens whose characters are not known: its `start` and `end` are None."""
+        return cls(label, "", None, None, first, last, probability)  # type: ignore[arg-type]
+
+    def moved(self, tokens: int) -> "Entity":
+        """Returns the entity as many tokens later."""
+        label, text, start, end, first, last, probability = self
+        return Entity(label, text, start, end, first + tokens, last + tokens, probability)
+
+    def to_json(self) -> Dict[str, Any]:
+        """Returns the fields whose values are known."""
+        label, text, start, end, first, last, probability = self
+        found: Dict[str, Any] = {"label": label}
+        if start is not None:
+            found.update(text=text, start=start, end=end)
+        found.update(first=first, last=last)
+        if probability is not None:
+            found["probability"] = probability
+        return found
+
+
+class Prediction(NamedTuple):
+    """What a tagger says of a sentence, a document, or a part of one.
+
+    A field is None if the tagger does not give it, or was not asked for it. The fields are those of a
+    line of `predict-file`, in their order; see the predictor `sequence_tagger`.
+    """
+
+    text: Optional[str] = None
+    tokens: Optional[List[str]] = None
+    tags: Optional[List[str]] = None
+    labels: Optional[List[List[str]]] = None
+    probabilities: Optional[List[Dict[str, float]]] = None
+    sentences: Optional[List[Tuple[int, int]]] = None
+    entities: Optional[List[Entity]] = None
+    candidates: Optional[List[Entity]] = None
+    leak_probability: Optional[float] = None
+    expected_missed: Optional[float] = None
+
+    def to_json(self) -> Dict[str, Any]:
+        """Returns the fields that are given, as in a line of JSON.
+
+        Example:
+            >>> Prediction(tags=["O", "B-LOC"], entities=[Entity.of_tokens("LOC", 1, 1)]).to_json()
+            {'tags': ['O', 'B-LOC'], 'entities': [{'label': 'LOC', 'first': 1, 'last': 1}]}
+        """
+        found: Dict[str, Any] = {
+            name: each for name, each in zip(self._fields, self) if each is not None
+        }
+        if self.sentences is not None:
+            found["sentences"] = [list(place) for place in self.sentences]
+        for name, entities in (("entities", self.entities), ("candidates", self.candidates)):
+            if entities is not None:
+                found[name] = [entity.to_json() for entity in entities]
+        return found
+
+    def of_tokens(self, own: slice) -> "Prediction":
+        """Returns what is said of some tokens, with the entities that begin there, counted from there.
+
+        It has no text, no sentences, and no leaks, which are those of the whole.
+        """
+
+        def moved(entities: Optional[List[Entity]]) -> Optional[List[Entity]]:
+            return entities and [
+                entity.moved(-own.start)
+                for entity in entities
+                if own.start <= entity.first < own.stop
+            ]
+
+        return Prediction(
+            tokens=self.tokens and self.tokens[own],
+            tags=self.tags and self.tags[own],
+            labels=self.labels and self.labels[own],
+            probabilities=self.probabilities and self.probabilities[own],
+            entities=moved(self.entities),
+            candidates=moved(self.candidates),
+        )
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> "Prediction":
+        """Reads what `to_json` returned; other fields are ignored."""
+        kept = {name: found[name] for name in cls._fields if name in found}
+        for name in {"entities", "candidates"} & kept.keys():
+            unknown = {"text": "", "start": None, "end": None, "probability": None}
+            kept[name] = [Entity(**{**unknown, **entity}) for entity in kept[name]]
+        if "sentences" in kept:
+            kept["sentences"] = [(first, last) for first, last in kept["sentences"]]
+        return cls(**kept)
