@@ -86,7 +86,9 @@ def encoder_of(output: str, input_file: str, layout: Optional[RecordLayout] = No
                 "use `allennlp convert`"
             )
         texts = partial(texts_of_lines, input_file=input_file, input_format=layout.input_format)
-        return lambda lines, file: _write_texts(texts(lines), file, format, suffix)
+        return lambda lines, file: _write_texts(
+            (text for text, _ in texts(lines)), file, format, suffix
+        )
     if not is_parquet(output):
         return write_lines
     source = input_file if is_parquet(input_file) else None
@@ -101,14 +103,6 @@ def encoder_of(output: str, input_file: str, layout: Optional[RecordLayout] = No
 
 
 def texts_of_lines(
-    lines: Iterable[bytes], input_file: str, input_format: Optional[str]
-) -> Iterator[AnnotatedText]:
-    """Yields the texts of predictions, with the predicted entities."""
-    for text, _ in texts_and_predictions(lines, input_file, input_format):
-        yield text
-
-
-def texts_and_predictions(
     lines: Iterable[bytes], input_file: str, input_format: Optional[str]
 ) -> Iterator[Tuple[AnnotatedText, Prediction]]:
     """Yields the texts of predictions, with the predicted entities, and the predictions."""

@@ -7,7 +7,7 @@ from typing import Any, BinaryIO, Dict, Iterable, List, NamedTuple, Optional, Se
 
 from allennlp.common.checks import ConfigurationError
 
-from tagger.commands.prediction_outputs import texts_and_predictions
+from tagger.commands.prediction_outputs import texts_of_lines
 from tagger.common.console import say
 from tagger.common.inputs import bare_suffix, without_suffix
 from tagger.common.outputs import json_line
@@ -167,7 +167,7 @@ class MaskWriter:
         """Writes to `output`, an open file, or the path of a new folder, and to the file `sidecar`."""
         num_texts = num_masks = 0
         write = self._in_folder if self._is_folder else self._in_file
-        texts = texts_and_predictions(lines, self._input_file, self._input_format)
+        texts = texts_of_lines(lines, self._input_file, self._input_format)
         for number, (text, found) in enumerate(texts, start=1):
             places: Sequence[Place] = text.entities
             if self._above is not None:
