@@ -8,7 +8,7 @@ import numpy as np
 from tagger_texts.inputs import InputError
 
 
-class Window(NamedTuple):
+class StepWindow(NamedTuple):
     """The steps of a recording that are read together; those from `own_first` on get their tags there.
 
     Ends are exclusive.
@@ -32,7 +32,7 @@ class Steps(NamedTuple):
     own: slice
 
 
-def windows(num_steps: int, size: int, overlap: int) -> List[Window]:
+def windows(num_steps: int, size: int, overlap: int) -> List[StepWindow]:
     """Cuts a recording into windows of `size` steps, of which neighbours share at least `overlap`.
 
     A step belongs to the window in which it is farther from a border.
@@ -46,7 +46,7 @@ def windows(num_steps: int, size: int, overlap: int) -> List[Window]:
     starts = [number * last // max(1, num_windows - 1) for number in range(num_windows)]
     borders = [(before + size + start) // 2 for before, start in itertools.pairwise(starts)]
     owns = zip([0, *borders], [*borders, num_steps])
-    return [Window(at, min(at + size, num_steps), *own) for at, own in zip(starts, owns)]
+    return [StepWindow(at, min(at + size, num_steps), *own) for at, own in zip(starts, owns)]
 
 
 def check_numbers(value: Any, size: int, name: str = "numbers") -> np.ndarray:

@@ -13,7 +13,7 @@ from tagger.common.training_counts import gather_from_workers
 from tagger.common.vocabulary import tags_in_order
 from tagger.metrics.label_metrics import metrics_by_label
 from tagger.spans.finding import UNKNOWN, tag_tables
-from tagger_texts.recordings import Window
+from tagger_texts.recordings import StepWindow
 
 
 @Metric.register("segment_metrics")
@@ -65,7 +65,7 @@ class SegmentMetrics(Metric):
         lengths = mask.sum(1).tolist()
         for row, (length, place) in enumerate(zip(lengths, metadata)):
             sides = (each[row, :length].cpu().numpy() for each in (predictions, gold))
-            window = place.get("window", Window(0, length, 0, length))
+            window = place.get("window", StepWindow(0, length, 0, length))
             name = place.get("recording", len(self._parts))
             self._parts[name].append((window.first, *(side[window.own] for side in sides)))
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tagger.integrations.huggingface.word_pieces import (
         MASKED,
         UNKNOWN,
-        Window,
+        PieceWindow,
         encode_words,
         window_size,
     )
@@ -31,7 +31,7 @@ __all__ = [
     "UNKNOWN",
     "CrfConfig",
     "CrfForTokenClassification",
-    "Window",
+    "PieceWindow",
     "WordPieceTagger",
     "encode_words",
     "window_size",

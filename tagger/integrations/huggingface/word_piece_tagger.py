@@ -11,7 +11,7 @@ from transformers import AutoTokenizer
 from tagger.common.from_allennlp import ConfigurationError
 from tagger.common.word_splitter import WordSplitter
 from tagger.integrations.huggingface.crf_for_token_classification import CrfForTokenClassification
-from tagger.integrations.huggingface.word_pieces import Window, encode_words, window_size
+from tagger.integrations.huggingface.word_pieces import PieceWindow, encode_words, window_size
 from tagger.linear_chain import ChainScores, tag_marginals, viterbi_decode
 from tagger.spans import labels_of_tags
 from tagger.spans.entities import EntityFinder
@@ -107,7 +107,7 @@ class WordPieceTagger(TextTagger[str]):
 
     @torch.no_grad()
     def _emissions(
-        self, texts: Sequence[Text], windows: Sequence[Sequence[Window]]
+        self, texts: Sequence[Text], windows: Sequence[Sequence[PieceWindow]]
     ) -> List[torch.Tensor]:
         """Returns the emissions of each text, (words, K), 0 for words without a piece."""
         device = self._model.crf.transitions.device

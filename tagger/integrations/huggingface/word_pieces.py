@@ -11,7 +11,7 @@ MASKED = -100
 UNKNOWN = -1
 
 
-class Window(NamedTuple):
+class PieceWindow(NamedTuple):
     """Some words of a text as word pieces.
 
     `inputs` is an item for the trainer's dataset. `words` are the indices of the words that take their
@@ -31,7 +31,7 @@ def window_size(tokenizer: Any, config: Any) -> int:
 
 def encode_words(
     tokenizer: Any, words: Sequence[str], size: int, labels: Optional[Sequence[int]] = None
-) -> List[Window]:
+) -> List[PieceWindow]:
     """Splits the words of a text into word pieces.
 
     A text with too many pieces becomes several overlapping windows, so nothing is cut off. Each word
@@ -79,5 +79,5 @@ def encode_words(
             inputs["labels"] = [MASKED] * len(ids)
             for word, place in places.items():
                 inputs["labels"][place] = labels[word]
-        windows.append(Window(inputs, list(places), list(places.values())))
+        windows.append(PieceWindow(inputs, list(places), list(places.values())))
     return windows

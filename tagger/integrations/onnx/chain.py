@@ -10,7 +10,7 @@ from tagger.integrations.onnx.graph import Operand, Value
 _LOWEST = np.float64(-1e300)
 
 
-class Chain(NamedTuple):
+class Nodes(NamedTuple):
     """A batch of right-padded linear chains with scores in float64."""
 
     # (B, T, K)
@@ -26,7 +26,7 @@ class Chain(NamedTuple):
     has_rare_paths: bool = False
 
 
-def forward_scores(chain: Chain) -> Value:
+def forward_scores(chain: Nodes) -> Value:
     """The log-sum of all prefixes that end in each tag, (B, T, K); undefined in the padding."""
 
     def step(before: Value, is_first: Value, emissions: Value) -> Tuple[list, list]:
@@ -38,7 +38,7 @@ def forward_scores(chain: Chain) -> Value:
     return chain.mask.graph.scan(step, [first], sequences, ["float64"])[1]
 
 
-def backward_scores(chain: Chain) -> Value:
+def backward_scores(chain: Nodes) -> Value:
     """The log-sum of all suffixes behind each tag, (B, T, K); undefined in the padding."""
 
     def step(following: Value, is_last: Value, emissions: Value) -> Tuple[list, list]:
@@ -50,7 +50,7 @@ def backward_scores(chain: Chain) -> Value:
     return chain.mask.graph.scan(step, [first], sequences, ["float64"], backwards=True)[1]
 
 
-def log_partition(chain: Chain, backward: Value) -> Value:
+def log_partition(chain: Nodes, backward: Value) -> Value:
     """The log-sum of all paths, (B, 1), given the backward scores."""
     return log_sum(_first_token(chain.emissions + backward) + chain.start, keepdims=True)
 
@@ -60,7 +60,7 @@ def tag_marginals(forward: Value, backward: Value) -> Value:
     return (forward + backward).op("Softmax", axis=2)
 
 
-def viterbi_tags(chain: Chain) -> Value:
+def viterbi_tags(chain: Nodes) -> Value:
     """Returns the best path, (B, T) int64, 0 in the padding. Ties go to the lower tag index."""
 
     def step(before: Value, is_first: Value, is_real: Value, emissions: Value) -> Tuple[list, list]:
@@ -101,7 +101,7 @@ def log_sum(scores: Value, keepdims: bool = False) -> Value:
     return total if keepdims else total.squeeze(-1)
 
 
-def log_sums(scores: Value, chain: Chain, backwards: bool = False) -> Value:
+def log_sums(scores: Value, chain: Nodes, backwards: bool = False) -> Value:
     """`log sum_i exp(scores[i] + transitions[i, j])`, (B, K); `backwards`, over transitions from j."""
     transitions = chain.transitions.T if backwards else chain.transitions
     if chain.has_rare_paths:
@@ -128,7 +128,7 @@ def shifted_right(values: Value, first: Operand) -> Value:
     return own.op("Concat", values.slice(0, -1), axis=1)
 
 
-def _is_first(chain: Chain) -> Value:
+def _is_first(chain: Nodes) -> Value:
     """(1, T, 1) bool, true at the first token."""
     return chain.mask.places(1).equals(np.int64(0)).unsqueeze(0, 2)
 

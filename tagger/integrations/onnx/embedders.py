@@ -44,7 +44,7 @@ _UNKNOWN = np.int64(1)
 Description = Dict[str, Any]
 
 
-class Part(NamedTuple):
+class Feed(NamedTuple):
     """The parts of a tagger that are needed to export one of its embedders."""
 
     name: str
@@ -100,7 +100,7 @@ def embed(
                 f"the token indexer `{name}`, a `{type_name(type(indexer))}`, cannot be exported with a "
                 f"`{type_name(type(own))}`; use {', '.join(map(type_name, kinds))}"
             )
-        vectors, descriptions[name] = add(words.graph, own, Part(name, indexer, vocab))
+        vectors, descriptions[name] = add(words.graph, own, Feed(name, indexer, vocab))
         is_of_words = add is not embed_with_transformer
         embedded.append(vectors.gather(words) if is_of_words else vectors)
     return embedded[0].op("Concat", *embedded[1:], axis=2), descriptions
@@ -113,7 +113,7 @@ def _standardised(embedder: NumbersEmbedder, numbers: Value) -> Value:
     return standardised.op("IsNaN").where(np.float32(0), standardised)
 
 
-def _embed_ids(graph: Graph, embedder: Embedding, part: Part) -> Tuple[Value, Description]:
+def _embed_ids(graph: Graph, embedder: Embedding, part: Feed) -> Tuple[Value, Description]:
     indexer = part.indexer
     reads_text = indexer._feature_name == "text" and indexer._default_value is _DEFAULT_VALUE
     part.check(reads_text, "single_id", "feature_name")
@@ -136,7 +136,7 @@ def _looked_up(embedder: Embedding, ids: Value) -> Value:
 
 
 def _embed_characters(
-    graph: Graph, embedder: TokenCharactersEncoder, part: Part
+    graph: Graph, embedder: TokenCharactersEncoder, part: Feed
 ) -> Tuple[Value, Description]:
     characters = graph.input(f"{part.name}_characters", "int64", ["words", "characters"])
     (embedding, encoder) = (each._module for each in (embedder._embedding, embedder._encoder))
@@ -160,7 +160,7 @@ def _embed_characters(
     }
 
 
-def _embed_forms(graph: Graph, embedder: WordVectors, part: Part) -> Tuple[Value, Description]:
+def _embed_forms(graph: Graph, embedder: WordVectors, part: Feed) -> Tuple[Value, Description]:
     """See `WordVectors.forward`."""
     indices = graph.input(f"{part.name}_indices", "int64", ["words", 3])
     hashes = graph.input(f"{part.name}_hashes", "int64", ["words", 3])
@@ -201,7 +201,7 @@ def find(table: HashTable, hashes: Value) -> Value:
     return known.gather(row).equals(hashes).where(row, np.int64(-1))
 
 
-_Adder = Callable[[Graph, Any, Part], Tuple[Value, Description]]
+_Adder = Callable[[Graph, Any, Feed], Tuple[Value, Description]]
 
 # For each type of embedder, the function that adds it and the indexers that it supports.
 _EMBEDDERS: Dict[type, Tuple[Optional[_Adder], Tuple[type, ...]]] = {

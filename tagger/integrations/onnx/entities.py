@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from tagger.integrations.onnx.chain import (
-    Chain,
+    Nodes,
     backward_scores,
     forward_scores,
     log_partition,
@@ -30,7 +30,7 @@ from tagger.spans.leaks import States, placed_chain
 _ZERO = np.int64(0)
 
 
-class FoundEntities(NamedTuple):
+class EntityNodes(NamedTuple):
     """The entities of a batch, by token: (B, T) each."""
 
     # int64, the index of the label; -1 outside entities
@@ -51,7 +51,7 @@ class FoundEntities(NamedTuple):
 
 def find_entities(
     tags: Value, mask: Value, names: Sequence[str], encoding: str
-) -> Tuple[TagTables, FoundEntities]:
+) -> Tuple[TagTables, EntityNodes]:
     """Finds the entities spelled by tags, (B, T) int64."""
     tables = tag_tables(names, encoding)
     outside = np.int64(len(names))
@@ -69,14 +69,14 @@ def find_entities(
     # (B, T): the number of the token's entity in its sentence, from 1
     number = starts.cast("int64").op("CumSum", np.int64(1))
     firsts, lasts = (_place_by_number(each, number) for each in (starts, is_end))
-    return tables, FoundEntities(labels, starts, is_inside, is_end, firsts, lasts)
+    return tables, EntityNodes(labels, starts, is_inside, is_end, firsts, lasts)
 
 
 def entity_probabilities(
-    chain: Chain,
+    chain: Nodes,
     forward: Value,
     backward: Value,
-    entities: FoundEntities,
+    entities: EntityNodes,
     tables: TagTables,
     names: Sequence[str],
     encoding: str,
@@ -103,7 +103,7 @@ def entity_probabilities(
 
 
 def corrected_probabilities(
-    probabilities: Value, entities: FoundEntities, coefficients: np.ndarray
+    probabilities: Value, entities: EntityNodes, coefficients: np.ndarray
 ) -> Value:
     """Corrects probabilities, (B, T), by (C, 3) coefficients; see `tagger.modules.recalibration`."""
     # (B, T) each
@@ -115,8 +115,8 @@ def corrected_probabilities(
 
 
 def drop_improbable(
-    tags: Value, probabilities: Value, entities: FoundEntities, thresholds: np.ndarray, outside: int
-) -> Tuple[Value, FoundEntities]:
+    tags: Value, probabilities: Value, entities: EntityNodes, thresholds: np.ndarray, outside: int
+) -> Tuple[Value, EntityNodes]:
     """Drops entities below their labels' thresholds, (C,); returns tags, (B, T), and entities."""
     is_probable = probabilities >= entities.known_labels.select(thresholds)
     firsts = entities.is_inside.where(entities.firsts, _ZERO)
@@ -141,7 +141,7 @@ def _place_by_number(is_marked: Value, number: Value) -> Value:
 
 
 def _spelling(
-    entities: FoundEntities, tables: TagTables, names: Sequence[str], encoding: str
+    entities: EntityNodes, tables: TagTables, names: Sequence[str], encoding: str
 ) -> Value:
     """The legal tag for each token of an entity, (B, T) int64; 0 outside entities."""
     # (C, 4): the tag of an inner, a first, a last and an only token of an entity
@@ -165,7 +165,7 @@ def _places(label: str, encoding: str) -> List[str]:
 
 
 def _log_sums_behind(
-    chain: Chain, backward: Value, spelling: Value, names: Sequence[str], encoding: str
+    chain: Nodes, backward: Value, spelling: Value, names: Sequence[str], encoding: str
 ) -> Value:
     """The log-sum of all continuations after an entity that ends at each token, (B, T)."""
     bound = rules_of(encoding).bound
@@ -180,7 +180,7 @@ def _log_sums_behind(
     return chain.is_last.where(spelling.select(chain.end), log_sum(scores))
 
 
-def add_missed(chain: Chain, tables: TagTables, entities: FoundEntities) -> None:
+def add_missed(chain: Nodes, tables: TagTables, entities: EntityNodes) -> None:
     """Adds the outputs `leak_probability` and `expected_missed`, (B,), which depend on `leak_labels`.
 
     If the input `leak_labels`, (C,) bool, is all false, both are 0 and nothing is computed.
@@ -194,7 +194,7 @@ def add_missed(chain: Chain, tables: TagTables, entities: FoundEntities) -> None
 
     def missed() -> List[Value]:
         emissions = chain.emissions.gather(states.tags, axis=2)
-        of_states = Chain(emissions, chain.mask, chain.is_last, transitions, start, end, True)
+        of_states = Nodes(emissions, chain.mask, chain.is_last, transitions, start, end, True)
         return _missed(of_states, states, entities, is_wanted)
 
     def nothing_missed() -> List[Value]:
@@ -206,7 +206,7 @@ def add_missed(chain: Chain, tables: TagTables, entities: FoundEntities) -> None
         graph.output(name, value, "float64", ["batch"])
 
 
-def _missed(chain: Chain, states: States, entities: FoundEntities, is_wanted: Value) -> List[Value]:
+def _missed(chain: Nodes, states: States, entities: EntityNodes, is_wanted: Value) -> List[Value]:
     """Does what `LeakFinder` does, for a chain over states."""
     # (S,); the label is -1 outside entities.
     is_counted = is_wanted.op("Concat", np.array([False]), axis=0).gather(states.labels)
@@ -238,7 +238,7 @@ def _probabilities(scores: Value, total: Value, is_counted: Value) -> Value:
     return is_counted.where((scores - total).op("Exp"), np.float64(0))
 
 
-def _messages(chain: Chain, forward: Value, is_predicted: Value, starts: Value) -> Value:
+def _messages(chain: Nodes, forward: Value, is_predicted: Value, starts: Value) -> Value:
     """The log-sum of prefixes in which the entity that ends last is the predicted one, (B, T, S)."""
 
     def step(

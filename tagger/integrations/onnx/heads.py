@@ -7,7 +7,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 
 from tagger.integrations.onnx.chain import (
-    Chain,
+    Nodes,
     backward_scores,
     forward_scores,
     tag_marginals,
@@ -97,7 +97,7 @@ def _add_chain(
 ) -> None:
     graph, encoding, shape = mask.graph, model.tag_encoding, ["batch", "tokens"]
     emissions, (transitions, start, end) = _linear_chain(head, emissions)
-    chain = Chain(emissions.cast("float64"), mask, is_last, transitions, start, end)
+    chain = Nodes(emissions.cast("float64"), mask, is_last, transitions, start, end)
     forward, backward = forward_scores(chain), backward_scores(chain)
     marginals = tag_marginals(forward, backward)
     # The bias is added in float32, as in `ChainDecoder`; a separate chain shares no other scores.
@@ -127,7 +127,7 @@ def _add_chain(
     graph.output("marginals", marginals, "float32", [*shape, len(model.tags)])
 
 
-def _decoded(head: ChainHead, chain: Chain, scores: Value, marginals: Optional[Value]) -> Value:
+def _decoded(head: ChainHead, chain: Nodes, scores: Value, marginals: Optional[Value]) -> Value:
     """Decodes the tags, (B, T), from scores with the bias; `marginals` are given if there is no bias."""
     if head.decodes_tokens_apart:
         return chain.mask.where(scores.op("ArgMax", axis=2, keepdims=0), np.int64(0))
@@ -142,7 +142,7 @@ def _decoded(head: ChainHead, chain: Chain, scores: Value, marginals: Optional[V
     transitions, start, end = (each.double().numpy() for each in possible[1:])
     # `tagger.linear_chain` returns marginals in the type of the emissions.
     rounded = marginals.cast("float32").cast("float64")
-    return viterbi_tags(Chain(rounded, chain.mask, chain.is_last, transitions, start, end))
+    return viterbi_tags(Nodes(rounded, chain.mask, chain.is_last, transitions, start, end))
 
 
 def _linear_chain(head: ChainHead, emissions: Value) -> Tuple[Value, Tuple[np.ndarray, ...]]:

@@ -26,7 +26,7 @@ from tagger.spans import Span
 from tagger.spans.entities import Entities, EntityFinder
 from tagger.spans.finding import tag_tables
 from tagger.spans.leaks import LeakFinder, expected_entities
-from tagger.tools.tuning.decoding import Batch
+from tagger.tools.tuning.decoding import RowBatch
 from tagger.tools.tuning.labelled_file import encoded, tuned_chain
 
 #: The row, first token and last token of N questions, (N, 3) int64.
@@ -209,7 +209,7 @@ def _whole_rows(is_asked: torch.Tensor, mask: torch.Tensor) -> Places:
     return torch.stack([rows, torch.zeros_like(rows), lasts], dim=1).cpu().numpy()
 
 
-def _chain_given(head: ChainHead, batch: Batch, is_known: torch.Tensor) -> ChainScores:
+def _chain_given(head: ChainHead, batch: RowBatch, is_known: torch.Tensor) -> ChainScores:
     """Returns the chain of a batch, conditioned on known tags, (B, T) bool."""
     chain = ChainScores(*(each.double() for each in head.chain_scores(batch.emissions)))
     tags = torch.arange(batch.emissions.size(2), device=batch.mask.device)

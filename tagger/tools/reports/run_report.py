@@ -38,7 +38,7 @@ from tagger.tools.reports.run_facts import (
 from tagger.tools.reports.run_tables import (
     LEAST_GOLD,
     Measure,
-    Row,
+    TableRow,
     average_rows,
     headline,
     label_rows,
@@ -225,7 +225,7 @@ def _label_tables(evaluation: Evaluation, labels: Sequence[str], level: str) -> 
     }
 
 
-def _rows_by_weight(evaluation: Evaluation, groups: Groups, num_labels: int) -> List[Row]:
+def _rows_by_weight(evaluation: Evaluation, groups: Groups, num_labels: int) -> List[TableRow]:
     """Returns averages by the weights of sentences, if these differ."""
     weights = evaluation.weights
     if not weights.any() or (weights == weights[0]).all():

@@ -37,7 +37,7 @@ class Measure(NamedTuple):
     interval: Optional[Tuple[float, float]] = None
 
 
-class Row(NamedTuple):
+class TableRow(NamedTuple):
     """The results for a label or an average over labels."""
 
     name: str
@@ -88,7 +88,7 @@ def label_rows(
     counts: np.ndarray,
     thresholds: Mapping[str, float],
     epochs: Mapping[str, Sequence[float]],
-) -> List[Row]:
+) -> List[TableRow]:
     """Returns a row for each label, the most frequent first."""
     total = counts.sum(axis=0)
     # The last values are for all labels together.
@@ -100,7 +100,7 @@ def label_rows(
         _, predicted, gold = total[:, c].tolist()
         precision, recall, f1 = (_measure(values[i, c], bounds[:, i, c], gold) for i in range(3))
         rows.append(
-            Row(
+            TableRow(
                 *(label, precision, recall, f1, gold, predicted),
                 *(colours[label], thresholds.get(label), epochs.get(label, ())),
             )
@@ -116,7 +116,7 @@ def labels_by_frequency(labels: Sequence[str], counts: np.ndarray) -> List[str]:
 
 def average_rows(
     metrics: Mapping[str, float], headline: Mapping[str, Measure], prefix: str, num_labels: int
-) -> List[Row]:
+) -> List[TableRow]:
     """Returns the averages over labels among the metrics. With a single label they repeat its row.
 
     The first rows get their intervals from the headline, which uses the metrics with `prefix`.
@@ -136,7 +136,7 @@ def average_rows(
 
 def _average_row(
     metrics: Mapping[str, float], headline: Mapping[str, Measure], level: str, name: str
-) -> Row:
+) -> TableRow:
     counted = "overall" if name == "macro" else name
     predicted, gold = (
         metrics.get(f"{level}{count}-{counted}") for count in ("num-predicted", "num-gold")
@@ -151,10 +151,10 @@ def _average_row(
         predicted = gold = None
     title = f"tokens, {AVERAGES[name]}" if level else AVERAGES[name]
     gold, predicted = (None if each is None else int(each) for each in (gold, predicted))
-    return Row(title, precision, recall, f1, gold, predicted)
+    return TableRow(title, precision, recall, f1, gold, predicted)
 
 
-def weighted_rows(counts: np.ndarray, num_gold: int, num_labels: int) -> List[Row]:
+def weighted_rows(counts: np.ndarray, num_gold: int, num_labels: int) -> List[TableRow]:
     """Returns averages in which sentences count by their weights, with intervals.
 
     `counts`, (S, 3, C) float, are multiplied by the weights of the sentences; `num_gold` is the number
@@ -174,7 +174,7 @@ def weighted_rows(counts: np.ndarray, num_gold: int, num_labels: int) -> List[Ro
         precision, recall, f1 = (
             _measure(values[i, j], bounds[:, i, j], num_gold) for j in range(3)
         )
-        rows.append(Row(f"{AVERAGES[name]}, by weight", precision, recall, f1, None, None))
+        rows.append(TableRow(f"{AVERAGES[name]}, by weight", precision, recall, f1, None, None))
     return rows
 
 

@@ -27,7 +27,7 @@ from tagger.tools.start.parts import (
     write_parts,
 )
 from tagger.tools.start.survey import Survey, SurveyedFile, survey
-from tagger.tools.studies.power_law import Prediction, predict_quality
+from tagger.tools.studies.power_law import Forecast, predict_quality
 from tagger.transformers.feature_store import own_cache_settings
 
 #: The shares of the training documents that are used by default.
@@ -54,7 +54,7 @@ class Curve(NamedTuple):
 
     name: str  # "all", or a label
     qualities: List[float]  # (N,), means over seeds
-    predicted: Prediction  # At MULTIPLES of the data
+    predicted: Forecast  # At MULTIPLES of the data
 
 
 class LearningCurve(NamedTuple):

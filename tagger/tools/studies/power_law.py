@@ -20,7 +20,7 @@ _PRIOR_RUNS = 3.0
 _NUM_DRAWS = 4_000
 
 
-class Prediction(NamedTuple):
+class Forecast(NamedTuple):
     """What a curve will be at M sizes: the medians and the bounds of 90 % intervals, (M,) each."""
 
     middle: np.ndarray
@@ -34,7 +34,7 @@ def predict_quality(
     spreads: ArrayLike,
     wanted: ArrayLike,
     seed: int = 0,
-) -> Prediction:
+) -> Forecast:
     """Predicts the quality of a run at other sizes from those of N runs.
 
     The curves are those of a grid of rates and limits, each with the best factors `b` (a linear
@@ -85,4 +85,4 @@ def predict_quality(
     factors = (factor[drawn] + noise[0] * np.sqrt(variance[drawn])).clip(0)
     curves = limits[drawn] - factors * np.asarray(wanted, dtype=float)[:, None] ** -rates[drawn]
     low, high = np.quantile((curves + noise[1] * sd[n.argmax()]).clip(0, 1), [0.05, 0.95], axis=1)
-    return Prediction(np.median(curves, axis=1), low, high)
+    return Forecast(np.median(curves, axis=1), low, high)

@@ -51,7 +51,7 @@ class Settings(NamedTuple):
         )
 
 
-class Batch(NamedTuple):
+class RowBatch(NamedTuple):
     """Sentences to decode repeatedly."""
 
     emissions: torch.Tensor  # (B, T, K)
@@ -94,7 +94,7 @@ class DecodingTuner:
         head: ChainHead,
         tags: Sequence[str],
         tag_encoding: str,
-        batches: Sequence[Batch],
+        batches: Sequence[RowBatch],
         rows_per_sentence: int = 1,
     ) -> None:
         self.head = head

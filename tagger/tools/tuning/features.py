@@ -17,7 +17,7 @@ from tagger.modules.token_embedders.word_vectors import are_unknown
 from tagger.spans.entities import Entities, EntityFinder
 from tagger.spans.finding import tag_tables
 from tagger.spans.leaks import expected_entities
-from tagger.tools.tuning.decoding import Batch
+from tagger.tools.tuning.decoding import RowBatch
 from tagger.tools.tuning.groups import Groups
 from tagger.tools.tuning.labelled_file import encoded, tuned_chain
 
@@ -99,7 +99,7 @@ def features_of(
 
 
 def _candidates(
-    head: ChainHead, finder: EntityFinder, batch: Batch, gold: Entities, scores: ChainScores
+    head: ChainHead, finder: EntityFinder, batch: RowBatch, gold: Entities, scores: ChainScores
 ) -> CandidateSpans:
     predicted = finder(head.decode(batch.emissions, batch.mask), batch.mask)
     probable, of_probable = finder.candidates(scores, LEAST_PROBABILITY, batch.mask)

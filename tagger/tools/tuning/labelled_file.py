@@ -18,7 +18,7 @@ from tagger.modules.heads import ChainHead
 from tagger.modules.sentence_rows import SentenceRows
 from tagger.spans import AMBIGUOUS
 from tagger.spans.finding import UNKNOWN, certain_tags
-from tagger.tools.tuning.decoding import Batch, DecodingTuner, Settings
+from tagger.tools.tuning.decoding import DecodingTuner, RowBatch, Settings
 
 
 def tuner_on_file(
@@ -87,7 +87,7 @@ def read_instances(reader: DatasetReader, path: str) -> List[Instance]:
 
 def encoded(
     model: TaggingModel, instances: Sequence[Instance], batch_size: int
-) -> Iterator[Tuple[Batch, SentenceRows, Dict[str, Any]]]:
+) -> Iterator[Tuple[RowBatch, SentenceRows, Dict[str, Any]]]:
     """Yields batches of instances, their rows, and their indexed tokens.
 
     Puts the model into evaluation mode. Instances without tags get unknown ones. A batch holds the rows
@@ -112,10 +112,10 @@ def encoded(
             gold_tags = torch.full(shape, UNKNOWN)
         elif not chain.labels_of_rows:
             gold_tags = torch.from_numpy(certain_tags(gold_tags.numpy()))
-        batch_of_rows = Batch(emissions, rows.split(gold_tags.to(device)), rows.mask)
+        batch_of_rows = RowBatch(emissions, rows.split(gold_tags.to(device)), rows.mask)
         if chain.labels_of_rows:
             with torch.no_grad():
                 emissions, gold, row_mask = chain.as_rows(*batch_of_rows)
             gold = torch.from_numpy(certain_tags(gold.cpu().numpy())).to(device)
-            batch_of_rows = Batch(emissions, gold, declare_right_padded(row_mask.contiguous()))
+            batch_of_rows = RowBatch(emissions, gold, declare_right_padded(row_mask.contiguous()))
         yield batch_of_rows, rows, tensors["tokens"]

@@ -7,7 +7,7 @@ from allennlp.data import Vocabulary
 from tagger.modules import CrfHead
 from tagger.modules.chain_decoder import ChainDecoder
 from tagger.spans import tags_to_spans
-from tagger.tools.tuning.decoding import Batch, DecodingTuner, Settings
+from tagger.tools.tuning.decoding import DecodingTuner, RowBatch, Settings
 from tagger.tools.tuning.goals import Goal
 
 TAGS = ["O", "B-X", "I-X", "B-Y", "I-Y"]
@@ -26,7 +26,7 @@ def tuner():
         emissions = 2 * torch.randn(32, 9, 5)
         emissions += 2 * torch.nn.functional.one_hot(tags, 5)
         mask = torch.arange(9) < torch.randint(1, 10, (32, 1))
-        batches.append(Batch(emissions, tags, mask))
+        batches.append(RowBatch(emissions, tags, mask))
     return DecodingTuner(head, TAGS, "BIO", batches)
 
 
@@ -108,7 +108,7 @@ def test_labels_of_few_entities_are_no_target_of_macro_f1():
     head = CrfHead(vocab, tag_encoding="BIO")
     # Five entities of X, four of Y.
     tags = torch.tensor([[1, 2, 3, 0, 1, 0], [1, 1, 3, 3, 3, 1]])
-    batch = Batch(torch.randn(2, 6, 5), tags, torch.ones(2, 6, dtype=torch.bool))
+    batch = RowBatch(torch.randn(2, 6, 5), tags, torch.ones(2, 6, dtype=torch.bool))
     tuner = DecodingTuner(head, TAGS, "BIO", [batch])
     assert tuner.macro_f1_goals() == [Goal(("X",), "macro_f1")]
 
