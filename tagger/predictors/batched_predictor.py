@@ -1,8 +1,10 @@
 """The base class of all predictors, which predicts many inputs in batches of similar length."""
 
+import itertools
 import logging
 import time
-from typing import Any, Dict, List, Optional
+from operator import itemgetter
+from typing import Any, Dict, Iterable, List, Optional
 
 import numpy as np
 import torch
@@ -133,24 +135,17 @@ class BatchedPredictor(Predictor):
         calls = [([instances[index] for index in part],) for part in parts]
         on_cpu = self._model._get_prediction_device() < 0
         predicted = run_side_by_side(self._predict_part, calls, BATCHES_AT_ONCE if on_cpu else 1)
-        predictions = [Prediction()] * len(instances)
-        for part, of_part in zip(parts, predicted):
-            for index, prediction in zip(part, of_part):
-                predictions[index] = prediction
         self.throughput.add(len(instances), int(num_tokens.sum()))
-        return predictions
+        return _in_order(parts, predicted)
 
     def _predict_part(self, instances: List[Instance]) -> List[Prediction]:
         """Predicts instances that fit into one batch, counted in tokens."""
         columns = collect_columns(map(self._indexed, instances))
         # Lengths of instances (N,) may be in word pieces, more than tokens, and need several batches.
         lengths = np.max([column.lengths() for column in columns.values()], axis=0)
-        predictions = [Prediction()] * len(instances)
-        for indices in batches_within(lengths, self._batch_tokens):
-            batch = {name: column.batch(indices) for name, column in columns.items()}
-            for index, prediction in zip(indices.tolist(), self._predict_batch(batch)):
-                predictions[index] = prediction
-        return predictions
+        parts = batches_within(lengths, self._batch_tokens)
+        batches = ({name: each.batch(part) for name, each in columns.items()} for part in parts)
+        return _in_order(parts, map(self._predict_batch, batches))
 
     def _indexed(self, instance: Instance) -> Instance:
         self._dataset_reader.apply_token_indexers(instance)
@@ -168,6 +163,12 @@ class BatchedPredictor(Predictor):
 
     def _run(self, batch: Dict[str, Any]) -> Dict[str, Any]:
         return self._model(**batch)
+
+
+def _in_order(parts: Iterable[Any], predicted: Iterable[List[Prediction]]) -> List[Prediction]:
+    """Returns the predictions for parts of the instances, whose indices are given, in their order."""
+    found = zip(itertools.chain(*parts), itertools.chain(*predicted))
+    return [prediction for _, prediction in sorted(found, key=itemgetter(0))]
 
 
 class Throughput:

@@ -203,8 +203,6 @@ class LabelChainsHead(TaggingHead):
         return marginals
 
     def check(self, extras: Extras) -> None:
-        for label in extras.leak_labels:
-            check_is_label("leak_labels", label, self.labels, of="tagger")
         self.joint.check(extras)
 
     @torch.no_grad()

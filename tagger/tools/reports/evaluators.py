@@ -178,19 +178,18 @@ class TagEvaluator:
         """Yields a result for each sentence of an instance, which may be a document."""
         all_gold = gold_tensor(instance, "tags")
         for place in places(instance, found, len(all_gold)):
-            own = place.tokens
-            own_found = found.of_tokens(own)
-            tags = own_found.tags or []
-            gold_tags = instance["tags"].labels[own]  # type: ignore[attr-defined]
+            own = found.of_tokens(place.tokens)
+            tags = own.tags or []
+            gold_tags = instance["tags"].labels[place.tokens]  # type: ignore[attr-defined]
             predicted = np.array([[self._index_of[tag] for tag in tags]])
-            counts = self._count(predicted, all_gold[np.newaxis, own])
+            counts = self._count(predicted, all_gold[np.newaxis, place.tokens])
             if not self._index_of.keys() >= set(gold_tags):
                 no_items = self._items([], [], [])
                 yield Result(counts, len(tags), False, no_items, frozenset(), None)
                 continue
             gold, spans = self._spans(gold_tags), self._spans(tags)
-            probabilities = known_probabilities(own_found.entities or ())
-            sentence = TaggedSentence(own_found.tokens or [], gold, spans, probabilities)
+            probabilities = known_probabilities(own.entities or ())
+            sentence = TaggedSentence(own.tokens or [], gold, spans, probabilities)
             yield self._result(counts, place, sentence)
 
     def _result(self, counts: np.ndarray, place: Place, sentence: TaggedSentence) -> Result:
