@@ -223,16 +223,16 @@ class OnnxTagger(TextTagger[str]):
         self, length: int, outputs: Dict[str, np.ndarray], extras: Extras
     ) -> Prediction:
         """Reads the graph's outputs for a sentence, (), (T,) or (T, K)."""
-        tags = labels = probabilities = entities = None
+        found: Dict[str, Any] = {}
         if self._has_label_sets:
             rows = outputs["labels"][:length].tolist()
-            labels = [[tag for tag, has in zip(self._tags, row) if has] for row in rows]
+            found["labels"] = [[tag for tag, has in zip(self._tags, row) if has] for row in rows]
         else:
-            tags = [self._tags[index] for index in outputs["tags"][:length].tolist()]
+            found["tags"] = [self._tags[index] for index in outputs["tags"][:length].tolist()]
         if "entity_lasts" in outputs:
             # IOB1 has no entity probabilities.
             of_entities = outputs.get("entity_probabilities", np.array([])).tolist()
-            entities = [
+            found["entities"] = [
                 Entity.of_tokens(
                     self._labels_of_tags[outputs["tags"][first]] or "",
                     first,
@@ -244,14 +244,11 @@ class OnnxTagger(TextTagger[str]):
             ]
         if extras.probabilities:
             rows = outputs["marginals"][:length].tolist()
-            probabilities = [dict(zip(self._tags, row)) for row in rows]
-        leaks = {}
+            found["probabilities"] = [dict(zip(self._tags, row)) for row in rows]
         if extras.leak_labels:
-            names = ("leak_probability", "expected_missed")
-            leaks = {name: outputs[name].item() for name in names}
-        return Prediction(
-            tags=tags, labels=labels, probabilities=probabilities, entities=entities, **leaks
-        )
+            for name in ("leak_probability", "expected_missed"):
+                found[name] = outputs[name].item()
+        return Prediction(**found)
 
 
 def load(

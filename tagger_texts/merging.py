@@ -2,11 +2,9 @@
 
 import itertools
 import math
-from typing import Any, Dict, Iterable, List, Optional, Sequence, TypeVar
+from typing import Any, Dict, Iterable, Sequence
 
-from tagger_texts.prediction import Entity, Prediction
-
-T = TypeVar("T")
+from tagger_texts.prediction import OF_TOKENS, Prediction
 
 #: The string between two tags of a token.
 SEPARATOR = "|"
@@ -26,6 +24,7 @@ def merged_pieces(pieces: Sequence[Prediction]) -> Prediction:
     """Merges the predictions for the pieces of a text, which follow one another.
 
     Example:
+        >>> from tagger_texts.prediction import Entity
         >>> pieces = [
         ...     Prediction(tags=["O"], entities=[]),
         ...     Prediction(tags=["B-LOC"], entities=[Entity.of_tokens("LOC", 0, 0)]),
@@ -33,21 +32,10 @@ def merged_pieces(pieces: Sequence[Prediction]) -> Prediction:
         >>> merged_pieces(pieces).to_json()
         {'tags': ['O', 'B-LOC'], 'entities': [{'label': 'LOC', 'first': 1, 'last': 1}]}
     """
-    starts = [0, *itertools.accumulate(len(piece.tags or ()) for piece in pieces)]
-
-    def moved(of_pieces: Iterable[Optional[List[Entity]]]) -> Optional[List[Entity]]:
-        return _joined(
-            [entity.moved(start) for entity in own] if own and start else own
-            for start, own in zip(starts, of_pieces)
-        )
-
-    return Prediction(
-        tags=_joined(piece.tags for piece in pieces),
-        labels=_joined(piece.labels for piece in pieces),
-        probabilities=_joined(piece.probabilities for piece in pieces),
-        entities=moved(piece.entities for piece in pieces),
-        candidates=moved(piece.candidates for piece in pieces),
-        **_merged_leaks(pieces),
+    starts = itertools.accumulate((len(piece.tags or ()) for piece in pieces), initial=0)
+    return _joined(
+        piece.with_entities(lambda own, start=start: [entity.moved(start) for entity in own])  # type: ignore[misc]
+        for piece, start in zip(pieces, starts)
     )
 
 
@@ -57,25 +45,29 @@ def merged_chains(chains: Sequence[Prediction]) -> Prediction:
     Entities are in the order of their first tokens, longer ones first; `probabilities` are of all tags
     but `O`, which each chain has. A chain leaves out the tags of other labels, or gives them 0.
     """
-
-    def in_order(of_chains: Iterable[Optional[List[Entity]]]) -> Optional[List[Entity]]:
-        entities = _joined(of_chains)
-        return entities and sorted(entities, key=lambda entity: (entity.first, -entity.last))
-
+    found = _joined(chains).with_entities(
+        lambda entities: sorted(entities, key=lambda entity: (entity.first, -entity.last))
+    )
     tokens = zip(*(chain.probabilities or () for chain in chains))
-    return Prediction(
+    return found._replace(
         tags=list(map(joined_tags, zip(*(chain.tags or () for chain in chains)))),
-        probabilities=None if chains[0].probabilities is None else list(map(_inside, tokens)),
-        entities=in_order(chain.entities for chain in chains),
-        candidates=in_order(chain.candidates for chain in chains),
-        **_merged_leaks(chains),
+        probabilities=None if found.probabilities is None else list(map(_inside, tokens)),
     )
 
 
-def _joined(parts: Iterable[Optional[List[T]]]) -> Optional[List[T]]:
-    """All lists as one, or None where they are missing."""
-    given = [part for part in parts if part is not None]
-    return list(itertools.chain(*given)) if given else None
+def _joined(given: Iterable[Prediction]) -> Prediction:
+    """All lists as one, and what leaks from all parts, which know nothing of one another."""
+    parts = list(given)
+    fields: Dict[str, Any] = {
+        name: list(itertools.chain(*(getattr(part, name) for part in parts)))
+        for name in (*OF_TOKENS, "entities", "candidates")
+        if getattr(parts[0], name) is not None
+    }
+    if parts[0].leak_probability is not None:
+        leaks = (1 - (part.leak_probability or 0.0) for part in parts)
+        fields["leak_probability"] = 1 - math.prod(leaks)
+        fields["expected_missed"] = math.fsum(part.expected_missed or 0.0 for part in parts)
+    return Prediction(**fields)
 
 
 def _inside(of_chains: Iterable[Dict[str, float]]) -> Dict[str, float]:
@@ -86,13 +78,3 @@ def _inside(of_chains: Iterable[Dict[str, float]]) -> Dict[str, float]:
             if tag != "O":
                 merged[tag] = merged.get(tag, 0.0) + value
     return merged
-
-
-def _merged_leaks(parts: Sequence[Prediction]) -> Dict[str, Any]:
-    """What leaks from all parts, which know nothing of one another."""
-    if parts[0].leak_probability is None:
-        return {}
-    return {
-        "leak_probability": 1 - math.prod(1 - (part.leak_probability or 0.0) for part in parts),
-        "expected_missed": math.fsum(part.expected_missed or 0.0 for part in parts),
-    }

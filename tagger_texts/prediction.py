@@ -1,6 +1,9 @@
 """What a tagger says of a text, in one record from the head to every output."""
 
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple
+
+#: The fields of a `Prediction` with an entry for each token.
+OF_TOKENS = ("tokens", "tags", "labels", "probabilities")
 
 
 class Entity(NamedTuple):
@@ -89,22 +92,18 @@ class Prediction(NamedTuple):
 
         It has no text, no sentences, and no leaks, which are those of the whole.
         """
-
-        def moved(entities: Optional[List[Entity]]) -> Optional[List[Entity]]:
-            return entities and [
-                entity.moved(-own.start)
-                for entity in entities
-                if own.start <= entity.first < own.stop
+        of_tokens = {name: getattr(self, name) for name in OF_TOKENS}
+        found = Prediction(**{name: each and each[own] for name, each in of_tokens.items()})
+        return found._replace(entities=self.entities, candidates=self.candidates).with_entities(
+            lambda entities: [
+                each.moved(-own.start) for each in entities if own.start <= each.first < own.stop
             ]
-
-        return Prediction(
-            tokens=self.tokens and self.tokens[own],
-            tags=self.tags and self.tags[own],
-            labels=self.labels and self.labels[own],
-            probabilities=self.probabilities and self.probabilities[own],
-            entities=moved(self.entities),
-            candidates=moved(self.candidates),
         )
+
+    def with_entities(self, change: Callable[[List[Entity]], List[Entity]]) -> "Prediction":
+        """Returns a prediction in which entities and candidates are changed, where they are given."""
+        entities, candidates = (each and change(each) for each in (self.entities, self.candidates))
+        return self._replace(entities=entities, candidates=candidates)
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> "Prediction":

@@ -47,19 +47,10 @@ class Text(NamedTuple):
 
     def locate(self, prediction: Prediction, is_document: bool = False) -> Prediction:
         """Returns a prediction for these words with the text, and with the characters of entities."""
-
-        def located(entities: Optional[List[Entity]]) -> Optional[List[Entity]]:
-            return entities and [
-                self.entity(each.label, each.first, each.last, each.probability)
-                for each in entities
-            ]
-
-        return prediction._replace(
-            text=self.text,
-            tokens=self.words,
-            sentences=self.sentence_spans() if is_document else None,
-            entities=located(prediction.entities),
-            candidates=located(prediction.candidates),
+        sentences = self.sentence_spans() if is_document else None
+        found = prediction._replace(text=self.text, tokens=self.words, sentences=sentences)
+        return found.with_entities(
+            lambda own: [self.entity(e.label, e.first, e.last, e.probability) for e in own]
         )
 
 

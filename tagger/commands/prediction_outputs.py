@@ -86,9 +86,7 @@ def encoder_of(output: str, input_file: str, layout: Optional[RecordLayout] = No
                 "use `allennlp convert`"
             )
         texts = partial(texts_of_lines, input_file=input_file, input_format=layout.input_format)
-        return lambda lines, file: _write_texts(
-            (text for text, _ in texts(lines)), file, format, suffix
-        )
+        return lambda lines, file: _write_texts(texts(lines), file, format, suffix)
     if not is_parquet(output):
         return write_lines
     source = input_file if is_parquet(input_file) else None
@@ -126,10 +124,12 @@ def texts_of_lines(
         yield text, found
 
 
-def _write_texts(texts: Iterator[AnnotatedText], file: BinaryIO, format: str, suffix: str) -> None:
+def _write_texts(
+    texts: Iterator[Tuple[AnnotatedText, Prediction]], file: BinaryIO, format: str, suffix: str
+) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder, f"texts{suffix}")
-        counts = convert_texts(texts, path, format, remedy=_OVERLAPS)
+        counts = convert_texts((text for text, _ in texts), path, format, remedy=_OVERLAPS)
         with path.open("rb") as written:
             write_lines(written, file)
     say(str(counts))

@@ -7,7 +7,6 @@ from allennlp.data import Instance
 from allennlp.data.fields import MetadataField
 
 from tagger_texts.inputs import InputError
-from tagger_texts.prediction import Prediction
 
 
 def check_kind(is_of_numbers: bool, reads_numbers: bool) -> None:
@@ -26,10 +25,3 @@ def origin(instance: Instance) -> JsonDict:
     """Returns the recording of a window, and the first step that gets its tag there."""
     metadata = cast(MetadataField, instance["metadata"]).metadata
     return {"recording": metadata["recording"], "first_step": metadata["window"].own_first}
-
-
-def own_prediction(instance: Instance, found: Prediction) -> Prediction:
-    """Returns the prediction for a window's own steps, with the entities that begin there."""
-    own = cast(MetadataField, instance["metadata"]).metadata["window"].own
-    # The tokens are numbers of steps.
-    return found.of_tokens(own)._replace(tokens=None)

@@ -8,7 +8,7 @@ import numpy as np
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict
 from allennlp.data import DatasetReader, Instance, Token, Tokenizer
-from allennlp.data.fields import TextField
+from allennlp.data.fields import MetadataField, TextField
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
@@ -20,7 +20,7 @@ from tagger.data.tokenizers import max_sentence_tokens_of, tokenizer_of
 from tagger.models import TaggingModel
 from tagger.models.tagging_model import chain_of
 from tagger.predictors.batched_predictor import BatchedPredictor, Throughput
-from tagger.predictors.recordings import check_kind, origin, own_prediction
+from tagger.predictors.recordings import check_kind, origin
 from tagger_texts.inputs import (
     RUN_CHARACTERS,
     check_list,
@@ -181,8 +181,7 @@ class SequenceTaggerPredictor(BatchedPredictor):
         for (text, is_document), instances in zip(texts, pieces):
             own = list(itertools.islice(of_pieces, len(instances)))
             found = merged_pieces(own) if own else self._nothing()
-            is_text = isinstance(text, Text)
-            predictions.append(text.locate(found, is_document) if is_text else found)
+            predictions.append(found if self.reads_numbers else text.locate(found, is_document))
         return predictions
 
     def check(self, json_dict: JsonDict) -> None:
@@ -212,7 +211,11 @@ class SequenceTaggerPredictor(BatchedPredictor):
 
     def predict_instances(self, instances: List[Instance]) -> List[Prediction]:
         found = super().predict_instances(instances)
-        return [*map(own_prediction, instances, found)] if self.reads_numbers else found
+        if not self.reads_numbers:
+            return found
+        windows = (cast(MetadataField, each["metadata"]).metadata["window"] for each in instances)
+        # Tokens are numbers of steps.
+        return [p.of_tokens(each.own)._replace(tokens=None) for p, each in zip(found, windows)]
 
     def _json_to_instance(self, json_dict: JsonDict) -> Instance:
         tokens = itertools.chain(*tokens_of(self.read(json_dict)))

@@ -10,6 +10,7 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 import numpy as np
 import torch
 from allennlp.common.checks import ConfigurationError
+from torch.nn.functional import pad
 
 from tagger.common.vocabulary import check_is_label
 from tagger.linear_chain import ChainScores
@@ -57,6 +58,7 @@ class EntityOutputs:
 
         Entities below the thresholds of their labels, (C,), are dropped from the tags, too.
         """
+        correct = recalibration or (lambda values, _: values)
         entities, probabilities = self.find(tags, mask), None
         if self.has_probabilities:
             probabilities = self.find.probabilities(scores, entities, mask)
@@ -67,7 +69,7 @@ class EntityOutputs:
                 tags = tags.masked_fill(is_dropped, self._tags.index("O"))
                 entities = entities.where(is_kept.cpu().numpy())
                 probabilities = probabilities[is_kept]
-            probabilities = _corrected(recalibration, entities, probabilities)
+            probabilities = correct(probabilities, _on(probabilities, entities.labels))
         rows, firsts = _on(tags, entities.rows), _on(tags, entities.firsts)
         lengths = torch.zeros_like(tags)
         lengths[rows, firsts] = _on(tags, entities.lasts) - firsts + 1
@@ -83,7 +85,7 @@ class EntityOutputs:
             output.update(zip(_LEAKS, (expected, at_firsts)))
         if extras.candidates is not None:
             found, probabilities = self.find.candidates(scores, extras.candidates, mask)
-            probabilities = _corrected(recalibration, found, probabilities)
+            probabilities = correct(probabilities, _on(probabilities, found.labels))
             output.update(zip(_CANDIDATES, _at_firsts(found, probabilities, mask)))
         return output
 
@@ -145,21 +147,9 @@ def stacked(tensors: Sequence[Optional[torch.Tensor]]) -> torch.Tensor:
     """Stacks what C chains give, (B, T) or (B, T, M), to (B, T, C, ...), 0 where there is nothing."""
     given = [tensor for tensor in tensors if tensor is not None]
     shape = [max(sizes) for sizes in zip(*(tensor.shape for tensor in given))]
-    nothing = given[0].new_zeros(()).expand(shape)
-    padded = [
-        nothing if each is None else torch.nn.functional.pad(each, (0, shape[-1] - each.shape[-1]))
-        for each in tensors
-    ]
-    return torch.stack(padded, 2)
-
-
-def _corrected(
-    recalibration: Optional[Recalibration], entities: Entities, probabilities: torch.Tensor
-) -> torch.Tensor:
-    """The probabilities of entities, (N,), recalibrated."""
-    if recalibration is None:
-        return probabilities
-    return recalibration(probabilities, _on(probabilities, entities.labels))
+    nothing = given[0].new_zeros(shape)
+    filled = [nothing if each is None else each for each in tensors]
+    return torch.stack([pad(each, (0, shape[-1] - each.shape[-1])) for each in filled], 2)
 
 
 def _at_firsts(
