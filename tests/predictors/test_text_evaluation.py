@@ -9,7 +9,8 @@ from allennlp.models import load_archive
 import tagger
 from tagger.predictors.saved_tagger import SavedTagger
 from tagger.predictors.text_evaluation import GoldText, evaluate_joined_tokens, evaluate_texts
-from tagger_texts.tagged_text import Entity, TaggedText
+from tagger_texts.prediction import Entity
+from tagger_texts.tagged_text import TaggedText
 
 FILE = "data/toy/test.txt"
 BLANKS = '{"dataset_reader.tokenizer": {"type": "blanks"}}'

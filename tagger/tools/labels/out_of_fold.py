@@ -16,6 +16,7 @@ from allennlp.models import Model
 from scipy.special import logit
 
 from tagger.models import DocumentClassifier, TaggingModel
+from tagger.models.measured_model import MeasuredModel
 from tagger.models.tagging_model import chain_of
 from tagger.spans import AMBIGUOUS
 from tagger.tools.labels.cells import RUN
@@ -163,7 +164,7 @@ def score_file(model: Model, reader: DatasetReader, path: str) -> SentenceScores
     )._replace(row_labels=np.array(list(chain.labels_of_rows), dtype=str))
 
 
-def scores_of_label_sets(model: Model, reader: DatasetReader, path: str) -> SentenceScores:
+def scores_of_label_sets(model: MeasuredModel, reader: DatasetReader, path: str) -> SentenceScores:
     """Returns scores of rows for labels that are independent: of a token, or of a document.
 
     The chain of a label has its log-odds at each token. A run of tokens with the label begins with `B-`
@@ -173,9 +174,8 @@ def scores_of_label_sets(model: Model, reader: DatasetReader, path: str) -> Sent
     lengths, log_odds = [], []
     labels: List[str] = []
     for group in lazy_groups_of(iter(read_instances(reader, path)), 64):
-        for output in model.forward_on_instances(group):
-            found = output["probabilities"]
-            by_token = [found] if isinstance(found, dict) else found
+        for found in model.predict_instances(group):
+            by_token = found.probabilities or []
             labels = labels or sorted(by_token[0])
             # (C, T)
             own = np.array([[each[label] for each in by_token] for label in labels])

@@ -13,13 +13,7 @@ from tagger.models import TaggingModel
 from tagger.models.tagging_model import chain_of
 from tagger.spans.finding import UNKNOWN, certain_tags
 from tagger.spans.overlapping import tags_by_label
-from tagger.tools.reports.evaluators import (
-    Result,
-    TagEvaluator,
-    gold_tensor,
-    known_probabilities,
-    places,
-)
+from tagger.tools.reports.evaluators import Result, TagEvaluator, gold_tensor, places
 from tagger.tools.reports.tagged_sentences import Example, TaggedSentence, example_of_spans
 from tagger_texts.prediction import Prediction
 
@@ -63,7 +57,7 @@ class ChainsEvaluator(TagEvaluator):
                 own.tokens or [],
                 sorted(spans, key=lambda span: (span[1][0], -span[1][1])),
                 [(each.label, (each.first, each.last)) for each in entities],
-                known_probabilities(entities),
+                self._probabilities(entities),
             )
             yield self._result(counts, place, sentence)
 

@@ -8,7 +8,6 @@ from typing import (
     Any,
     Dict,
     FrozenSet,
-    Iterable,
     Iterator,
     List,
     NamedTuple,
@@ -82,11 +81,6 @@ def places(instance: Instance, found: Prediction, num_tokens: int) -> Iterator[P
     whole = [(0, num_tokens - 1)]
     for first, last in whole if found.sentences is None else found.sentences:
         yield Place(instance, slice(first, last + 1))
-
-
-def known_probabilities(entities: Iterable[Entity]) -> List[float]:
-    """Returns the probabilities of entities, or none in an encoding without them."""
-    return [each.probability for each in entities if each.probability is not None]
 
 
 def gold_tensor(instance: Instance, field: str) -> np.ndarray:
@@ -188,7 +182,7 @@ class TagEvaluator:
                 yield Result(counts, len(tags), False, no_items, frozenset(), None)
                 continue
             gold, spans = self._spans(gold_tags), self._spans(tags)
-            probabilities = known_probabilities(own.entities or ())
+            probabilities = self._probabilities(own.entities or ())
             sentence = TaggedSentence(own.tokens or [], gold, spans, probabilities)
             yield self._result(counts, place, sentence)
 
@@ -202,6 +196,9 @@ class TagEvaluator:
             self._example(sentence, ()).errors(),
             (place, sentence),
         )
+
+    def _probabilities(self, entities: Sequence[Entity]) -> List[float]:
+        return [each.probability for each in entities if each.probability is not None]
 
     def examples(self, drawn: Sequence[Wrong]) -> List[Example]:
         """Returns examples with the model's probabilities of the gold labels."""
