@@ -10,6 +10,7 @@ import tagger
 from tagger.commands.prediction_outputs import RecordLayout, encoder_of
 from tagger.data.formats import FORMATS, AnnotatedText, convert_texts, read_texts, write_texts
 from tagger.data.reading import Reading
+from tagger_texts.prediction import Entity, Prediction
 
 TEXTS = ["Maria Lindqvist met Paulo Ferraz in Lisbon.", "Élodie left 🙂 Oslo."]
 
@@ -60,8 +61,12 @@ def test_every_format_is_read_and_written_with_the_predicted_entities(predict, t
 
 
 def test_the_remedy_for_predicted_entities_that_overlap_is_there(tmp_path):
-    entities = [{"label": label, "start": 0, "end": end} for label, end in (("PER", 3), ("ORG", 7))]
-    line = json.dumps({"text": "Ada Lee", "tokens": ["Ada", "Lee"], "entities": entities}).encode()
+    entities = [
+        Entity("PER", "Ada", 0, 3, 0, 0, None),
+        Entity("ORG", "Ada Lee", 0, 7, 0, 1, None),
+    ]
+    found = Prediction(text="Ada Lee", tokens=["Ada", "Lee"], entities=entities)
+    line = json.dumps(found.to_json()).encode()
     encode = encoder_of("out.conll", "in.txt", RecordLayout(format="columns"))
     with pytest.raises(
         ValueError, match="`--format prodigy`, and then convert it, with `allennlp conv"

@@ -118,7 +118,11 @@ def test_outputs_and_sidecars_have_a_line_for_each_text(texts, style, is_json):
     )
     names = "label", "start", "end"
     lines = [
-        {"text": text, "tokens": [], "entities": [dict(zip(names, place)) for place in places]}
+        {
+            "text": text,
+            "tokens": [],
+            "entities": [{**dict(zip(names, place)), "first": 0, "last": 0} for place in places],
+        }
         for text, places in texts
     ]
     wanted = [mask_text(text, places, style) for text, places in texts]
