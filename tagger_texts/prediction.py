@@ -32,7 +32,7 @@ class Entity(NamedTuple):
     def of_tokens(
         cls, label: str, first: int, last: int, probability: Optional[float] = None
     ) -> "Entity":
-        """Makes an entity of tokens whose characters are not known: its `start` and `end` are None."""
+        """Makes an entity of tokens, with `start` and `end` None until its characters are known."""
         return cls(label, "", None, None, first, last, probability)  # type: ignore[arg-type]
 
     def moved(self, tokens: int) -> "Entity":
@@ -41,7 +41,7 @@ class Entity(NamedTuple):
         return Entity(label, text, start, end, first + tokens, last + tokens, probability)
 
     def to_json(self) -> Dict[str, Any]:
-        """Returns the fields whose values are known."""
+        """Returns the fields that are known."""
         label, text, start, end, first, last, probability = self
         found: Dict[str, Any] = {"label": label}
         if start is not None:

@@ -31,7 +31,7 @@ class MeasuredModel(Model):
 
     @torch.no_grad()
     def predict_instances(self, instances: Sequence[Instance]) -> List[Prediction]:
-        """Predicts a batch like `forward_on_instances`, whose results are dictionaries."""
+        """Predicts a batch like `forward_on_instances`, but returns no dictionaries."""
         batch = Batch(instances)
         batch.index_instances(self.vocab)
         tensors = move_to_device(batch.as_tensor_dict(), self._get_prediction_device())

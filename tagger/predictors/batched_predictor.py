@@ -166,7 +166,7 @@ class BatchedPredictor(Predictor):
 
 
 def _in_order(parts: Iterable[Any], predicted: Iterable[List[Prediction]]) -> List[Prediction]:
-    """Returns the predictions for parts of the instances, whose indices are given, in their order."""
+    """Returns in order what was predicted for parts of the instances, given as indices."""
     found = zip(itertools.chain(*parts), itertools.chain(*predicted))
     return [prediction for _, prediction in sorted(found, key=itemgetter(0))]
 

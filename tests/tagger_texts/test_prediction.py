@@ -73,7 +73,7 @@ def test_each_type_of_text_and_each_name_is_one_class(modules):
 
 
 def test_no_module_takes_a_prediction_from_a_dictionary(modules):
-    """Formats of files have keys of their own."""
+    """Formats of files have other keys."""
     found = [
         f"{path}:{node.lineno}"
         for path, tree in modules.items()
