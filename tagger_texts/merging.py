@@ -4,7 +4,7 @@ import itertools
 import math
 from typing import Any, Dict, Iterable, Sequence
 
-from tagger_texts.prediction import OF_TOKENS, Prediction
+from tagger_texts.prediction import ENTITIES, OF_TOKENS, Prediction
 
 #: The string between two tags of a token.
 SEPARATOR = "|"
@@ -33,10 +33,11 @@ def merged_pieces(pieces: Sequence[Prediction]) -> Prediction:
         {'tags': ['O', 'B-LOC'], 'entities': [{'label': 'LOC', 'first': 1, 'last': 1}]}
     """
     starts = itertools.accumulate((len(piece.tags or ()) for piece in pieces), initial=0)
-    return _joined(
-        piece.with_entities(lambda own, start=start: [entity.moved(start) for entity in own])  # type: ignore[misc]
-        for piece, start in zip(pieces, starts)
-    )
+
+    def moved(piece: Prediction, start: int) -> Prediction:
+        return piece.with_entities(lambda own: [each.moved(start) for each in own])
+
+    return _joined(moved(*each) if each[1] else each[0] for each in zip(pieces, starts))
 
 
 def merged_chains(chains: Sequence[Prediction]) -> Prediction:
@@ -45,22 +46,24 @@ def merged_chains(chains: Sequence[Prediction]) -> Prediction:
     Entities are in the order of their first tokens, longer ones first; `probabilities` are of all tags
     but `O`, which each chain has. A chain leaves out the tags of other labels, or gives them 0.
     """
-    found = _joined(chains).with_entities(
+    found = _joined(chains, ENTITIES).with_entities(
         lambda entities: sorted(entities, key=lambda entity: (entity.first, -entity.last))
     )
     tokens = zip(*(chain.probabilities or () for chain in chains))
     return found._replace(
         tags=list(map(joined_tags, zip(*(chain.tags or () for chain in chains)))),
-        probabilities=None if found.probabilities is None else list(map(_inside, tokens)),
+        probabilities=None if chains[0].probabilities is None else list(map(_inside, tokens)),
     )
 
 
-def _joined(given: Iterable[Prediction]) -> Prediction:
-    """All lists as one, and what leaks from all parts, which know nothing of one another."""
+def _joined(
+    given: Iterable[Prediction], names: Sequence[str] = (*OF_TOKENS, *ENTITIES)
+) -> Prediction:
+    """The named lists as one each, and what leaks from all parts, which know nothing of one another."""
     parts = list(given)
     fields: Dict[str, Any] = {
         name: list(itertools.chain(*(getattr(part, name) for part in parts)))
-        for name in (*OF_TOKENS, "entities", "candidates")
+        for name in names
         if getattr(parts[0], name) is not None
     }
     if parts[0].leak_probability is not None:

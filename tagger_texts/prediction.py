@@ -4,6 +4,8 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tup
 
 #: The fields of a `Prediction` with an entry for each token.
 OF_TOKENS = ("tokens", "tags", "labels", "probabilities")
+#: Those that are lists of entities.
+ENTITIES = ("entities", "candidates")
 
 
 class Entity(NamedTuple):
@@ -109,7 +111,7 @@ class Prediction(NamedTuple):
     def from_json(cls, found: Mapping[str, Any]) -> "Prediction":
         """Reads what `to_json` returned; other fields are ignored."""
         kept = {name: found[name] for name in cls._fields if name in found}
-        for name in {"entities", "candidates"} & kept.keys():
+        for name in kept.keys() & ENTITIES:
             unknown = {"text": "", "start": None, "end": None, "probability": None}
             kept[name] = [Entity(**{**unknown, **entity}) for entity in kept[name]]
         if "sentences" in kept:
