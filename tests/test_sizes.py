@@ -35,7 +35,7 @@ TOTALS = {
     "core": (41_190, ["tagger", "tagger_compat", "tagger_onnx", "tagger_texts"]),
     "tools": (15_270, ["tagger/tools"]),
     "integrations": (6_020, ["tagger/integrations"]),
-    "tests and scripts": (56_020, ["tests", "scripts"]),
+    "tests and scripts": (56_107, ["tests", "scripts"]),
 }
 WINGS = ["tagger/tools", "tagger/integrations"]
 
