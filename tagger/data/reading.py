@@ -29,7 +29,7 @@ class Reading:
         tag_column: The column or the key of the tags; here -1 is the last one.
         labelled: Whether tags are read.
         more_tags: Further columns of tags.
-        each_source: Whether each annotator's annotations are a text of their own.
+        each_source: Whether the annotations of each annotator become a separate text.
     """
 
     format: Optional[str] = None
