@@ -42,11 +42,11 @@ def label_colours(labels: Sequence[str]) -> Dict[str, int]:
 
 
 def num_columns(text: str) -> int:
-    """Returns how many columns of a terminal a text takes: Chinese characters two, marks none.
+    """Returns how many columns of a terminal a text takes: Chinese characters two, accents none.
 
     Example:
         >>> [num_columns(text) for text in ("PER", "北京", "हिन्दी")]
-        [3, 4, 4]
+        [3, 4, 5]
     """
     marks = ("Mn", "Me", "Cf")
     wide = sum(unicodedata.east_asian_width(each) in "WF" for each in text)

@@ -101,7 +101,7 @@ def test_bad_data_is_named_by_path_and_line(write, content, settings, message):
         ({"labels": []}, "documents.jsonl:2: expected a JSON object with text"),
         ({"text": 3}, "documents.jsonl:2: expected a JSON object with text"),
         ({"text": " "}, "documents.jsonl:2: a document must have a token"),
-        ({"text": "x", "labels": "a"}, "documents.jsonl:2: expected a list of strings under the key"),
+        ({"text": "x", "labels": "a"}, "documents.jsonl:2: expected labels: a list of strings"),
     ],
 )  # fmt: skip
 def test_a_line_that_is_not_a_document_is_named(write, line, message):

@@ -51,7 +51,7 @@ def values(rows):
 
 
 def tokens_of(text, source):
-    """The label of each token, by a way of its own."""
+    """The label of each token, found in another way."""
     found = ["-"] * len(text.text.tokens)
     for label, start, end in text.annotations[source]:
         for i, (begin, stop) in enumerate(text.text.tokens):
