@@ -26,7 +26,7 @@ from tagger.integrations.service.app import Served, create_app
 from tagger.linear_chain import ChainScores, log_likelihood
 from tagger.models.sequence_tagger_ensemble import AVERAGES
 from tagger.modules.heads import ChainHead, TaggingHead
-from tagger.modules.heads.chain_head import legal_transitions
+from tagger.modules.heads.chain import legal_transitions
 from tagger.tools.deidentification.masks import STYLES
 from tagger.tools.reports.evaluation import evaluate
 from tagger.tools.tuning.decoding import Settings

@@ -15,7 +15,7 @@ from tagger.linear_chain import ChainMarginals
 from tagger.linear_chain.declared import declare_right_padded
 from tagger.metrics import SegmentMetrics
 from tagger.models.measured_model import MeasuredModel
-from tagger.modules.heads import ChainHead, TaggingHead
+from tagger.modules.heads import Chain, TaggingHead
 from tagger.modules.loss_formulas import LEAST_WEIGHT, weighted_mean
 from tagger.modules.sentence_rows import SentenceRows
 from tagger.modules.token_embedders.word_vectors import share_unknown_words
@@ -236,6 +236,6 @@ def _lengths(output: Dict[str, Any]) -> List[List[int]]:
     return [[n for n in row if n > 0] for row in output["sentence_lengths"].tolist()]
 
 
-def chain_of(model: torch.nn.Module) -> Optional[ChainHead]:
+def chain_of(model: torch.nn.Module) -> Optional[Chain]:
     """Returns the chain behind a model's predictions; None for a model without one."""
     return model.head.as_chain() if isinstance(model, TaggingModel) else None

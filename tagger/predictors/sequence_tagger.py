@@ -68,7 +68,7 @@ class SequenceTaggerPredictor(BatchedPredictor):
     window, with the steps that are its own: `recording` and `first_step` tell which.
 
     Probabilities are not changed by `decode_bias`. They cover only the sequences that the model may
-    predict; see `tagger.modules.ChainHead`.
+    predict; see `tagger.modules.heads.Chain`.
 
     Args:
         model: A `sequence_tagger`.

@@ -186,7 +186,7 @@ def chains_of(model, instances):
     batch.index_instances(model.vocab)
     tokens = batch.as_tensor_dict()["tokens"]
     mask = get_text_field_mask(tokens)
-    for chain, scores in model.head.chains_of(model.emissions(tokens, mask)):
+    for chain, scores in model.head.chains.with_emissions(model.emissions(tokens, mask)):
         yield chain.chain_scores(scores), mask
 
 
@@ -201,7 +201,7 @@ def test_features_of_sentences_are_summed_over_the_chains(archive, model, tmp_pa
     for index, (chain, mask) in enumerate(chains_of(model, instances)):
         marginals = tag_marginals(chain, mask)
         doubt += torch.special.entr(marginals).sum((1, 2))
-        tags = model.head.by_label[index].tags
+        tags = model.head.chains.by_label[index].tags
         opens = [tag[0] in "BU" for tag in tags]
         expected = marginals[:, :, opens].sum((1, 2))
         assert found.num_expected[:, index] == pytest.approx(expected.numpy(), abs=1e-4)
@@ -226,7 +226,7 @@ def test_the_uncertainty_about_a_question_is_the_sum_over_the_chains(
         del each.fields["tags"]
     places = np.array([[0, 0, 4], [1, 0, 4]])
     expected = 0
-    for head, (chain, mask) in zip(model.head.by_label, chains_of(model, instances)):
+    for head, (chain, mask) in zip(model.head.chains.by_label, chains_of(model, instances)):
         chain = ChainScores(*(each.double() for each in chain))
         expected += SCORES[score](head.tags, head.tag_encoding)(chain, places, mask) / 5
     found = list(uncertain_sentences(model, instances, score=score))
@@ -312,8 +312,8 @@ def test_a_new_label_is_one_more_chain_and_the_others_stay(archive, tmp_path, ca
         name = re.sub(r"chains\.(\d)", lambda match: f"chains.{int(match[1]) + 1}", name)
         own = kept[name][tuple(map(slice, weights.shape))]
         torch.testing.assert_close(own, weights, rtol=0, atol=0, msg=name)
-    first = made.model.head.by_label[0].crf.transitions
-    mean = sum(each.crf.transitions for each in old.model.head.by_label) / 2
+    first = made.model.head.chains.by_label[0].crf.transitions
+    mean = sum(each.crf.transitions for each in old.model.head.chains.by_label) / 2
     assert not torch.equal(first, mean)
 
 

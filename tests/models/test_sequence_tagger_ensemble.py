@@ -17,7 +17,7 @@ from tagger.data.fields.label_chains_field import LabelChainsField
 from tagger.models import SequenceTaggerEnsemble
 from tagger.models.sequence_tagger_ensemble import AVERAGES
 from tagger.modules.heads import LabelChainsHead, TaggingHead
-from tagger.modules.heads.softmax import MixtureHead
+from tagger.modules.heads.chain_head import MixtureHead
 from tagger.tools.studies.commands.ensemble import Ensemble
 from tests.conftest import CONFIGS, ROOT
 from tests.models.batches import small_tagger, tensors

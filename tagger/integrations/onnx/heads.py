@@ -25,7 +25,7 @@ from tagger.integrations.onnx.graph import Value
 from tagger.linear_chain import ChainScores
 from tagger.models import SequenceTagger
 from tagger.modules.chain_decoder import expected_right
-from tagger.modules.heads import ChainHead, SigmoidHead
+from tagger.modules.heads import Chain, SigmoidHead
 from tagger.spans import AMBIGUOUS
 from tagger.spans.encodings import split_tag
 
@@ -60,9 +60,9 @@ def describe_head(model: SequenceTagger) -> Dict[str, Any]:
 
 
 def _rows_of_chains(
-    chain: ChainHead, emissions: Value, mask: Value, is_last: Value
+    chain: Chain, emissions: Value, mask: Value, is_last: Value
 ) -> Tuple[Value, Value, Value]:
-    """Emissions, mask and ends of a row for each label and sentence, as `ChainHead.as_rows`."""
+    """Emissions, mask and ends of a row for each label and sentence, as `Chain.as_rows`."""
     num_chains, num_tags = chain.rows_per_sentence, len(chain.tags)
     ones = torch.ones(1, 1, num_tags)
     with torch.no_grad():
@@ -93,7 +93,7 @@ def _add_sigmoid(head: SigmoidHead, emissions: Value, mask: Value) -> None:
 
 
 def _add_chain(
-    model: SequenceTagger, head: ChainHead, emissions: Value, mask: Value, is_last: Value
+    model: SequenceTagger, head: Chain, emissions: Value, mask: Value, is_last: Value
 ) -> None:
     graph, encoding, shape = mask.graph, model.tag_encoding, ["batch", "tokens"]
     emissions, (transitions, start, end) = _linear_chain(head, emissions)
@@ -127,7 +127,7 @@ def _add_chain(
     graph.output("marginals", marginals, "float32", [*shape, len(model.tags)])
 
 
-def _decoded(head: ChainHead, chain: Nodes, scores: Value, marginals: Optional[Value]) -> Value:
+def _decoded(head: Chain, chain: Nodes, scores: Value, marginals: Optional[Value]) -> Value:
     """Decodes the tags, (B, T), from scores with the bias; `marginals` are given if there is no bias."""
     if head.decodes_tokens_apart:
         return chain.mask.where(scores.op("ArgMax", axis=2, keepdims=0), np.int64(0))
@@ -145,7 +145,7 @@ def _decoded(head: ChainHead, chain: Nodes, scores: Value, marginals: Optional[V
     return viterbi_tags(Nodes(rounded, chain.mask, chain.is_last, transitions, start, end))
 
 
-def _linear_chain(head: ChainHead, emissions: Value) -> Tuple[Value, Tuple[np.ndarray, ...]]:
+def _linear_chain(head: Chain, emissions: Value) -> Tuple[Value, Tuple[np.ndarray, ...]]:
     """Returns the emissions of a head's chain, (B, T, K) float32, and its transitions, start and end."""
     num_tags = len(head.decoder.bias)
     with torch.no_grad():

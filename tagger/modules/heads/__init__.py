@@ -1,6 +1,7 @@
 """Tagging heads: they turn emissions into a loss and into tags."""
 
 import tagger.common.needs_allennlp  # noqa: F401
+from tagger.modules.heads.chain import Chain
 from tagger.modules.heads.chain_head import ChainHead
 from tagger.modules.heads.crf import CrfHead
 from tagger.modules.heads.label_chains import LabelChainsHead
@@ -8,4 +9,12 @@ from tagger.modules.heads.sigmoid import SigmoidHead
 from tagger.modules.heads.softmax import SoftmaxHead
 from tagger.modules.heads.tagging_head import TaggingHead
 
-__all__ = ["ChainHead", "CrfHead", "LabelChainsHead", "SigmoidHead", "SoftmaxHead", "TaggingHead"]
+__all__ = [
+    "Chain",
+    "ChainHead",
+    "CrfHead",
+    "LabelChainsHead",
+    "SigmoidHead",
+    "SoftmaxHead",
+    "TaggingHead",
+]

@@ -1,205 +1,124 @@
-"""The base of the heads under which a sequence of tags is a linear chain."""
+"""The bases of the heads under which a sequence of tags is a linear chain."""
 
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Optional, Sequence
 
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
 from tagger.common.vocabulary import tags_in_order
-from tagger.linear_chain import ChainScores, check_is_right_padded, tag_marginals
-from tagger.metrics import TagMetrics
-from tagger.modules.chain_decoder import ChainDecoder
-from tagger.modules.heads.chain_outputs import EntityOutputs, check_extras, with_probabilities
-from tagger.modules.heads.tagging_head import HeadDescription, TaggingHead
-from tagger.modules.recalibration import Recalibration
-from tagger.spans import transition_table
-from tagger_texts.prediction import Prediction
-from tagger_texts.tagged_text import NO_EXTRAS, Extras
+from tagger.linear_chain import ChainScores, viterbi_decode
+from tagger.modules.chain_decoder import expected_right
+from tagger.modules.heads.chain import Chain, legal_transitions
+from tagger.modules.heads.tagging_head import HeadDescription, TaggingHead, mean_marginals
+from tagger.modules.token_losses import CrossEntropyLoss, TokenLoss
 
 
-class ChainHead(TaggingHead):
+class ChainHead(Chain, TaggingHead):
     """A head for one tag per token, with a linear chain as its distribution of tag sequences.
 
-    A CRF is one, and so is a softmax, which is a chain without transition scores. Probabilities are
-    those of the chain that is decoded: if decoding allows only legal sequences, illegal ones have
-    probability 0 and the others sum to 1. `decode_bias` never changes a probability. `recalibration`
-    changes only the reported probabilities of entities: thresholds and the search for candidates use
-    the chain's own. Subclasses implement `sequence_loss` and `chain_scores`.
-
-    Args:
-        vocab: Holds the tags; the model in a config supplies it and the next two.
-        label_namespace: The vocabulary's namespace of the tags.
-        tag_encoding: The encoding of the tags; `None` for plain labels.
-        decode_bias: A number by label, see `ChainDecoder`.
-        entity_thresholds: Probabilities by label, below which entities are not predicted.
-        decoding: `"viterbi"` or `"minimum_risk"`.
-        recalibration: Three numbers by label that correct the probabilities of entities, see
-            `tagger.modules.recalibration`; None leaves them as they are.
-
-    Attributes:
-        tags: All tags, in the order of their indices.
-        tag_encoding: Their encoding.
-        decoder: Chooses the tags; `set_decoder` replaces it by another one for the same tags.
-        entities: Finds the entities that tags spell; None if they spell none.
-        labels_of_rows: The label of each row of a sentence, see `as_rows`; empty if it is one row.
+    A CRF is one, and so is a softmax, which is a chain without transition scores. Subclasses implement
+    `sequence_loss` and `chain_scores`. The arguments are those of `Chain`.
     """
 
-    labels_of_rows: Sequence[str] = ()
+    def describe(self) -> HeadDescription:
+        return HeadDescription("chain")
+
+    def as_chain(self) -> Chain:
+        return self
+
+    def mixture(self, vocab: Vocabulary, label_namespace: str) -> "ChainHead":
+        mixture = MixtureHead(vocab, label_namespace, self.tag_encoding)
+        mixture.decoder, mixture.recalibration = self.decoder, self.recalibration
+        return mixture
+
+
+class TokenwiseHead(ChainHead):
+    """A chain without transition scores; the loss of each token is its own.
+
+    Args:
+        loss: The loss of each token; cross-entropy by default.
+        constrain_decoding: Whether to predict the most probable of the sequences that `tag_encoding`
+            allows, instead of the most probable tag of each token.
+        **kwargs: The other arguments of `Chain`, which say how to decode.
+
+    Raises:
+        ConfigurationError: If `constrain_decoding` is true for plain labels, or as `Chain` does.
+    """
+
+    #: (K + 2, K + 2): 0 if a transition may be predicted, else -inf; K is the start, K + 1 the end.
+    transitions: torch.Tensor
 
     def __init__(
         self,
         vocab: Vocabulary,
         label_namespace: str = "labels",
         tag_encoding: Optional[str] = None,
-        decode_bias: Optional[Dict[str, float]] = None,
-        entity_thresholds: Optional[Dict[str, float]] = None,
-        decoding: str = "viterbi",
-        recalibration: Optional[Dict[str, List[float]]] = None,
+        loss: Optional[TokenLoss] = None,
+        constrain_decoding: bool = False,
+        **kwargs: Any,
     ) -> None:
-        super().__init__()
         tags = tags_in_order(vocab, label_namespace)
-        # While an archive is loaded, PyTorch's tensors are limited; NumPy's tables are as large as this.
-        torch.empty(len(tags), len(tags))
-        self.decoder = ChainDecoder(tags, tag_encoding, decode_bias, entity_thresholds, decoding)
-        self.tags, self.tag_encoding = tags, tag_encoding
-        self.entities = EntityOutputs(tags, tag_encoding) if tag_encoding else None
-        self._num_bins = 10 if self.entities and self.entities.has_probabilities else 0
-        self._metrics = TagMetrics(
-            vocab, label_namespace, tag_encoding, calibration_bins=self._num_bins
+        transitions = torch.zeros(len(tags) + 2, len(tags) + 2)
+        if constrain_decoding:
+            if tag_encoding is None:
+                raise ConfigurationError(
+                    f"`constrain_decoding` needs tags that spell spans; got {', '.join(tags)}; set it "
+                    f"to false, or give `tag_encoding`"
+                )
+            transitions.masked_fill_(~legal_transitions(tag_encoding, tags), -torch.inf)
+        super().__init__(vocab, label_namespace, tag_encoding, **kwargs)
+        self.loss = loss or CrossEntropyLoss()
+        self.constrain_decoding = constrain_decoding
+        self.register_buffer("transitions", transitions, persistent=False)
+
+    def sequence_loss(
+        self, emissions: torch.Tensor, gold_tags: torch.Tensor, mask: torch.Tensor
+    ) -> torch.Tensor:
+        return self.loss_beside(emissions, gold_tags, mask, None)
+
+    def loss_beside(
+        self,
+        emissions: torch.Tensor,
+        gold_tags: torch.Tensor,
+        mask: torch.Tensor,
+        weights: Optional[torch.Tensor],
+    ) -> torch.Tensor:
+        return self.loss(emissions, gold_tags, mask, weights).sum(1)
+
+    def chain_scores(self, emissions: torch.Tensor) -> ChainScores:
+        # Emissions can stand for log-probabilities: at each token the two differ by a constant.
+        return ChainScores(
+            emissions,
+            self.transitions[:-2, :-2],
+            start=self.transitions[-2, :-2],
+            end=self.transitions[:-2, -1],
         )
-        self.recalibration: Optional[Recalibration] = None
-        if recalibration:
-            labels = with_probabilities("recalibration", self.entities).find.labels
-            self.recalibration = Recalibration(labels, recalibration)
-
-    def set_decoder(self, decoder: ChainDecoder) -> None:
-        self.decoder = decoder
-
-    def adjust(self, biases: Mapping[str, float], thresholds: Mapping[str, float]) -> None:
-        before = self.decoder
-        settings = {**before.decode_bias, **biases}, {**before.entity_thresholds, **thresholds}
-        decoder = ChainDecoder(self.tags, self.tag_encoding, *settings, before.decoding)
-        self.set_decoder(decoder.to(before.bias.device))
-
-    def describe(self) -> HeadDescription:
-        return HeadDescription("chain")
-
-    def as_chain(self) -> "ChainHead":
-        return self
 
     @property
     def decodes_tokens_apart(self) -> bool:
-        """Whether the best tags are the best tag of each token by itself."""
-        return False
+        return not self.constrain_decoding
 
-    @property
-    def rows_per_sentence(self) -> int:
-        """How many rows of `as_rows` are of a sentence."""
-        return len(self.labels_of_rows) or 1
 
-    def as_rows(
-        self, emissions: torch.Tensor, gold_tags: torch.Tensor, mask: torch.Tensor
-    ) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Returns a model's emissions, gold tags and mask as rows for this chain."""
-        return emissions, gold_tags, mask
+class MixtureHead(TokenwiseHead):
+    """Decodes log-probabilities of tags to the legal sequence with the fewest expected wrong tags.
 
-    def gold_rows(self, gold_tags: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Returns the gold tags of `as_rows`."""
-        return gold_tags
+    A mixture of chains is not a chain. The marginals of its tags are exact. The probability of an entity
+    is approximate: it is computed in a chain with these marginals and without transition scores.
+    """
 
-    def mixture(self, vocab: Vocabulary, label_namespace: str) -> "ChainHead":
-        # A mixture is itself a chain.
-        from tagger.modules.heads.softmax import MixtureHead
+    def __init__(self, vocab: Vocabulary, namespace: str, tag_encoding: Optional[str]) -> None:
+        is_constrained = tag_encoding is not None
+        super().__init__(vocab, namespace, tag_encoding, constrain_decoding=is_constrained)
 
-        mixture = MixtureHead(vocab, label_namespace, self.tag_encoding)
-        mixture.decoder, mixture.recalibration = self.decoder, self.recalibration
-        return mixture
-
-    def chain_scores(self, emissions: torch.Tensor) -> ChainScores:
-        """Returns the scores of tag sequences; those that must not be predicted have -inf."""
-        raise NotImplementedError
+    def average(
+        self, members: Sequence[TaggingHead], emissions: torch.Tensor, mask: torch.Tensor
+    ) -> torch.Tensor:
+        return mean_marginals(members, emissions.unbind(0), mask).log()
 
     def marginals(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        return tag_marginals(self.chain_scores(emissions), mask)
+        return emissions.float().softmax(2)
 
     def best_tags(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Decodes without the thresholds of entities."""
-        return self.decoder(self.chain_scores(emissions), mask)
-
-    def decode(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Chooses the tags to predict, (B, T) int64, 0 in the padding."""
-        if self.decoder.entity_thresholds:
-            return self.predict(emissions, mask)["predicted_tags"]
-        return self.best_tags(emissions, mask)
-
-    def check(self, extras: Extras) -> None:
-        check_extras(self.entities, extras)
-
-    @torch.no_grad()
-    def predict(
-        self, emissions: torch.Tensor, mask: torch.Tensor, extras: Extras = NO_EXTRAS
-    ) -> Dict[str, torch.Tensor]:
-        """Returns `predicted_tags`, (B, T) int64, and others of the tensors of `chain_outputs`.
-
-        Raises:
-            ConfigurationError: If the head cannot return these `extras`.
-            ValueError: If `mask` has a hole, because entities and sentences are read from neighbouring
-                tokens of the output. Losses, marginals and `decode` without thresholds accept holes.
-        """
-        check_is_right_padded(mask, emissions)
-        self.check(extras)
-        output = {"predicted_tags": self.best_tags(emissions, mask)}
-        if self.entities is not None:
-            thresholds = self.decoder.thresholds(self.entities.find.labels)
-            found = self.chain_scores(emissions), output["predicted_tags"], mask, extras
-            output = self.entities.predict(*found, thresholds, self.recalibration)
-        if extras.probabilities:
-            output["marginals"] = self.marginals(emissions, mask)
-        return output
-
-    def measure(
-        self, predictions: Dict[str, torch.Tensor], gold_tags: torch.Tensor, mask: torch.Tensor
-    ) -> None:
-        probabilities = predictions.get("entity_probabilities")
-        self._metrics(predictions["predicted_tags"], gold_tags, mask, probabilities)
-
-    def get_metrics(self, reset: bool = False) -> Dict[str, float]:
-        """Returns the metrics since the last reset, see `TagMetrics`."""
-        return self._metrics.get_metric(reset)
-
-    def get_confusions(self) -> Dict[str, int]:
-        return self._metrics.get_confusions()
-
-    def get_partial_metrics(self) -> Dict[str, float]:
-        return self._metrics.get_partial_metrics()
-
-    def get_tables(self) -> List[str]:
-        """Returns a table of how often entities were right, by their probability."""
-        return [self._metrics.format_calibration()] if self._num_bins else []
-
-    def predictions(self, output: Dict[str, torch.Tensor], lengths: List[int]) -> List[Prediction]:
-        """Returns `tags`; `entities`, if tags spell spans; and what the `extras` ask for.
-
-        Entities have tokens, but no characters. `probabilities` has a number for each tag of each token.
-        """
-        rows = output.pop("predicted_tags").tolist()
-        names = self.tags
-        tags = [[names[k] for k in row[:length]] for row, length in zip(rows, lengths)]
-        fields: Dict[str, List[Any]] = {"tags": tags}
-        if self.entities is not None:
-            fields.update(self.entities.read(output, tags))
-        if "marginals" in output:
-            fields["probabilities"] = [
-                [dict(zip(names, token)) for token in sentence[:length]]
-                for sentence, length in zip(output.pop("marginals").tolist(), lengths)
-            ]
-        return [Prediction(**dict(zip(fields, row))) for row in zip(*fields.values())]
-
-
-def legal_transitions(tag_encoding: str, tags: List[str]) -> torch.Tensor:
-    """Returns the `transition_table` of tags in the order of their indices, (K + 2, K + 2) bool."""
-    try:
-        return torch.from_numpy(transition_table(tag_encoding, tags))
-    except ValueError as error:
-        raise ConfigurationError(str(error)) from error
+        probabilities = self.marginals(self.decoder.biased(emissions), mask)
+        return viterbi_decode(expected_right(self.chain_scores(emissions), probabilities), mask)[0]

@@ -8,7 +8,8 @@ from allennlp.data import Vocabulary
 
 from tagger.linear_chain import ChainMarginals, ChainScores
 from tagger.modules.conditional_random_field import ConditionalRandomField
-from tagger.modules.heads.chain_head import ChainHead, legal_transitions
+from tagger.modules.heads.chain import legal_transitions
+from tagger.modules.heads.chain_head import ChainHead
 from tagger.modules.heads.tagging_head import HeadDescription, TaggingHead
 from tagger.modules.loss_formulas import are_known
 from tagger.modules.tag_weighting import TagWeighting

@@ -4,7 +4,7 @@ Letters: `B` sentences, `T` tokens, `C` labels, `K` tags of one label and `O`, `
 and `O`. Row `b * C + c` of `B * C` rows is the chain of label c over sentence b.
 """
 
-from typing import Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, cast
+from typing import Collection, Dict, List, Mapping, Optional, Sequence, cast
 
 import torch
 from allennlp.common import Lazy, Params
@@ -14,10 +14,9 @@ from allennlp.data import Vocabulary
 from tagger.common.vocabulary import check_is_label, tags_in_order
 from tagger.linear_chain import check_is_right_padded
 from tagger.modules.chain_decoder import ChainDecoder
-from tagger.modules.heads.chain_head import ChainHead
 from tagger.modules.heads.chain_outputs import NAMES, stacked
 from tagger.modules.heads.crf import CrfHead
-from tagger.modules.heads.joint_chain import JointChain
+from tagger.modules.heads.joint_chain import JointChain, LabelChains
 from tagger.modules.heads.tagging_head import HeadDescription, TaggingHead, mean_marginals
 from tagger.modules.tag_weighting import TagWeighting
 from tagger.spans import split_tag
@@ -58,8 +57,6 @@ class LabelChainsHead(TaggingHead):
         labels: The labels, sorted.
     """
 
-    tag_indices: torch.Tensor
-
     def __init__(
         self,
         vocab: Vocabulary,
@@ -79,12 +76,13 @@ class LabelChainsHead(TaggingHead):
         tags = tags_in_order(vocab, label_namespace)
         of_labels = _tags_by_label(tags, tag_encoding)
         settings = decode_bias, entity_thresholds, decoding, recalibration
-        self.joint = JointChain(vocab, label_namespace, tag_encoding, *settings)
-        self.joint.heads = [self]
-        self.labels = list(of_labels)
+        number_of = {tag: number for number, tag in enumerate(tags)}
+        indices = torch.tensor([[number_of[tag] for tag in own] for own in of_labels.values()])
+        self.chains = LabelChains(list(of_labels), indices, len(tags))
+        self.joint = JointChain(self.chains, vocab, label_namespace, tag_encoding, *settings)
+        self.labels = self.chains.labels
         self.average_labels = average_labels
         _check_names(weighting, dict.fromkeys([*self.labels, *tags]))
-        chains = []
         for label, own in of_labels.items():
             namespace = chain_namespace(label_namespace, label)
             own_vocab = vocabulary_of_chain(own, namespace)
@@ -99,18 +97,8 @@ class LabelChainsHead(TaggingHead):
                 include_start_end_transitions=include_start_end_transitions,
                 recalibration={k: v for k, v in (recalibration or {}).items() if k == label},
             )
-            chains.append(chain)
-        self.chains = torch.nn.ModuleList(chains)
+            self.chains.append(chain)
         self.set_decoder(self.decoder)
-        # (C, K): where the tags of each chain are among all tags, `O` first.
-        number_of = {tag: number for number, tag in enumerate(tags)}
-        indices = torch.tensor([[number_of[tag] for tag in own] for own in of_labels.values()])
-        self.register_buffer("tag_indices", indices, persistent=False)
-
-    @property
-    def by_label(self) -> List[ChainHead]:
-        """The head of each label, in the order of `labels`; a `CrfHead` except in an ensemble."""
-        return cast(List[ChainHead], list(self.chains))
 
     @property
     def decoder(self) -> ChainDecoder:
@@ -128,7 +116,7 @@ class LabelChainsHead(TaggingHead):
         self.set_decoder(self.decoder)
 
     def mixture(self, vocab: Vocabulary, label_namespace: str) -> "LabelChainsHead":
-        for index, chain in enumerate(self.by_label):
+        for index, chain in enumerate(self.chains.by_label):
             own = chain_namespace(label_namespace, self.labels[index])
             self.chains[index] = chain.mixture(vocabulary_of_chain(chain.tags, own), own)
         return self
@@ -141,8 +129,8 @@ class LabelChainsHead(TaggingHead):
         The probability of `O` differs from chain to chain, so log-probabilities could not share one.
         """
         odds = torch.zeros_like(emissions[0])
-        for index, indices in enumerate(self.tag_indices):
-            heads = [cast(LabelChainsHead, member).by_label[index] for member in members]
+        for index, indices in enumerate(self.chains.tag_indices):
+            heads = [cast(LabelChainsHead, member).chains.by_label[index] for member in members]
             probabilities = mean_marginals(heads, emissions[..., indices].unbind(0), mask)
             outside = probabilities[:, :, :1].clamp(min=torch.finfo(probabilities.dtype).tiny)
             odds[:, :, indices[1:]] = probabilities[:, :, 1:].log() - outside.log()
@@ -151,7 +139,7 @@ class LabelChainsHead(TaggingHead):
     def set_decoder(self, decoder: ChainDecoder) -> None:
         """Gives each chain the settings of its label."""
         self.joint.decoder = decoder
-        for label, chain in zip(self.labels, self.by_label):
+        for label, chain in zip(self.labels, self.chains.by_label):
             bias, thresholds = (
                 {name: value for name, value in values.items() if name == label}
                 for values in (decoder.decode_bias, decoder.entity_thresholds)
@@ -160,37 +148,13 @@ class LabelChainsHead(TaggingHead):
             own = ChainDecoder(chain.tags, self.joint.tag_encoding, *settings)
             chain.set_decoder(own.to(decoder.bias.device))
 
-    def chains_of(self, emissions: torch.Tensor) -> Iterator[Tuple[ChainHead, torch.Tensor]]:
-        """Yields the head of each label and its emissions, (B, T, K), given (B, T, N)."""
-        for chain, indices in zip(self.by_label, self.tag_indices):
-            yield chain, emissions[:, :, indices]
-
-    def gold_of_chains(self, gold_tags: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Returns the tags that chains may have, (B, T, C) int64, or (B, T, C, K) bool for sets.
-
-        The integers are tags of the chains, -1 where unknown. `gold_tags` are (B, T, N): 1 and 0 for
-        tags that a token has and has not, -1 for those that it may have, such as all tags of unknown
-        labels. If several tags of a label are 1, the token has one of them.
-        """
-        # (B, T, C, K - 1)
-        own = gold_tags[:, :, self.tag_indices[:, 1:]]
-        has, may_have = own == 1, own == -1
-        has_any, may_any = has.any(3), may_have.any(3)
-        is_known = has_any & (has.sum(3) == 1) | ~(has_any | may_any)
-        is_unknown = may_have.all(3) | ~mask.unsqueeze(2)
-        if bool((is_known | is_unknown).all()):
-            tags = torch.where(has_any, has.int().argmax(3) + 1, 0)
-            return torch.where(is_unknown, -1, tags)
-        inside = torch.where(has_any.unsqueeze(3), has, may_have)
-        return torch.cat([~has_any.unsqueeze(3), inside], dim=3)
-
     def sequence_loss(
         self, emissions: torch.Tensor, gold_tags: torch.Tensor, mask: torch.Tensor
     ) -> torch.Tensor:
-        gold = self.gold_of_chains(gold_tags, mask)
+        gold = self.chains.gold_of_chains(gold_tags, mask)
         losses = [
             chain.sequence_loss(scores, own, mask)
-            for (chain, scores), own in zip(self.chains_of(emissions), gold.unbind(2))
+            for (chain, scores), own in zip(self.chains.with_emissions(emissions), gold.unbind(2))
         ]
         total = torch.stack(losses).sum(0)
         return total / len(losses) if self.average_labels else total
@@ -198,7 +162,9 @@ class LabelChainsHead(TaggingHead):
     def marginals(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """The probability of each tag in the chain of its label, (B, T, N); 1 for `O`."""
         marginals = torch.ones_like(emissions)
-        for (chain, scores), indices in zip(self.chains_of(emissions), self.tag_indices):
+        for (chain, scores), indices in zip(
+            self.chains.with_emissions(emissions), self.chains.tag_indices
+        ):
             marginals[:, :, indices[1:]] = chain.marginals(scores, mask)[:, :, 1:]
         return marginals
 
@@ -211,11 +177,11 @@ class LabelChainsHead(TaggingHead):
     ) -> Dict[str, torch.Tensor]:
         """Returns the tensors of the chains' predictions, stacked to (B, T, C, ...).
 
-        `predicted_tags` are (B, T, C) int64, indices of the chain's own tags. See `ChainHead.predict`.
+        `predicted_tags` are (B, T, C) int64, indices of the chain's own tags. See `Chain.predict`.
         """
         check_is_right_padded(mask, emissions)
         outputs = []
-        for label, (chain, scores) in zip(self.labels, self.chains_of(emissions)):
+        for label, (chain, scores) in zip(self.labels, self.chains.with_emissions(emissions)):
             own = tuple(each for each in extras.leak_labels if each == label)
             outputs.append(chain.predict(scores, mask, extras._replace(leak_labels=own)))
         names = dict.fromkeys(name for output in outputs for name in output)
@@ -225,10 +191,10 @@ class LabelChainsHead(TaggingHead):
         self, predictions: Dict[str, torch.Tensor], gold_tags: torch.Tensor, mask: torch.Tensor
     ) -> None:
         """Adds a batch to the metrics, see `TagMetrics`, for which each chain is a sentence."""
-        rows = {"predicted_tags": self._tag_rows(predictions["predicted_tags"])}
+        rows = {"predicted_tags": self.chains.tag_rows(predictions["predicted_tags"])}
         if "entity_probabilities" in predictions:
-            rows["entity_probabilities"] = self.rows(predictions["entity_probabilities"])
-        self.joint.measure(rows, self.gold_rows(gold_tags, mask), self.rows(mask))
+            rows["entity_probabilities"] = self.chains.rows(predictions["entity_probabilities"])
+        self.joint.measure(rows, self.chains.gold_rows(gold_tags, mask), self.chains.rows(mask))
 
     def get_metrics(self, reset: bool = False) -> Dict[str, float]:
         return self.joint.get_metrics(reset)
@@ -243,39 +209,16 @@ class LabelChainsHead(TaggingHead):
         return self.joint.get_tables()
 
     def predictions(self, output: Dict[str, torch.Tensor], lengths: List[int]) -> List[Prediction]:
-        """Returns what `ChainHead.predictions` does, of all labels together.
+        """Returns what `Chain.predictions` does, of all labels together.
 
         A token's `tags` are joined by `|`; its `probabilities` are of all tags but `O`.
         """
         tensors = {name: output.pop(name) for name in NAMES if name in output}
         of_chains = [
             chain.predictions({name: each[:, :, c] for name, each in tensors.items()}, lengths)
-            for c, chain in enumerate(self.by_label)
+            for c, chain in enumerate(self.chains.by_label)
         ]
         return [merged_chains(of_labels) for of_labels in zip(*of_chains)]
-
-    def wide(self) -> Tuple[int, int]:
-        """The numbers of labels and of all tags."""
-        return len(self.labels), len(self.joint.tags)
-
-    def rows(self, values: torch.Tensor) -> torch.Tensor:
-        """Values (B, T, C, ...), or the same (B, T) for all labels, as rows (B * C, T, ...)."""
-        if values.dim() == 2:
-            values = values.unsqueeze(2).expand(-1, -1, len(self.labels))
-        return values.transpose(1, 2).flatten(0, 1)
-
-    def _tag_rows(self, tags: torch.Tensor) -> torch.Tensor:
-        """Tags of the chains, (B, T, C), -1 where unknown, as rows of tags among all, (B * C, T)."""
-        labels = torch.arange(len(self.labels), device=tags.device)
-        return self.rows(torch.where(tags < 0, -1, self.tag_indices[labels, tags.clamp(min=0)]))
-
-    def gold_rows(self, gold_tags: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Returns gold tags of `JointChain`, (B * C, T) int64, or (B * C, T, N) bool for sets."""
-        gold = self.gold_of_chains(gold_tags, mask)
-        if gold.dim() == 3:
-            return self._tag_rows(gold)
-        wide = torch.zeros(*mask.shape, *self.wide(), dtype=torch.bool, device=gold.device)
-        return self.rows(wide.scatter(3, self.tag_indices.expand_as(gold), gold))
 
 
 def vocabulary_of_chain(tags: Sequence[str], namespace: str) -> Vocabulary:

@@ -1,6 +1,6 @@
 """What every tagging head provides."""
 
-from typing import TYPE_CHECKING, Dict, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 import torch
 from allennlp.common import Registrable
@@ -8,11 +8,9 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
 from tagger.linear_chain import ChainMarginals
+from tagger.modules.heads.chain import Chain
 from tagger_texts.prediction import Prediction
 from tagger_texts.tagged_text import NO_EXTRAS, Extras
-
-if TYPE_CHECKING:
-    from tagger.modules.heads.chain_head import ChainHead
 
 
 class HeadDescription(NamedTuple):
@@ -104,7 +102,7 @@ class TaggingHead(torch.nn.Module, Registrable):
         """Returns what the head answers."""
         return HeadDescription("other")
 
-    def as_chain(self) -> Optional["ChainHead"]:
+    def as_chain(self) -> Optional[Chain]:
         """Returns the chain behind the predictions, for all that works on chains; None without one."""
         return None
 

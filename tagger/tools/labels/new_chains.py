@@ -14,7 +14,7 @@ def known_chains(old: LabelChainsHead, new: LabelChainsHead) -> Dict[str, str]:
     places = {label: place for place, label in enumerate(old.labels)}
     return {
         f"head.chains.{place}.{name}": f"head.chains.{places[label]}.{name}"
-        for place, (label, chain) in enumerate(zip(new.labels, new.by_label))
+        for place, (label, chain) in enumerate(zip(new.labels, new.chains.by_label))
         if label in places
         for name in chain.state_dict()
     }
@@ -26,13 +26,13 @@ def with_new_chains(
     """Returns a tagger's weights for a new head; its new chains get the mean of the old ones."""
     grown = {name: each for name, each in weights.items() if not name.startswith("head.chains.")}
     grown |= {name: weights[before] for name, before in known_chains(old, new).items()}
-    for place, (label, chain) in enumerate(zip(new.labels, new.by_label)):
+    for place, (label, chain) in enumerate(zip(new.labels, new.chains.by_label)):
         for name in ("transitions", "start_transitions", "end_transitions"):
             own = f"head.chains.{place}.crf.{name}"
             if label in old.labels or not hasattr(chain.crf, name):
                 continue
             values = []
-            for each in old.by_label:
+            for each in old.chains.by_label:
                 prefixes = [split_tag(tag)[0] for tag in each.tags]
                 rows = [prefixes.index(split_tag(tag)[0]) for tag in chain.tags]
                 before = getattr(each.crf, name).detach()[rows]

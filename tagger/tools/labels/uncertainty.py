@@ -21,7 +21,7 @@ from tagger.linear_chain import (
     transition_marginals,
     viterbi_decode,
 )
-from tagger.modules.heads import ChainHead
+from tagger.modules.heads import Chain
 from tagger.spans import Span
 from tagger.spans.entities import Entities, EntityFinder
 from tagger.spans.finding import tag_tables
@@ -209,7 +209,7 @@ def _whole_rows(is_asked: torch.Tensor, mask: torch.Tensor) -> Places:
     return torch.stack([rows, torch.zeros_like(rows), lasts], dim=1).cpu().numpy()
 
 
-def _chain_given(head: ChainHead, batch: RowBatch, is_known: torch.Tensor) -> ChainScores:
+def _chain_given(head: Chain, batch: RowBatch, is_known: torch.Tensor) -> ChainScores:
     """Returns the chain of a batch, conditioned on known tags, (B, T) bool."""
     chain = ChainScores(*(each.double() for each in head.chain_scores(batch.emissions)))
     tags = torch.arange(batch.emissions.size(2), device=batch.mask.device)

@@ -12,7 +12,7 @@ from allennlp.common.checks import ConfigurationError
 
 from tagger.common.vocabulary import check_is_label
 from tagger.modules.chain_decoder import ChainDecoder
-from tagger.modules.heads import ChainHead
+from tagger.modules.heads import Chain
 from tagger.spans.finding import lay_end_to_end, num_before, rows_and_tokens, tag_tables
 from tagger.spans.matching import match_spans
 from tagger.tools.tuning.goals import Goal
@@ -91,7 +91,7 @@ class DecodingTuner:
 
     def __init__(
         self,
-        head: ChainHead,
+        head: Chain,
         tags: Sequence[str],
         tag_encoding: str,
         batches: Sequence[RowBatch],

@@ -12,7 +12,7 @@ from allennlp.data.fields import TextField
 from allennlp.models import Model
 
 from tagger.linear_chain import ChainScores, tag_marginals
-from tagger.modules.heads import ChainHead
+from tagger.modules.heads import Chain
 from tagger.modules.token_embedders.word_vectors import are_unknown
 from tagger.spans.entities import Entities, EntityFinder
 from tagger.spans.finding import tag_tables
@@ -99,7 +99,7 @@ def features_of(
 
 
 def _candidates(
-    head: ChainHead, finder: EntityFinder, batch: RowBatch, gold: Entities, scores: ChainScores
+    head: Chain, finder: EntityFinder, batch: RowBatch, gold: Entities, scores: ChainScores
 ) -> CandidateSpans:
     predicted = finder(head.decode(batch.emissions, batch.mask), batch.mask)
     probable, of_probable = finder.candidates(scores, LEAST_PROBABILITY, batch.mask)

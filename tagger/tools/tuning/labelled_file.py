@@ -14,7 +14,7 @@ from allennlp.nn.util import get_text_field_mask, move_to_device
 from tagger.linear_chain.declared import declare_right_padded
 from tagger.models import TaggingModel
 from tagger.models.tagging_model import chain_of
-from tagger.modules.heads import ChainHead
+from tagger.modules.heads import Chain
 from tagger.modules.sentence_rows import SentenceRows
 from tagger.spans import AMBIGUOUS
 from tagger.spans.finding import UNKNOWN, certain_tags
@@ -63,7 +63,7 @@ def tuned_model(model: Model) -> TaggingModel:
     return model
 
 
-def tuned_chain(model: Model) -> Tuple[TaggingModel, ChainHead]:
+def tuned_chain(model: Model) -> Tuple[TaggingModel, Chain]:
     """Returns what `tuned_model` does, and the chain of the rows that `encoded` yields."""
     model = tuned_model(model)
     chain = chain_of(model)

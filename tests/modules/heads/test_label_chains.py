@@ -47,7 +47,7 @@ def gold():
 
 def paths_of(head, emissions, row):
     """The paths of each chain; all share the emissions of `O`."""
-    for (chain, scores), columns in zip(head.chains_of(emissions), COLUMNS):
+    for (chain, scores), columns in zip(head.chains.with_emissions(emissions), COLUMNS):
         assert torch.equal(scores, emissions[:, :, columns])
         yield AllPaths(chain.chain_scores(scores), row, range(LENGTHS[row]))
 
