@@ -143,8 +143,8 @@ def run_round(config: Mapping[str, Any], folder: Path) -> None:
 class Pool:
     """The sentences of a corpus; a tag is known if it has been asked for."""
 
-    def __init__(self, path: str, encoding: str) -> None:
-        corpus = Corpus(Path(path), {"source_encoding": encoding})
+    def __init__(self, path: str, tag_encoding: str) -> None:
+        corpus = Corpus(Path(path), {"source_encoding": tag_encoding})
         self.labels = corpus.labels
         self.words = [sentence.tokens for sentence in corpus.sentences]
         self._gold = [

@@ -150,9 +150,11 @@ def write_files(study: Study, folder: Path, seed: int, label: str) -> None:
 class OldAndNewReader(DatasetReader):
     """Reads old sentences, with only some labels known, and new ones with all labels."""
 
-    def __init__(self, reader: DatasetReader, old: str, known: list[str], encoding: str) -> None:
+    def __init__(
+        self, reader: DatasetReader, old: str, known: list[str], tag_encoding: str
+    ) -> None:
         super().__init__()
-        self._reader, self._old, self._known, self._encoding = reader, old, known, encoding
+        self._reader, self._old, self._known, self._encoding = reader, old, known, tag_encoding
 
     def _read(self, file_path: Any) -> Iterable[Instance]:
         for instance in self._reader.read(self._old):

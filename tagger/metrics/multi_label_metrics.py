@@ -34,7 +34,7 @@ class MultiLabelMetrics(Metric):
     any length. The AUC is computed from log-odds in bins of 1/64.
 
     Args:
-        vocabulary: Holds the labels.
+        vocab: Holds the labels.
         label_namespace: The vocabulary's namespace of the labels.
         least_head_count: Labels with at least this many training items are the group `head`.
         most_tail_count: Labels with at most this many training items are the group `tail`; labels in
@@ -50,7 +50,7 @@ class MultiLabelMetrics(Metric):
 
     def __init__(
         self,
-        vocabulary: Vocabulary,
+        vocab: Vocabulary,
         label_namespace: str = "labels",
         least_head_count: int = 35,
         most_tail_count: int = 8,
@@ -66,7 +66,7 @@ class MultiLabelMetrics(Metric):
                     f"got {list(group_quantiles)}"
                 )
         self._group_quantiles = group_quantiles
-        self._labels = tags_in_order(vocabulary, label_namespace)
+        self._labels = tags_in_order(vocab, label_namespace)
         self._least_head_count = least_head_count
         self._most_tail_count = most_tail_count
         self.label_counts = label_counts

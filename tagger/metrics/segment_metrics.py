@@ -26,25 +26,25 @@ class SegmentMetrics(Metric):
     anywhere in it. The windows of a recording are put together first, so a pass keeps all labels.
 
     Args:
-        vocabulary: Holds the tags.
+        vocab: Holds the tags.
         tolerance: The most steps between two onsets, and between two offsets.
         label_namespace: The vocabulary's namespace of the tags.
-        encoding: How tags spell spans; None for plain labels. Neighbouring spans of a label are one.
+        tag_encoding: How tags spell spans; None for plain labels. Neighbouring spans of a label are one.
     """
 
     supports_distributed = True
 
     def __init__(
         self,
-        vocabulary: Vocabulary,
+        vocab: Vocabulary,
         tolerance: int,
         label_namespace: str = "labels",
-        encoding: Optional[str] = None,
+        tag_encoding: Optional[str] = None,
     ) -> None:
         check_whole("segment_tolerance", tolerance, least=0)
         self._tolerance = tolerance
-        self._tags = tags_in_order(vocabulary, label_namespace)
-        self._tables = tag_tables(self._tags, encoding)
+        self._tags = tags_in_order(vocab, label_namespace)
+        self._tables = tag_tables(self._tags, tag_encoding)
         self.reset()
 
     def __call__(  # type: ignore[override]

@@ -53,9 +53,9 @@ class TagMetrics(Metric):
     equally often, as AllenNLP's trainer does; the numbers of their batches may differ, and may be 0.
 
     Args:
-        vocabulary: Holds the tags.
+        vocab: Holds the tags.
         label_namespace: The vocabulary's namespace of the tags.
-        encoding: How tags spell spans: BIO, IOB1, BIOUL, BMES, IOBES or IO. `None` for plain labels,
+        tag_encoding: How tags spell spans: BIO, IOB1, BIOUL, BMES, IOBES or IO. `None` for plain labels,
             such as parts of speech: then there are metrics of tokens only, and each tag is its own
             label.
         strict: Whether spans with an illegal tag, such as an `I-PER` that nothing opened, are left out
@@ -64,7 +64,7 @@ class TagMetrics(Metric):
             entities, which needs their probabilities in every batch; 0 for no such error.
 
     Raises:
-        ConfigurationError: If the vocabulary has no tags, they do not fit `encoding`, or `strict` is
+        ConfigurationError: If the vocabulary has no tags, they do not fit `tag_encoding`, or `strict` is
             used with IOB1 or IO, in which no span is illegal, or with plain labels.
     """
 
@@ -72,21 +72,21 @@ class TagMetrics(Metric):
 
     def __init__(
         self,
-        vocabulary: Vocabulary,
+        vocab: Vocabulary,
         label_namespace: str = "labels",
-        encoding: Optional[str] = "BIO",
+        tag_encoding: Optional[str] = "BIO",
         strict: bool = False,
         calibration_bins: int = 0,
     ) -> None:
-        tags = tags_in_order(vocabulary, label_namespace)
+        tags = tags_in_order(vocab, label_namespace)
         try:
-            self._tables = tag_tables(tags, encoding, strict)
+            self._tables = tag_tables(tags, tag_encoding, strict)
         except ValueError as error:
             raise ConfigurationError(
                 f"metrics of the tags in the vocabulary's namespace `{label_namespace}`: {error}"
             ) from error
         self._num_tags = len(tags)
-        self._has_spans = encoding is not None
+        self._has_spans = tag_encoding is not None
         self._calibration = np.zeros((3, calibration_bins))
         self.reset()
 

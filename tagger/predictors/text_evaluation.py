@@ -252,13 +252,15 @@ def _of_text(tokens: DocumentTokens, at: int) -> JoinedText:
     return JoinedText(tokens.texts[at], places)
 
 
-def _spans_of(tags: Sequence[TagOrTags], encoding: str) -> List[Span]:
+def _spans_of(tags: Sequence[TagOrTags], tag_encoding: str) -> List[Span]:
     """Returns the spans that tags spell, or those of each label if a token has a list of tags."""
     if all(isinstance(each, str) for each in tags):
-        return tags_to_spans(cast(Sequence[str], tags), encoding)
+        return tags_to_spans(cast(Sequence[str], tags), tag_encoding)
     # Some label may have a bar.
-    by_label = tags_by_label([joined_tags(each, "\0") for each in tags], encoding, separator="\0")
-    return [span for own in by_label.values() for span in tags_to_spans(own, encoding)]
+    by_label = tags_by_label(
+        [joined_tags(each, "\0") for each in tags], tag_encoding, separator="\0"
+    )
+    return [span for own in by_label.values() for span in tags_to_spans(own, tag_encoding)]
 
 
 def _known_tags(field: Optional[Field], labels: Sequence[str]) -> Sequence[TagOrTags]:

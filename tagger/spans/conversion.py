@@ -5,7 +5,7 @@ from typing import List, Sequence
 from tagger.spans.encodings import AMBIGUOUS, Span, join_tag, refuse_ambiguous, rules_of, split_tag
 
 
-def tags_to_spans(tags: Sequence[str], encoding: str) -> List[Span]:
+def tags_to_spans(tags: Sequence[str], tag_encoding: str) -> List[Span]:
     """Returns the spans that a sequence of tags spells, in order.
 
     Illegal sequences are read as conlleval and seqeval read them: a tag that cannot continue the span
@@ -17,11 +17,11 @@ def tags_to_spans(tags: Sequence[str], encoding: str) -> List[Span]:
         >>> tags_to_spans(["O", "I-PER", "I-LOC"], "BIO")
         [('PER', (1, 1)), ('LOC', (2, 2))]
     """
-    rules = rules_of(encoding)
+    rules = rules_of(tag_encoding)
     spans: List[Span] = []
     extensible_label = None
     for position, tag in enumerate(tags):
-        prefix, label = split_tag(tag, encoding)
+        prefix, label = split_tag(tag, tag_encoding)
         if label is not None:
             continues = prefix not in rules.opening and label == extensible_label
             start = spans.pop()[1][0] if continues else position
@@ -30,7 +30,7 @@ def tags_to_spans(tags: Sequence[str], encoding: str) -> List[Span]:
     return spans
 
 
-def spans_to_tags(spans: Sequence[Span], num_tokens: int, encoding: str) -> List[str]:
+def spans_to_tags(spans: Sequence[Span], num_tokens: int, tag_encoding: str) -> List[str]:
     """Returns the tags that spell `spans`, which may be in any order. The tags are always legal.
 
     Raises:
@@ -43,7 +43,7 @@ def spans_to_tags(spans: Sequence[Span], num_tokens: int, encoding: str) -> List
         >>> spans_to_tags([("PER", (0, 1)), ("PER", (2, 2))], 4, "IOB1")
         ['I-PER', 'I-PER', 'B-PER', 'O']
     """
-    first, inside, last, only = list(rules_of(encoding).places)
+    first, inside, last, only = list(rules_of(tag_encoding).places)
     tags = ["O"] * num_tokens
     previous_label, previous_end = "", -2  # not beside the first token
     for label, (start, end) in sorted(spans, key=lambda span: span[1]):
@@ -58,20 +58,20 @@ def spans_to_tags(spans: Sequence[Span], num_tokens: int, encoding: str) -> List
                 "before it; a token has one tag, so leave one of the two out"
             )
         prefixes = first + inside * (end - start - 1) + last if end > start else only
-        if (label, start - 1) == (previous_label, previous_end) and encoding in AMBIGUOUS:
-            if encoding == "IO":
+        if (label, start - 1) == (previous_label, previous_end) and tag_encoding in AMBIGUOUS:
+            if tag_encoding == "IO":
                 raise ValueError(
                     f"`spans` holds {label!r} at ({start}, {end}) right after another; in IO these are "
                     "one span, so use another encoding"
                 )
             prefixes = "B" + prefixes[1:]
-        tags[start : end + 1] = [join_tag(prefix, label, encoding) for prefix in prefixes]
+        tags[start : end + 1] = [join_tag(prefix, label, tag_encoding) for prefix in prefixes]
         previous_label, previous_end = label, end
     return tags
 
 
 def tags_of_span(
-    span: Span, num_tokens: int, tags: Sequence[str], encoding: str
+    span: Span, num_tokens: int, tags: Sequence[str], tag_encoding: str
 ) -> List[List[bool]]:
     """Returns the sets of tags that spell a span, whatever the other tags of its sequence are.
 
@@ -80,16 +80,16 @@ def tags_of_span(
     it. See `tagger.linear_chain.span_log_probabilities`.
     """
     label, (start, end) = span
-    refuse_ambiguous(encoding)
+    refuse_ambiguous(tag_encoding)
     if not 0 <= start <= end < num_tokens:
         raise ValueError(
             f"`span` is {span}, expected a start and an inclusive end within {num_tokens} tokens"
         )
-    spelling = spans_to_tags([(label, (0, end - start))], end - start + 1, encoding)
+    spelling = spans_to_tags([(label, (0, end - start))], end - start + 1, tag_encoding)
     allowed = [[tag == spelt for tag in tags] for spelt in spelling]
     if end + 1 < num_tokens:
-        bound = rules_of(encoding).bound
-        split = (split_tag(tag, encoding) for tag in tags)
+        bound = rules_of(tag_encoding).bound
+        split = (split_tag(tag, tag_encoding) for tag in tags)
         allowed.append([not (prefix in bound and other == label) for prefix, other in split])
     return allowed
 

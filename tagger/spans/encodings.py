@@ -56,15 +56,17 @@ PREFIXED = tuple(name for name in ENCODINGS if name != "IO")
 AMBIGUOUS = ("IOB1", "IO")
 
 
-def rules_of(encoding: str) -> Rules:
+def rules_of(tag_encoding: str) -> Rules:
     """Returns the rules of an encoding, or raises a `ValueError` if there is none of this name."""
-    if encoding not in _RULES:
-        raise ValueError(f"`encoding` is {encoding!r}, expected one of {', '.join(ENCODINGS)}")
-    return _RULES[encoding]
+    if tag_encoding not in _RULES:
+        raise ValueError(
+            f"`tag_encoding` is {tag_encoding!r}, expected one of {', '.join(ENCODINGS)}"
+        )
+    return _RULES[tag_encoding]
 
 
 @lru_cache(maxsize=4096)
-def split_tag(tag: str, encoding: Optional[str] = None) -> Tuple[str, Optional[str]]:
+def split_tag(tag: str, tag_encoding: Optional[str] = None) -> Tuple[str, Optional[str]]:
     """Splits a tag into its prefix, in IO always `I`, and its label.
 
     Raises:
@@ -76,7 +78,7 @@ def split_tag(tag: str, encoding: Optional[str] = None) -> Tuple[str, Optional[s
     """
     if tag == "O":
         return "O", None
-    if encoding == "IO":
+    if tag_encoding == "IO":
         return "I", tag
     prefix, hyphen, label = tag.partition("-")
     if prefix not in tuple("BILUMES") or bool(hyphen) != bool(label):
@@ -84,22 +86,22 @@ def split_tag(tag: str, encoding: Optional[str] = None) -> Tuple[str, Optional[s
             f"`tag` is {tag!r}, expected `O`, or a prefix of {', '.join(PREFIXED)} and a label "
             "(`B-PER`); plain labels, which mark no spans, cannot be split"
         )
-    if encoding is not None and prefix not in prefixes_of(encoding):
+    if tag_encoding is not None and prefix not in prefixes_of(tag_encoding):
         raise ValueError(
-            f"`tags` holds {tag!r}, which is no {encoding} tag; name the encoding that they have"
+            f"`tags` holds {tag!r}, which is no {tag_encoding} tag; name the encoding that they have"
         )
     return prefix, label
 
 
-def prefixes_of(encoding: str) -> str:
+def prefixes_of(tag_encoding: str) -> str:
     """Returns all prefixes of an encoding, some of them twice."""
-    rules = rules_of(encoding)
+    rules = rules_of(tag_encoding)
     return rules.places + rules.opening
 
 
-def join_tag(prefix: str, label: str, encoding: Optional[str] = None) -> str:
+def join_tag(prefix: str, label: str, tag_encoding: Optional[str] = None) -> str:
     """Returns the tag of a prefix other than `O` and a label."""
-    if encoding == "IO" and label:
+    if tag_encoding == "IO" and label:
         return label
     return f"{prefix}-{label}" if label else prefix
 
@@ -135,7 +137,7 @@ def labels_of_tags(tags: Sequence[str]) -> List[Optional[str]]:
     return [split_tag(tag)[1] for tag in tags]
 
 
-def labels_opened(tags: Sequence[str], encoding: Optional[str]) -> List[Optional[str]]:
+def labels_opened(tags: Sequence[str], tag_encoding: Optional[str]) -> List[Optional[str]]:
     """Returns the label of each tag that always opens a span, `None` for the other tags.
 
     A legal sequence has one such tag for each span. Without an encoding, plain labels are their own.
@@ -145,22 +147,22 @@ def labels_opened(tags: Sequence[str], encoding: Optional[str]) -> List[Optional
         >>> labels_opened(["O", "B-PER", "I-PER", "L-PER", "U-PER"], "BIOUL")
         [None, 'PER', None, None, 'PER']
     """
-    if encoding is None:
+    if tag_encoding is None:
         return labels_of_tags(tags)
-    refuse_ambiguous(encoding)
-    split = [split_tag(tag, encoding) for tag in tags]
-    return [label if prefix in rules_of(encoding).opening else None for prefix, label in split]
+    refuse_ambiguous(tag_encoding)
+    split = [split_tag(tag, tag_encoding) for tag in tags]
+    return [label if prefix in rules_of(tag_encoding).opening else None for prefix, label in split]
 
 
-def refuse_ambiguous(encoding: str) -> None:
+def refuse_ambiguous(tag_encoding: str) -> None:
     """Raises a `ValueError` if the first tag of a span may also continue one."""
-    if encoding in AMBIGUOUS:
+    if tag_encoding in AMBIGUOUS:
         raise ValueError(
-            f"`encoding` is {encoding}, where a span's first tag depends on others; use BIO"
+            f"`tag_encoding` is {tag_encoding}, where a span's first tag depends on others; use BIO"
         )
 
 
-def complete_tags(tags: Iterable[str], encoding: str) -> List[str]:
+def complete_tags(tags: Iterable[str], tag_encoding: str) -> List[str]:
     """Returns `tags`, followed by the other tags that their labels can have, sorted.
 
     Example:
@@ -168,10 +170,10 @@ def complete_tags(tags: Iterable[str], encoding: str) -> List[str]:
         ['B-PER', 'L-PER', 'I-PER', 'O', 'U-PER']
     """
     tags = list(tags)
-    labels = {split_tag(tag, encoding)[1] for tag in tags} - {None}
+    labels = {split_tag(tag, tag_encoding)[1] for tag in tags} - {None}
     possible = {
-        join_tag(p, label, encoding)
-        for p in prefixes_of(encoding)
+        join_tag(p, label, tag_encoding)
+        for p in prefixes_of(tag_encoding)
         for label in labels
         if label is not None
     }

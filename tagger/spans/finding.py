@@ -45,43 +45,45 @@ class Spans(NamedTuple):
         return Spans(*(column[is_kept] for column in self))
 
 
-def tag_tables(tags: Sequence[str], encoding: Optional[str], strict: bool = False) -> TagTables:
+def tag_tables(tags: Sequence[str], tag_encoding: Optional[str], strict: bool = False) -> TagTables:
     """Tabulates the rules of an encoding, or with `None` those of plain labels, for each of K tags.
 
     The label of tags without one is `_`, as in seqeval. No token continues a span of plain labels. If
     `strict`, a span counts only if its tags are legal from its first token to its last.
     """
-    if strict and encoding is None:
+    if strict and tag_encoding is None:
         raise ValueError("`strict` is true, but the tags spell no spans; set `strict` to false")
-    if strict and encoding in AMBIGUOUS:
+    if strict and tag_encoding in AMBIGUOUS:
         raise ValueError(
-            f"`strict` is true and `encoding` is {encoding!r}, in which no span is illegal; set "
+            f"`strict` is true and `tag_encoding` is {tag_encoding!r}, in which no span is illegal; set "
             "`strict` to false, or have the tags read as BIO"
         )
     num_tags = len(tags)
-    names = [_label_name(tag, encoding) for tag in tags]
+    names = [_label_name(tag, tag_encoding) for tag in tags]
     labels = sorted(set(filter(None, names)))
     number_of = {label: number for number, label in enumerate(labels)}
     label_of = np.array([*(number_of[name] if name else -1 for name in names), -1])
     opens, closes = np.ones((2, num_tags + 1), dtype=bool)
-    if strict and encoding is not None:
-        allowed = transition_table(encoding, tags)
+    if strict and tag_encoding is not None:
+        allowed = transition_table(tag_encoding, tags)
         opens[:num_tags], closes[:num_tags] = allowed[-2, :-2], allowed[:-2, -1]
-    return TagTables(labels, label_of, _continues(tags, label_of, encoding), opens, closes)
+    return TagTables(labels, label_of, _continues(tags, label_of, tag_encoding), opens, closes)
 
 
-def _continues(tags: Sequence[str], label_of: np.ndarray, encoding: Optional[str]) -> np.ndarray:
+def _continues(
+    tags: Sequence[str], label_of: np.ndarray, tag_encoding: Optional[str]
+) -> np.ndarray:
     # (K + 1, K + 1)
     continues = np.zeros((len(label_of),) * 2, dtype=bool)
-    if encoding is None:
+    if tag_encoding is None:
         return continues
     np.equal(label_of[:, np.newaxis], label_of, out=continues)
     continues[label_of < 0] = False
     # Within a label, prefixes decide.
-    prefixes = np.array([*(split_tag(tag, encoding)[0] for tag in tags), "O"])
+    prefixes = np.array([*(split_tag(tag, tag_encoding)[0] for tag in tags), "O"])
     for before, after in product(set(prefixes) - {"O"}, repeat=2):
-        pair = [join_tag(prefix, "X", encoding) for prefix in (before, after)]
-        if len(tags_to_spans(pair, encoding)) != 1:
+        pair = [join_tag(prefix, "X", tag_encoding) for prefix in (before, after)]
+        if len(tags_to_spans(pair, tag_encoding)) != 1:
             continues[np.ix_(prefixes == before, prefixes == after)] = False
     return continues
 
@@ -177,7 +179,11 @@ def num_before(is_counted: np.ndarray) -> np.ndarray:
     return np.concatenate(([0], np.cumsum(is_counted)))
 
 
-def _label_name(tag: str, encoding: Optional[str]) -> Optional[str]:
+def _label_name(tag: str, tag_encoding: Optional[str]) -> Optional[str]:
     """Returns the label of a tag, `None` for `O`."""
-    label = split_tag(tag, encoding)[1] if encoding is not None else (None if tag == "O" else tag)
+    label = (
+        split_tag(tag, tag_encoding)[1]
+        if tag_encoding is not None
+        else (None if tag == "O" else tag)
+    )
     return "_" if label == "" else label

@@ -18,7 +18,7 @@ def chain_namespace(label_namespace: str, label: str) -> str:
 
 
 def spans_to_joined_tags(
-    spans: Iterable[Span], num_tokens: int, encoding: str, separator: str = SEPARATOR
+    spans: Iterable[Span], num_tokens: int, tag_encoding: str, separator: str = SEPARATOR
 ) -> List[str]:
     """Spells spans, of which those of one label do not overlap.
 
@@ -29,13 +29,15 @@ def spans_to_joined_tags(
     by_label: Dict[str, List[Span]] = {}
     for span in spans:
         by_label.setdefault(span[0], []).append(span)
-    rows = [list(spans_to_tags(by_label[each], num_tokens, encoding)) for each in sorted(by_label)]
+    rows = [
+        list(spans_to_tags(by_label[each], num_tokens, tag_encoding)) for each in sorted(by_label)
+    ]
     return [joined_tags(tags, separator) for tags in zip(*rows)] if rows else ["O"] * num_tokens
 
 
 def tags_by_label(
     tags: Sequence[str],
-    encoding: Optional[str],
+    tag_encoding: Optional[str],
     unknown_tag: Optional[str] = None,
     separator: str = SEPARATOR,
 ) -> Dict[str, List[str]]:
@@ -60,7 +62,9 @@ def tags_by_label(
             is_known = unknown_tag is None or not tag.startswith(unknown_tag)
             # `?B-PER` is of PER, as `?PER` is.
             own = tag.removeprefix(unknown_tag or "")
-            label = own if not is_known and "-" not in own else split_tag(own, encoding)[1] or ""
+            label = (
+                own if not is_known and "-" not in own else split_tag(own, tag_encoding)[1] or ""
+            )
             of_label = found.setdefault(label, {})
             if position in of_label:
                 raise IllegalTagError(

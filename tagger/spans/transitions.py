@@ -15,27 +15,27 @@ class IllegalTagError(ValueError):
         self.position = position
 
 
-def may_follow(encoding: str, before: str, after: str) -> bool:
+def may_follow(tag_encoding: str, before: str, after: str) -> bool:
     """Says whether tag `after` may come right after tag `before`."""
-    rules = rules_of(encoding)
-    before_prefix, before_label = split_tag(before, encoding)
-    after_prefix, after_label = split_tag(after, encoding)
+    rules = rules_of(tag_encoding)
+    before_prefix, before_label = split_tag(before, tag_encoding)
+    after_prefix, after_label = split_tag(after, tag_encoding)
     if after_prefix in rules.bound:
         return before_prefix in rules.extensible and before_label == after_label
     return before_prefix not in rules.unfinished
 
 
-def allowed_transitions(encoding: str, tags: Mapping[int, str]) -> List[Tuple[int, int]]:
+def allowed_transitions(tag_encoding: str, tags: Mapping[int, str]) -> List[Tuple[int, int]]:
     """Returns the pairs of tag indices, 0 ... K - 1, in which the second tag may follow the first.
 
     Index K is the start of a sentence, K + 1 its end. This equals AllenNLP's function of the same name,
     except that AllenNLP lets `O` follow no tag of BMES. For many tags, `transition_table` is smaller.
     """
-    table = transition_table(encoding, [tags[k] for k in range(len(tags))])
+    table = transition_table(tag_encoding, [tags[k] for k in range(len(tags))])
     return list(zip(*(each.tolist() for each in table.nonzero())))
 
 
-def transition_table(encoding: str, tags: Sequence[str]) -> np.ndarray:
+def transition_table(tag_encoding: str, tags: Sequence[str]) -> np.ndarray:
     """Returns which of K tags may follow which, (K + 2, K + 2) bool, `[tag before, tag]`.
 
     Index K is the start of a sentence, K + 1 its end.
@@ -47,9 +47,9 @@ def transition_table(encoding: str, tags: Sequence[str]) -> np.ndarray:
                [1, 0, 0, 0],
                [0, 0, 0, 0]])
     """
-    rules, start, end = rules_of(encoding), len(tags), len(tags) + 1
+    rules, start, end = rules_of(tag_encoding), len(tags), len(tags) + 1
     # A sentence starts as after an `O` and ends as before one.
-    prefixes, labels = zip(*(split_tag(tag, encoding) for tag in [*tags, "O", "O"]))
+    prefixes, labels = zip(*(split_tag(tag, tag_encoding) for tag in [*tags, "O", "O"]))
     number_of = {label: number for number, label in enumerate(dict.fromkeys(labels))}
     # (K + 2,) each
     label = np.array([number_of[each] for each in labels])
@@ -65,14 +65,14 @@ def transition_table(encoding: str, tags: Sequence[str]) -> np.ndarray:
     return table
 
 
-def check_tags(tags: Sequence[str], encoding: str, unknown_tag: Optional[str] = None) -> None:
+def check_tags(tags: Sequence[str], tag_encoding: str, unknown_tag: Optional[str] = None) -> None:
     """Raises an `IllegalTagError` unless `tags` are a legal sequence of this encoding.
 
     The error names the tag and an encoding that would fit. In IOB1 a `B-` is legal anywhere. In some
     places `I-` would mean the same span: the training file of CoNLL-2003 has two such `B-`, and
     `convert_tags` replaces them.
     """
-    position = _first_illegal(tags, encoding, unknown_tag)
+    position = _first_illegal(tags, tag_encoding, unknown_tag)
     if position is None:
         return
     remedies = (
@@ -90,22 +90,24 @@ def check_tags(tags: Sequence[str], encoding: str, unknown_tag: Optional[str] = 
     else:
         place = f"after `{tags[position - 1]}`" if position else "at the start"
     raise IllegalTagError(
-        f"`{tags[position]}` at position {position} is no legal {encoding} tag {place}; {remedy}",
+        f"`{tags[position]}` at position {position} is no legal {tag_encoding} tag {place}; {remedy}",
         position,
     )
 
 
-def _first_illegal(tags: Sequence[str], encoding: str, unknown_tag: Optional[str]) -> Optional[int]:
+def _first_illegal(
+    tags: Sequence[str], tag_encoding: str, unknown_tag: Optional[str]
+) -> Optional[int]:
     """Returns the position of the first illegal tag, `len(tags)` for the end, `None` for none."""
     previous = "O"
     for position, tag in enumerate([*tags, "O"]):
         if tag != unknown_tag:
             try:
-                split_tag(tag, encoding)
+                split_tag(tag, tag_encoding)
             except ValueError:
                 return position
-            is_readable = encoding == "IOB1" or previous == unknown_tag
-            if not is_readable and not may_follow(encoding, previous, tag):
+            is_readable = tag_encoding == "IOB1" or previous == unknown_tag
+            if not is_readable and not may_follow(tag_encoding, previous, tag):
                 return position
         previous = tag
     return None

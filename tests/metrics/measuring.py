@@ -10,7 +10,7 @@ MEASURES = {"precision": "precision", "recall": "recall", "f1-measure": "f1-scor
 
 def measured(gold, predicted, encoding="BIO", tags=None, **kwargs):
     tags = tags or tag_set(encoding)
-    metric = TagMetrics(vocabulary_of(tags), encoding=encoding, **kwargs)
+    metric = TagMetrics(vocabulary_of(tags), tag_encoding=encoding, **kwargs)
     metric(to_batch(predicted, tags), to_batch(gold, tags), to_mask(gold))
     return metric
 

@@ -44,7 +44,7 @@ def measured(name, first=0, last=31):
 @pytest.mark.parametrize("name", METRICS)
 def test_it_is_registered_and_does_not_change_its_arguments(name):
     make, batches = METRICS[name]
-    metric = Metric.from_params(Params({"type": name}), vocabulary=vocabulary_of(tag_set("BIO")))
+    metric = Metric.from_params(Params({"type": name}), vocab=vocabulary_of(tag_set("BIO")))
     assert type(metric) is type(make())
     batch = next(batches(0, 2))
     before = [tensor.clone() for tensor in batch]

@@ -12,7 +12,7 @@ TAGS = {"walk": 3, "sit": 2, "O": 1}
 
 def measured(predicted, gold, tolerance, encoding=None, tags=TAGS, window=100):
     """Metrics of a recording in letters: w, s, O, and `?` for unknown."""
-    metric = SegmentMetrics(Vocabulary({"labels": tags}), tolerance, encoding=encoding)
+    metric = SegmentMetrics(Vocabulary({"labels": tags}), tolerance, tag_encoding=encoding)
     letters = {name[0]: index for index, name in enumerate(tags)} | {"?": -1}
     rows = torch.tensor([[letters[each] for each in side] for side in (predicted, gold)])
     # Backwards, since loaders shuffle.

@@ -86,7 +86,7 @@ def test_a_batch_may_be_empty(sentences):
 def test_batches_add_up_until_reset_whatever_their_padding(padding):
     tags = tag_set("BIOUL")
     gold, predicted = random_sentences(tags, 50, seed=2)
-    metric = TagMetrics(vocabulary_of(tags), encoding="BIOUL")
+    metric = TagMetrics(vocabulary_of(tags), tag_encoding="BIOUL")
     for first in range(0, 50, 7):
         some = slice(first, first + 7)
         batch = (to_batch(side[some], tags, padding) for side in (predicted, gold))
@@ -108,9 +108,12 @@ def test_tags_without_labels_and_without_o_are_measured():
     ("kwargs", "message"),
     [
         ({}, "namespace `labels`: `tags` holds 'U-PER', which is no BIO tag; name the encoding"),
-        ({"encoding": "IOB2"}, "`encoding` is 'IOB2', expected one of BIO, IOB1"),
-        ({"encoding": "IOB1", "strict": True}, "`strict` is true and `encoding` is 'IOB1'.* BIO"),
-        ({"encoding": None, "strict": True}, "`strict` is true, but the tags spell no spans"),
+        ({"tag_encoding": "IOB2"}, "`tag_encoding` is 'IOB2', expected one of BIO, IOB1"),
+        (
+            {"tag_encoding": "IOB1", "strict": True},
+            "`strict` is true and `tag_encoding` is 'IOB1'.* BIO",
+        ),
+        ({"tag_encoding": None, "strict": True}, "`strict` is true, but the tags spell no spans"),
     ],
 )
 def test_bad_settings_are_refused(kwargs, message):
@@ -134,7 +137,7 @@ def test_sets_of_one_tag_and_of_all_tags_equal_known_and_unknown_tags(encoding):
     tags = tag_set(encoding)
     gold, predicted = random_sentences(tags, 20, seed=3)
     gold = with_unknown(gold, 0.2, seed=3)
-    metric = TagMetrics(vocabulary_of(tags), encoding=encoding)
+    metric = TagMetrics(vocabulary_of(tags), tag_encoding=encoding)
     metric(to_batch(predicted, tags), as_sets(gold, tags), to_mask(gold))
     assert metric.get_metric() == metrics_of(gold, predicted, encoding)
 
@@ -143,7 +146,7 @@ def test_a_token_with_one_possible_label_counts_but_its_span_is_unknown():
     tags = tag_set("BIOUL", ["PER", "LOC"])
     gold = [["B-PER|U-PER", "?", "O", "U-LOC", "O|U-LOC"]]
     predicted = [["U-PER", "O", "O", "B-LOC", "L-LOC"]]
-    metric = TagMetrics(vocabulary_of(tags), encoding="BIOUL")
+    metric = TagMetrics(vocabulary_of(tags), tag_encoding="BIOUL")
     metric(to_batch(predicted, tags), as_sets(gold, tags), to_mask(gold))
     metrics = metric.get_metric()
     counted = {name: number for name, number in metrics.items() if "num-gold" in name and number}
@@ -160,7 +163,7 @@ def test_labels_that_nobody_looked_for_count_neither_as_gold_nor_as_predicted():
     outside = "O|" + "|".join(f"{prefix}-LOC" for prefix in "BILU")
     gold = [["U-PER", outside, outside, outside, "?"]]
     predicted = [["U-PER", "U-LOC", "U-PER", "O", "U-PER"]]
-    metric = TagMetrics(vocabulary_of(tags), encoding="BIOUL")
+    metric = TagMetrics(vocabulary_of(tags), tag_encoding="BIOUL")
     metric(to_batch(predicted, tags), as_sets(gold, tags), to_mask(gold))
     counted = {k: int(v) for k, v in metric.get_metric().items() if k.startswith("num-") and v}
     assert counted == {

@@ -54,12 +54,15 @@ WITHIN_2 = "expected a start and an inclusive end within 2 tokens"
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: tags_to_spans(["O"], "IOB2"), "`encoding` is 'IOB2', expected one of BIO, IOB1"),
+        (
+            lambda: tags_to_spans(["O"], "IOB2"),
+            "`tag_encoding` is 'IOB2', expected one of BIO, IOB1",
+        ),
         (lambda: beside_a_person((1, 2)), r"'LOC' at \(1, 2\), which overlaps 'PER' before it"),
         (lambda: beside_a_person((-1, 0)), WITHIN),
         (lambda: beside_a_person((2, 3)), WITHIN),
         (lambda: beside_a_person((1, 0)), WITHIN),
-        (lambda: tags_of_a_person((0, 0), "IOB1"), "`encoding` is IOB1, .* use BIO"),
+        (lambda: tags_of_a_person((0, 0), "IOB1"), "`tag_encoding` is IOB1, .* use BIO"),
         (lambda: tags_of_a_person((1, 2), "BIO"), WITHIN_2),
         (lambda: tags_of_a_person((1, 0), "BIO"), WITHIN_2),
     ],

@@ -158,6 +158,6 @@ def _text(words: Sequence[Word]) -> str:
     return " ".join(word.text for word in words)
 
 
-def _tags(label: str, num_words: int, encoding: str) -> List[str]:
+def _tags(label: str, num_words: int, tag_encoding: str) -> List[str]:
     """Returns the tags of an entity."""
-    return spans_to_tags([(label, (0, num_words - 1))], num_words, encoding)
+    return spans_to_tags([(label, (0, num_words - 1))], num_words, tag_encoding)

@@ -37,7 +37,7 @@ class Segment(NamedTuple):
     is_known: bool = True
 
 
-def segments_of(words: Sequence[Word], encoding: str) -> List[Segment]:
+def segments_of(words: Sequence[Word], tag_encoding: str) -> List[Segment]:
     """Divides a sentence into segments.
 
     Example:
@@ -46,7 +46,7 @@ def segments_of(words: Sequence[Word], encoding: str) -> List[Segment]:
         [('PER', 1), (None, 1), ('LOC', 2)]
     """
     is_known = [isinstance(word.tag, str) for word in words]
-    spans = tags_to_spans([w.tag if isinstance(w.tag, str) else "O" for w in words], encoding)
+    spans = tags_to_spans([w.tag if isinstance(w.tag, str) else "O" for w in words], tag_encoding)
     keys: List[Tuple[int, bool]] = [(-1, known) for known in is_known]
     for number, (_, (start, end)) in enumerate(spans):
         is_whole = all(is_known[max(start - 1, 0) : end + 2])

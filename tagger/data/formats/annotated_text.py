@@ -228,7 +228,7 @@ def label_sets_of(fitted: AnnotatedText) -> List[List[str]]:
 
 def tags_of(
     fitted: AnnotatedText,
-    encoding: str = "BIO",
+    tag_encoding: str = "BIO",
     unknown_tag: Optional[str] = UNKNOWN_TAG,
     separator: Optional[str] = None,
 ) -> List[str]:
@@ -242,9 +242,9 @@ def tags_of(
     try:
         places, num_tokens = _places(fitted), len(fitted.tokens or [])
         if separator is None:
-            tags = list(spans_to_tags(places, num_tokens, encoding))
+            tags = list(spans_to_tags(places, num_tokens, tag_encoding))
         else:
-            tags = spans_to_joined_tags(places, num_tokens, encoding, separator)
+            tags = spans_to_joined_tags(places, num_tokens, tag_encoding, separator)
     except ValueError:
         raise ValueError(
             f"{fitted.place}: entities overlap, and a token has one tag here; keep some of them with "

@@ -111,8 +111,8 @@ def find_scheme(sentences: Sequence[Sequence[str]]) -> Scheme:
             for own in _sequences([any_scheme.canonical(tag) for tag in tags], any_scheme)
         }
 
-        def are_legal(encoding: str) -> Iterator[bool]:
-            return (_is_legal(tags, encoding, unknown) for tags in distinct)
+        def are_legal(tag_encoding: str) -> Iterator[bool]:
+            return (_is_legal(tags, tag_encoding, unknown) for tags in distinct)
 
         fitting = (each for each in _WITH_PREFIXES if all(are_legal(each)))
         encoding = next(fitting, None) or max(_WITH_PREFIXES, key=lambda each: sum(are_legal(each)))
@@ -212,9 +212,9 @@ def marks_outside(counts: Mapping[str, int]) -> bool:
     return "O" in found and all(len(label) > 1 for label in labels)
 
 
-def _is_legal(tags: Sequence[str], encoding: str, unknown_tag: Optional[str]) -> bool:
+def _is_legal(tags: Sequence[str], tag_encoding: str, unknown_tag: Optional[str]) -> bool:
     try:
-        check_tags(tags, encoding, unknown_tag)
+        check_tags(tags, tag_encoding, unknown_tag)
     except IllegalTagError:
         return False
     return True

@@ -21,12 +21,12 @@ class WordCache(Generic[Value]):
     def of(
         self,
         tokens: Iterable[Token],
-        vocabulary: Vocabulary,
+        vocab: Vocabulary,
         namespace: Optional[str],
         make: Callable[[Token], Value],
     ) -> List[Value]:
         """Returns the result for each token; tokens with the same word share one."""
-        known = self._known(vocabulary, namespace)
+        known = self._known(vocab, namespace)
         values = []
         for token in tokens:
             value = known.get(token.text)
@@ -35,13 +35,13 @@ class WordCache(Generic[Value]):
             values.append(value)
         return values
 
-    def _known(self, vocabulary: Vocabulary, namespace: Optional[str]) -> Known:
-        size = 0 if namespace is None else vocabulary.get_vocab_size(namespace)
+    def _known(self, vocab: Vocabulary, namespace: Optional[str]) -> Known:
+        size = 0 if namespace is None else vocab.get_vocab_size(namespace)
         owner, size_then, known = self._state
-        if vocabulary is not owner or size != size_then or len(known) > MAX_WORDS:
+        if vocab is not owner or size != size_then or len(known) > MAX_WORDS:
             # Create a new dictionary, because another thread may be using the old one.
             known = {}
-            self._state = vocabulary, size, known
+            self._state = vocab, size, known
         return known
 
     def __reduce__(self) -> Any:

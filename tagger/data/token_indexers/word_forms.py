@@ -82,11 +82,11 @@ class WordFormsIndexer(TokenIndexer):
             tensors[name] = torch.from_numpy(padded)
         return tensors
 
-    def _row(self, token: Token, vocabulary: Vocabulary) -> Row:
+    def _row(self, token: Token, vocab: Vocabulary) -> Row:
         forms = word_forms(token.text or "", self._lowercase)
-        index_of = {vocabulary._oov_token: 1}
+        index_of = {vocab._oov_token: 1}
         if self._namespace is not None:
-            index_of = vocabulary.get_token_to_index_vocabulary(self._namespace)
-        unknown = index_of[vocabulary._oov_token]
+            index_of = vocab.get_token_to_index_vocabulary(self._namespace)
+        unknown = index_of[vocab._oov_token]
         indices = tuple(index_of.get(form, unknown) for form in forms)
         return indices, tuple(map(word_hash, forms))

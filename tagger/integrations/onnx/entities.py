@@ -50,10 +50,10 @@ class EntityNodes(NamedTuple):
 
 
 def find_entities(
-    tags: Value, mask: Value, names: Sequence[str], encoding: str
+    tags: Value, mask: Value, names: Sequence[str], tag_encoding: str
 ) -> Tuple[TagTables, EntityNodes]:
     """Finds the entities spelled by tags, (B, T) int64."""
-    tables = tag_tables(names, encoding)
+    tables = tag_tables(names, tag_encoding)
     outside = np.int64(len(names))
     # (B, T): K in the padding and on either side
     tags = mask.where(tags, outside)
@@ -79,13 +79,13 @@ def entity_probabilities(
     entities: EntityNodes,
     tables: TagTables,
     names: Sequence[str],
-    encoding: str,
+    tag_encoding: str,
 ) -> Value:
     """Returns the exact probability of the entity beginning at each token, (B, T) float32.
 
     See `tagger.linear_chain.span_log_probabilities`; each entity has exactly one legal spelling.
     """
-    spelling = _spelling(entities, tables, names, encoding)
+    spelling = _spelling(entities, tables, names, tag_encoding)
 
     def of_spelt(scores: Value) -> Value:
         return scores.take_along(spelling.unsqueeze(2), axis=2).squeeze(2)
@@ -97,7 +97,7 @@ def entity_probabilities(
     goes_on = entities.is_inside & ~entities.starts
     up_to = goes_on.where(steps, np.float64(0)).op("CumSum", np.int64(1))
     # (B, T): the log-sum of everything after an entity that ends at this token
-    behind = up_to + _log_sums_behind(chain, backward, spelling, names, encoding)
+    behind = up_to + _log_sums_behind(chain, backward, spelling, names, tag_encoding)
     score = of_spelt(forward) - up_to + behind.take_along(entities.lasts)
     return (score - log_partition(chain, backward)).op("Exp").cast("float32")
 
@@ -141,7 +141,7 @@ def _place_by_number(is_marked: Value, number: Value) -> Value:
 
 
 def _spelling(
-    entities: EntityNodes, tables: TagTables, names: Sequence[str], encoding: str
+    entities: EntityNodes, tables: TagTables, names: Sequence[str], tag_encoding: str
 ) -> Value:
     """The legal tag for each token of an entity, (B, T) int64; 0 outside entities."""
     # (C, 4): the tag of an inner, a first, a last and an only token of an entity
@@ -149,7 +149,7 @@ def _spelling(
     labels = dict(zip(tables.label_of.tolist(), (split_tag(tag)[1] or "" for tag in names)))
     spellings = np.array(
         [
-            [number_of[tag] for tag in _places(labels[c], encoding)]
+            [number_of[tag] for tag in _places(labels[c], tag_encoding)]
             for c in range(len(tables.labels))
         ]
     )
@@ -158,18 +158,18 @@ def _spelling(
     return entities.is_inside.where(spelling, _ZERO)
 
 
-def _places(label: str, encoding: str) -> List[str]:
-    first, inside, last = spans_to_tags([(label, (0, 2))], 3, encoding)
-    (only,) = spans_to_tags([(label, (0, 0))], 1, encoding)
+def _places(label: str, tag_encoding: str) -> List[str]:
+    first, inside, last = spans_to_tags([(label, (0, 2))], 3, tag_encoding)
+    (only,) = spans_to_tags([(label, (0, 0))], 1, tag_encoding)
     return [inside, first, last, only]
 
 
 def _log_sums_behind(
-    chain: Nodes, backward: Value, spelling: Value, names: Sequence[str], encoding: str
+    chain: Nodes, backward: Value, spelling: Value, names: Sequence[str], tag_encoding: str
 ) -> Value:
     """The log-sum of all continuations after an entity that ends at each token, (B, T)."""
-    bound = rules_of(encoding).bound
-    prefixes, labels = zip(*(split_tag(tag, encoding) for tag in names))
+    bound = rules_of(tag_encoding).bound
+    prefixes, labels = zip(*(split_tag(tag, tag_encoding) for tag in names))
     number_of = {label: number for number, label in enumerate(labels)}
     number = np.array([number_of[label] for label in labels])
     # (K, K); bound prefixes have a label

@@ -40,10 +40,10 @@ class EntityOutputs:
     In IOB1, there are no probabilities, because the tags of an entity depend on the tag before it.
     """
 
-    def __init__(self, tags: List[str], encoding: str) -> None:
-        self.find = EntityFinder(tags, encoding)
-        self.has_probabilities = encoding not in AMBIGUOUS
-        self._tags, self.encoding = tags, encoding
+    def __init__(self, tags: List[str], tag_encoding: str) -> None:
+        self.find = EntityFinder(tags, tag_encoding)
+        self.has_probabilities = tag_encoding not in AMBIGUOUS
+        self._tags, self.tag_encoding = tags, tag_encoding
 
     def predict(
         self,
@@ -78,7 +78,7 @@ class EntityOutputs:
             output["entity_probabilities"] = probabilities.new_full(lengths.shape, -1)
             output["entity_probabilities"][rows, firsts] = probabilities
         if extras.leak_labels:
-            find_leaks = LeakFinder(self._tags, self.encoding, extras.leak_labels)
+            find_leaks = LeakFinder(self._tags, self.tag_encoding, extras.leak_labels)
             expected, log_none = find_leaks(scores, entities, mask)
             at_firsts = torch.zeros_like(expected)
             at_firsts[:, :1] = log_none.unsqueeze(1)
@@ -94,7 +94,7 @@ class EntityOutputs:
         spans = _read_spans(output.pop(_ENTITIES[0]), output.pop(_ENTITIES[1], None))
         entities: List[List[Entity]] = [[] for _ in tags]
         for row, first, last, probability in spans:
-            label = split_tag(tags[row][first], self.encoding)[1] or ""
+            label = split_tag(tags[row][first], self.tag_encoding)[1] or ""
             entities[row].append(Entity.of_tokens(label, first, last, probability))
         fields: Dict[str, List[Any]] = {"entities": entities}
         if _LEAKS[0] in output:
@@ -135,7 +135,7 @@ def check_extras(entities: Optional[EntityOutputs], extras: Extras) -> None:
 def with_probabilities(argument: str, entities: Optional[EntityOutputs]) -> EntityOutputs:
     """Refuses an argument that needs probabilities of entities where there are none."""
     if entities is None or not entities.has_probabilities:
-        encoding = "plain labels" if entities is None else entities.encoding
+        encoding = "plain labels" if entities is None else entities.tag_encoding
         raise ConfigurationError(
             f"`{argument}` needs tags that spell entities in BIO, BIOUL, BMES or IOBES; these are "
             f"{encoding}; leave it out"

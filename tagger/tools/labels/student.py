@@ -38,13 +38,13 @@ class NewSentences(NamedTuple):
     new: List[str]  # The labels that the tagger does not know, sorted
 
 
-def open_outside(field: TagSetsField, labels: Sequence[str], encoding: str) -> TagSetsField:
+def open_outside(field: TagSetsField, labels: Sequence[str], tag_encoding: str) -> TagSetsField:
     """Returns the possible tags of tokens if annotators have looked for these labels only.
 
     A token without a label may be outside or part of an entity of any other label. A token that nobody
     looked at may have any tag.
     """
-    rules = rules_of(encoding)
+    rules = rules_of(tag_encoding)
     prefixes = frozenset(rules.places + rules.opening)
     outside, unknown = (TagSet(frozenset("O"), frozenset(each), prefixes) for each in (labels, ()))
     opened = [
@@ -83,14 +83,14 @@ def make_student(
 
 
 def with_new_tags(
-    vocab: Vocabulary, namespace: str, labels: Sequence[str], encoding: str
+    vocab: Vocabulary, namespace: str, labels: Sequence[str], tag_encoding: str
 ) -> Vocabulary:
     """Returns a copy of a vocabulary with the tags of new labels added at the end."""
     extended = copy.deepcopy(vocab)
-    rules = rules_of(encoding)
+    rules = rules_of(tag_encoding)
     tags = extended.get_token_to_index_vocabulary(namespace)
     first_tags = [join_tag(rules.places[0], label) for label in labels]
-    for tag in complete_tags([*tags, *first_tags], encoding):
+    for tag in complete_tags([*tags, *first_tags], tag_encoding):
         extended.add_token_to_namespace(tag, namespace)
     return extended
 

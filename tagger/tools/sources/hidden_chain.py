@@ -234,12 +234,12 @@ class HiddenChain:
         return infer(emissions, self.transitions, torch.zeros_like(emissions[0]), lengths)
 
     def in_encoding(
-        self, emissions: torch.Tensor, tags: Sequence[str], encoding: str
+        self, emissions: torch.Tensor, tags: Sequence[str], tag_encoding: str
     ) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """The same distribution over spans, as a chain over the tags of another encoding."""
         as_bio = {"U": "B", "S": "B", "L": "I", "E": "I", "M": "I"}
         indices = [self.tags.index(as_bio.get(tag[0], tag[0]) + tag[1:]) for tag in tags]
-        table = torch.from_numpy(transition_table(encoding, tags)).to(emissions.device)
+        table = torch.from_numpy(transition_table(tag_encoding, tags)).to(emissions.device)
         steps = self.transitions[[*indices, -1]][:, indices]
         steps = steps.masked_fill(~table[:-1, :-2], -torch.inf)
         ends = torch.zeros_like(steps[0]).masked_fill(~table[:-2, -1], -torch.inf)

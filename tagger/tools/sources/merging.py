@@ -42,11 +42,11 @@ class Merged(NamedTuple):
     scores: Tuple[torch.Tensor, torch.Tensor]
     words: List[List[List[str]]]
 
-    def soft_labels(self, encoding: str = "BIO") -> SoftLabels:
+    def soft_labels(self, tag_encoding: str = "BIO") -> SoftLabels:
         """Returns the probabilities of tags and transitions, from which a student learns."""
         emissions, lengths = self.scores
-        tags = complete_tags([f"B-{label}" for label in self.chain.labels], encoding)
-        found = infer(*self.chain.in_encoding(emissions, tags, encoding), lengths)
+        tags = complete_tags([f"B-{label}" for label in self.chain.labels], tag_encoding)
+        found = infer(*self.chain.in_encoding(emissions, tags, tag_encoding), lengths)
         marginals = found.tags.cpu().numpy(), found.transitions.cpu().numpy()
         sentences = [words for text in self.words for words in text]
         return SoftLabels(tags, sentences, *marginals, [*map(len, self.words)])
