@@ -29,6 +29,7 @@ from tagger.modules.heads import ChainHead, TaggingHead
 from tagger.modules.heads.chain import legal_transitions
 from tagger.tools.deidentification.masks import STYLES
 from tagger.tools.reports.evaluation import evaluate
+from tagger.tools.reports.trellis import trellis_of
 from tagger.tools.tuning.decoding import Settings
 from tagger.tools.tuning.labelled_file import tuner_on_file
 from tests.heads import (
@@ -55,6 +56,7 @@ GOLD = {
     "label_chains": "the O\nBank B-ORG\nof I-ORG\nYork B-LOC|I-ORG\nTrust I-ORG\nclosed O\ntoday O\n\n",
 }
 GOLD["softmax"], GOLD["documents"] = GOLD["crf"], f"-DOCSTART- O\n\n{GOLD['crf']}"
+GOLD_TAGS = GOLD["crf"].split()[1::2]
 GOLD_SPANS = {("ORG", 1, 2), ("LOC", 3, 3)}
 OVERLAPPING_SPANS = {("ORG", 1, 4), ("LOC", 3, 3)}
 STARTS = [match.start() for match in re.finditer(r"\S+", TEXT)]
@@ -298,6 +300,15 @@ def report(cell):
     cell.check_counts(dict(zip(found.labels, predicted)), dict(zip(found.labels, right)))
 
 
+def show_chain(cell):
+    page = cell.path("chain.html")
+    cell.allennlp("show-chain", cell.archive, TEXT, "-o", page, "--tags", *GOLD_TAGS)
+    saved = tagger.load(cell.archive)
+    found = trellis_of(saved, "it", WORDS)
+    assert [found.tags[k] for k in found.predicted] == saved.tag(TEXT).tags
+    assert "gold path" in page.read_text()
+
+
 def find_label_errors(cell):
     options = ("--taggers", cell.archive, "-o", cell.folder / "errors", "--least", 0)
     cell.allennlp("find-label-errors", cell.gold(), *options)
@@ -355,6 +366,7 @@ CONSUMERS: Dict[str, Callable[[Cell], None]] = {
     "tune-decoding --masked": promise_of_masks,
     "compare-data": compare_data,
     "report": report,
+    "show-chain": show_chain,
     "find-label-errors": find_label_errors,
     "rank-unlabelled": rank_unlabelled,
     **{f"ensemble {average}": joined_with_its_copy(average) for average in AVERAGES},
@@ -405,6 +417,9 @@ REFUSED = {
     "tune-decoding": TUNED,
     "tune-decoding --masked": TUNED,
     "compare-data": TUNED,
+    "show-chain": refused(
+        ([*SIGMOIDS, *CHAINS, "numbers"], "expected a tagger of text with one chain"), ONLY_TAGGERS
+    ),
     "find-label-errors": refused((["numbers"], "for the dataset readers `column` and `document`")),
     "rank-unlabelled": refused(
         (SIGMOIDS, "must hold a `sequence_tagger` with"),

@@ -1,0 +1,222 @@
+"""The trellis of one sentence: the scores and probabilities of its tags, and two paths through them.
+
+Letters: `T` tokens, `K` tags.
+"""
+
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+import torch
+from allennlp.common.checks import ConfigurationError
+from allennlp.data import Instance
+
+from tagger.data.text_splitter import tokens_of
+from tagger.linear_chain import ChainScores, log_likelihood, sequence_score, tag_marginals
+from tagger.linear_chain import transition_marginals as marginals_of_transitions
+from tagger.models.tagging_model import chain_of
+from tagger.modules.heads import ChainHead
+from tagger.predictors.saved_tagger import SavedTagger
+from tagger.spans.finding import UNKNOWN
+from tagger.tools.tuning.labelled_file import encoded
+from tagger_texts.display import num_columns, padded, spell_probability
+from tagger_texts.text import Text
+
+#: The least probability of a tag that is listed.
+LEAST = 0.01
+#: The most tags of a token in the table, besides those of the paths.
+MOST_OF_TOKEN = 3
+HEADINGS = ("token", "tag", "path", "probability", "emission", "transition")
+
+
+class Trellis(NamedTuple):
+    """What a tagger's chain says about one sentence. Scores are in nats, without `decode_bias`.
+
+    Args:
+        name: Of the tagger.
+        tokens: T tokens.
+        tags: The names of K tags.
+        scores: Of one sequence, on the CPU.
+        marginals: (T, K), the probability of each tag at each token.
+        transitions: (T - 1, K, K), the probability of each transition to token t + 1.
+        predicted: The tags that the tagger predicts.
+        gold: The gold tags, -1 where unknown; None if not given.
+        settings: The decoder's settings that are not the default, for display.
+    """
+
+    name: str
+    tokens: List[str]
+    tags: List[str]
+    scores: ChainScores
+    marginals: torch.Tensor
+    transitions: torch.Tensor
+    predicted: List[int]
+    gold: Optional[List[int]]
+    settings: Dict[str, object]
+
+    @property
+    def paths(self) -> Dict[str, List[int]]:
+        """The paths by name."""
+        return {"predicted": self.predicted, **({"gold": self.gold} if self.gold else {})}
+
+    def arrival(self, t: int, before: int, tag: int) -> float:
+        """The score of coming to a tag at token t; of starting with it, if t is 0."""
+        return float(self.scores.transitions[before, tag] if t else self.scores.start[tag])
+
+    def summary(self) -> List[str]:
+        """A sentence on each path, and on the decoder's settings."""
+        lines = []
+        for name, path in self.paths.items():
+            if UNKNOWN in path:
+                lines.append(f"{name} path: some of its tags are unknown, so it has no score")
+                continue
+            row = torch.tensor([path])
+            probability = float(log_likelihood(self.scores, row).exp())
+            score = spelled(float(sequence_score(self.scores, row)))
+            lines.append(
+                f"{name} path: score {score}, probability {spell_probability(probability)}"
+            )
+        for name, value in self.settings.items():
+            lines.append(
+                f"`{name}` {value} changes the predicted path, but no score and no probability"
+            )
+        return lines
+
+    def rows(self) -> List[List[str]]:
+        """The cells of a table with `HEADINGS`: the probable tags of each token, the paths' first.
+
+        A tag that is on no path is entered from the tag with the most probable transition to it.
+        """
+        rows = []
+        for t, token in enumerate(self.tokens):
+            listed = self._arrivals(t)
+            for number, ((tag, before), names) in enumerate(listed.items()):
+                origin = f" from {self.tags[before]}" if t else " at the start"
+                rows.append(
+                    [
+                        "" if number else token,
+                        self.tags[tag],
+                        ", ".join(names),
+                        spell_probability(float(self.marginals[t, tag])),
+                        spelled(float(self.scores.emissions[0, t, tag])),
+                        spelled(self.arrival(t, before, tag)) + origin,
+                    ]
+                )
+        ends: Dict[int, List[str]] = {}
+        for name, path in self.paths.items():
+            ends.setdefault(path[-1], []).append(name)
+        for tag, names in ends.items():
+            if tag != UNKNOWN:
+                end = f"{spelled(float(self.scores.end[tag]))} from {self.tags[tag]}"
+                rows.append(["(end)", "", ", ".join(names), "", "", end])
+        return rows
+
+    def _arrivals(self, t: int) -> Dict[Tuple[int, int], List[str]]:
+        """The tags to list of a token, each with the tag before it, and the paths that take them."""
+        found: Dict[Tuple[int, int], List[str]] = {}
+        for name, path in self.paths.items():
+            if path[t] != UNKNOWN:
+                before = path[t - 1] if t else UNKNOWN
+                best = self._probable_before(t, path[t]) if before == UNKNOWN else before
+                found.setdefault((path[t], best), []).append(name)
+        listed = {tag for tag, _ in found}
+        order = torch.argsort(self.marginals[t], descending=True, stable=True).tolist()
+        for tag in order[:MOST_OF_TOKEN]:
+            if tag not in listed and self.marginals[t, tag] >= LEAST:
+                found[tag, self._probable_before(t, tag)] = []
+        return found
+
+    def _probable_before(self, t: int, tag: int) -> int:
+        return int(self.transitions[t - 1, :, tag].argmax()) if t else UNKNOWN
+
+
+def spelled(score: float) -> str:
+    """Returns a score with two decimals; an impossible one in a word."""
+    return "impossible" if score == -torch.inf else f"{score:.2f}"
+
+
+def table_of(trellis: Trellis) -> List[str]:
+    """Returns the lines of a table for a terminal."""
+    rows = [list(HEADINGS), *trellis.rows()]
+    widths = [max(map(num_columns, column)) for column in zip(*rows)]
+    return [
+        "  ".join(padded(*each, 3 <= i < 5) for i, each in enumerate(zip(row, widths))).rstrip()
+        for row in rows
+    ]
+
+
+def trellis_of(
+    tagger: SavedTagger, name: str, words: Sequence[str], gold_tags: Optional[Sequence[str]] = None
+) -> Trellis:
+    """Computes the trellis of a sentence.
+
+    Args:
+        tagger: The tagger, whose head must be one chain.
+        name: Of the tagger, for display and for messages.
+        words: The tokens of the sentence.
+        gold_tags: Their tags, spelled as in the files that the tagger was trained on.
+
+    Raises:
+        ConfigurationError: If the tagger has no such head, or the gold tags do not fit.
+    """
+    chain = checked_chain(tagger, name)
+    instance = _instance(tagger, words, gold_tags)
+    ((batch, _, _),) = encoded(tagger.model, [instance], 1)
+    with torch.no_grad():
+        scores = ChainScores(*(each.cpu() for each in chain.chain_scores(batch.emissions)))
+        predicted = chain.decode(batch.emissions, batch.mask)[0].tolist()
+    decoder = chain.decoder
+    settings = {"decode_bias": decoder.decode_bias, "entity_thresholds": decoder.entity_thresholds}
+    if decoder.decoding != "viterbi":
+        settings["decoding"] = decoder.decoding
+    return Trellis(
+        name=name,
+        tokens=list(words),
+        tags=list(chain.tags),
+        scores=scores,
+        marginals=tag_marginals(scores)[0],
+        transitions=marginals_of_transitions(scores)[0],
+        predicted=predicted,
+        gold=None if gold_tags is None else batch.gold_tags[0].tolist(),
+        settings={name: value for name, value in settings.items() if value},
+    )
+
+
+def checked_chain(tagger: SavedTagger, name: str) -> ChainHead:
+    """Returns the chain of a tagger; refuses a tagger that has none, or several, or reads no text."""
+    chain, reads_numbers = chain_of(tagger.model), tagger.predictor.reads_numbers
+    if chain is None or chain.labels_of_rows or reads_numbers:
+        got = "reads numbers" if reads_numbers else "has a chain for each label"
+        raise ConfigurationError(
+            f"{name}: expected a tagger of text with one chain of tags, which the heads `crf` and "
+            f"`softmax` have; this one {got if chain else 'decides each label independently'}"
+        )
+    return chain
+
+
+def words_of(tagger: SavedTagger, text: str) -> List[str]:
+    """Splits a sentence into tokens like the tagger; refuses a text that is not one sentence."""
+    sentences = tokens_of(tagger.split(text))
+    if len(sentences) != 1:
+        number = f"{len(sentences)} sentences" if sentences else "no tokens"
+        raise ConfigurationError(f"`text` must be one sentence; got {number}")
+    return [str(token) for token in sentences[0]]
+
+
+def _instance(
+    tagger: SavedTagger, words: Sequence[str], gold_tags: Optional[Sequence[str]]
+) -> Instance:
+    if gold_tags is None:
+        (instance,) = tagger.predictor.instances_of(Text.of_words(list(words)), False)
+        return instance
+    if len(gold_tags) != len(words):
+        raise ConfigurationError(
+            f"`--tags` must have a tag for each of the {len(words)} tokens {' '.join(words)}; got "
+            f"{len(gold_tags)}"
+        )
+    reader = tagger.predictor.dataset_reader
+    try:
+        instance = reader.text_to_instance(list(words), list(gold_tags))
+        instance["tags"].index(tagger.model.vocab)
+    except ValueError as error:
+        raise ConfigurationError(f"`--tags`: {error}") from error
+    reader.apply_token_indexers(instance)
+    return instance
