@@ -33,7 +33,7 @@ def test_modules_have_at_most_350_lines():
 #: commit that needs more raises the number and says why; one that needs fewer lowers it.
 TOTALS = {
     "core": (41_191, ["tagger", "tagger_compat", "tagger_onnx", "tagger_texts"]),
-    "tools": (15_633, ["tagger/tools"]),
+    "tools": (15_637, ["tagger/tools"]),
     "integrations": (6_015, ["tagger/integrations"]),
     "tests and scripts": (56_366, ["tests", "scripts"]),
 }

@@ -3,7 +3,7 @@
 Letters: `T` tokens, `K` tags.
 """
 
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -13,7 +13,7 @@ from tagger.data.text_splitter import tokens_of
 from tagger.linear_chain import ChainScores, log_likelihood, sequence_score, tag_marginals
 from tagger.linear_chain import transition_marginals as marginals_of_transitions
 from tagger.models.tagging_model import chain_of
-from tagger.modules.heads import ChainHead
+from tagger.modules.heads import Chain
 from tagger.predictors.saved_tagger import SavedTagger
 from tagger.spans.finding import UNKNOWN
 from tagger.tools.tuning.labelled_file import encoded
@@ -149,7 +149,7 @@ def trellis_of(
     """Computes the trellis of a sentence.
 
     Args:
-        tagger: The tagger, whose head must be one chain.
+        tagger: The tagger; its head must be one chain.
         name: Of the tagger, for display and for messages.
         words: The tokens of the sentence.
         gold_tags: Their tags, spelled as in the files that the tagger was trained on.
@@ -164,7 +164,10 @@ def trellis_of(
         scores = ChainScores(*(each.cpu() for each in chain.chain_scores(batch.emissions)))
         predicted = chain.decode(batch.emissions, batch.mask)[0].tolist()
     decoder = chain.decoder
-    settings = {"decode_bias": decoder.decode_bias, "entity_thresholds": decoder.entity_thresholds}
+    settings: Dict[str, Any] = {
+        "decode_bias": decoder.decode_bias,
+        "entity_thresholds": decoder.entity_thresholds,
+    }
     if decoder.decoding != "viterbi":
         settings["decoding"] = decoder.decoding
     return Trellis(
@@ -180,7 +183,7 @@ def trellis_of(
     )
 
 
-def checked_chain(tagger: SavedTagger, name: str) -> ChainHead:
+def checked_chain(tagger: SavedTagger, name: str) -> Chain:
     """Returns the chain of a tagger; refuses a tagger that has none, or several, or reads no text."""
     chain, reads_numbers = chain_of(tagger.model), tagger.predictor.reads_numbers
     if chain is None or chain.labels_of_rows or reads_numbers:

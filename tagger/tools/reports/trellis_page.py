@@ -28,7 +28,8 @@ def write_trellis_page(path: Path, trellises: Sequence[Trellis]) -> None:
     ]
     sentence = " ".join(trellises[0].tokens)
     has_gold = trellises[0].gold is not None
-    values = {"trellises": found, "num_others": num_others, "least": spell_probability(LEAST)}
+    values: Dict[str, Any] = {"trellises": found, "num_others": num_others}
+    values["least"] = spell_probability(LEAST)
     write_page("trellis.html", path, {}, sentence=sentence, has_gold=has_gold, **values)
 
 

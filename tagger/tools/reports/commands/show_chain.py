@@ -21,7 +21,7 @@ class ShowChain(Command):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument
-        add("archive_file", type=Path, help="the archived tagger, whose head is `crf` or `softmax`")
+        add("archive_file", type=Path, help="the archived tagger, with the head `crf` or `softmax`")
         add("text", help="the sentence")
         text = "the gold tag of each token, spelled as in the training data"
         add("--tags", nargs="+", metavar="TAG", help=text)
