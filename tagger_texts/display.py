@@ -2,7 +2,7 @@
 
 import math
 import unicodedata
-from typing import Dict, NamedTuple, Sequence
+from typing import Collection, Dict, List, NamedTuple, Sequence
 
 
 class Colour(NamedTuple):
@@ -62,6 +62,23 @@ def padded(text: str, width: int, to_the_right: bool = False) -> str:
     """
     blanks = " " * (width - num_columns(text))
     return blanks + text if to_the_right else text + blanks
+
+
+def aligned(rows: Sequence[Sequence[str]], to_the_left: Collection[int] = (0,)) -> List[str]:
+    """Returns the rows of a table as lines; the columns with these numbers are aligned to the left.
+
+    Example:
+        >>> aligned([["label", "F1"], ["京", "0.9"]])
+        ['label   F1', '京     0.9']
+    """
+    widths = [max(map(num_columns, column)) for column in zip(*rows)]
+    return [
+        "  ".join(
+            padded(cell, width, number not in to_the_left)
+            for number, (cell, width) in enumerate(zip(row, widths))
+        ).rstrip()
+        for row in rows
+    ]
 
 
 def spell_probability(probability: float) -> str:

@@ -32,8 +32,8 @@ def test_modules_have_at_most_350_lines():
 #: The maximum lines of Python in each part of the project, with the folders that belong to it. A
 #: commit that needs more raises the number and says why; one that needs fewer lowers it.
 TOTALS = {
-    "core": (41_191, ["tagger", "tagger_compat", "tagger_onnx", "tagger_texts"]),
-    "tools": (15_637, ["tagger/tools"]),
+    "core": (41_219, ["tagger", "tagger_compat", "tagger_onnx", "tagger_texts"]),
+    "tools": (15_610, ["tagger/tools"]),
     "integrations": (6_015, ["tagger/integrations"]),
     "tests and scripts": (56_366, ["tests", "scripts"]),
 }

@@ -13,8 +13,8 @@ need it. A tag that somebody has typed behind a word, `Kingston/LOC`, counts.
 
 --equal leaves out what was not labelled with the same tokens, as Nguyen et al. do, to compare with their
 figures. --train FOLDER also trains taggers on the labels of both parts, merged in several ways, and
-scores them on testb of CoNLL-2003. The best epoch is chosen on gold labels of some sentences of testa,
-for all of them alike. Finished runs are kept.
+scores them on testb of CoNLL-2003. For each tagger, the best epoch is chosen on gold labels of the same
+sentences of testa. Finished runs are kept.
 """
 
 import argparse

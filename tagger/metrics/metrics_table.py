@@ -2,12 +2,12 @@
 
 import json
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Sequence
+from typing import Any, Dict, Iterable, List, Mapping, Sequence
 
 from tagger.metrics.label_metrics import MEASURES, NO_LABEL
 from tagger.metrics.masking_metrics import MASKING_METRICS, REPEATS
 from tagger.spans.matching import ERRORS_OF_GOLD, ERRORS_OF_PREDICTED, SCHEMES
-from tagger_texts.display import num_columns, padded
+from tagger_texts.display import aligned
 
 AVERAGES = ("overall", "macro")
 #: Groups of labels: by their number of training items, and those that are never found.
@@ -48,7 +48,7 @@ def format_metrics(metrics: Mapping[str, float]) -> str:
     A dash stands for an undefined number: the precision of a label that is never predicted, the recall
     of one that is never gold, the F1 of one that is neither, and the mean of such numbers only.
     """
-    return "\n\n".join(_align(rows) for rows in metrics_tables(metrics))
+    return _as_text(metrics_tables(metrics))
 
 
 def format_all_metrics(metrics: Mapping[str, Any]) -> str:
@@ -62,7 +62,7 @@ def format_all_metrics(metrics: Mapping[str, Any]) -> str:
             if name not in shown and isinstance(value, (int, float))
         ]
         tables += [others] if others else []
-    return "\n\n".join(map(_align, tables))
+    return _as_text(tables)
 
 
 def format_metrics_file(path: Path) -> str:
@@ -221,7 +221,7 @@ def _confusion_table(
         [f"{what}: gold > predicted", *columns],
         *([row, *(str(numbers[row, column] or ".") for column in columns)] for row in rows),
     ]
-    if len(_align(table).splitlines()[0]) <= MAX_WIDTH:
+    if len(aligned(table)[0]) <= MAX_WIDTH:
         return table
     errors = [(cell, n) for cell, n in numbers.items() if n and cell[0] != cell[1]]
     errors.sort(key=lambda error: -error[1])
@@ -231,12 +231,5 @@ def _confusion_table(
     ]
 
 
-def _align(rows: Sequence[Sequence[str]]) -> str:
-    """Returns lines with the first column to the left and the others to the right."""
-    widths = [max(map(num_columns, column)) for column in zip(*rows)]
-    return "\n".join(
-        "  ".join(
-            [padded(first, widths[0]), *(padded(*cell, True) for cell in zip(others, widths[1:]))]
-        ).rstrip()
-        for first, *others in rows
-    )
+def _as_text(tables: Iterable[Sequence[Sequence[str]]]) -> str:
+    return "\n\n".join("\n".join(aligned(rows)) for rows in tables)

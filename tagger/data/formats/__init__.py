@@ -12,7 +12,12 @@ from tagger.data.formats.annotated_text import (
     tags_of,
     tokens_and_tags,
 )
-from tagger.data.formats.conversion import TextCounts, convert_texts, format_of_path
+from tagger.data.formats.conversion import (
+    TextCounts,
+    convert_texts,
+    format_of_path,
+    replace_by_texts,
+)
 from tagger.data.formats.overlaps import check_overlaps
 from tagger.data.formats.recognition import format_of, recognise
 from tagger.data.formats.registry import (
@@ -42,6 +47,7 @@ __all__ = [
     "parts_of",
     "read_texts",
     "recognise",
+    "replace_by_texts",
     "tags_of",
     "tokens_and_tags",
     "write_texts",

@@ -1,6 +1,7 @@
 """Converts files between formats, and counts what happens to their texts."""
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Iterable, Iterator, List, Sequence, Tuple
 
 from tagger.common.inputs import bare_suffix
@@ -142,6 +143,14 @@ def convert_texts(
         target = target._replace(keeps=tuple({*target.keeps} - {"properties"}))
     write_texts(_counted(texts, target, overlapping, counts), path, name)
     return counts
+
+
+def replace_by_texts(texts: Iterable[AnnotatedText], path: Path, name: str) -> None:
+    """Like `convert_texts`, but replaces a file that exists, once all texts are written."""
+    with TemporaryDirectory(dir=path.resolve().parent) as folder:
+        written = Path(folder, path.name)
+        convert_texts(texts, written, name)
+        written.replace(path)
 
 
 def _counted(

@@ -108,9 +108,12 @@ def parsed_json(text: str, place: str) -> Any:
     return value
 
 
-def write_lines(path: Path, records: Iterable[Any]) -> None:
-    """Writes one JSON object on each line of a new file."""
-    with write_atomically(path) as new, new.open("w", encoding="utf-8", newline="\n") as file:
+def write_lines(path: Path, records: Iterable[Any], overwrite: bool = False) -> None:
+    """Writes one JSON object on each line of a file, a new one unless `overwrite` is true."""
+    with (
+        write_atomically(path, overwrite) as new,
+        new.open("w", encoding="utf-8", newline="\n") as file,
+    ):
         for record in records:
             # Records from Parquet may have times and bytes.
             file.write(json_line(record, default=str))

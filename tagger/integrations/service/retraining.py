@@ -72,7 +72,7 @@ class Retraining:
         ):
             if path is not None and not Path(path).exists():
                 raise ConfigurationError(
-                    f"`{option}` of the archive is {path}, which does not exist here, and the tagger is "
+                    f"`{option}` is {path}, which does not exist here, and the tagger is "
                     "trained with it again; start in the folder in which it was trained, or name the "
                     "training data by --train-data"
                 )

@@ -17,7 +17,7 @@ from tagger.modules.heads import Chain
 from tagger.predictors.saved_tagger import SavedTagger
 from tagger.spans.finding import UNKNOWN
 from tagger.tools.tuning.labelled_file import encoded
-from tagger_texts.display import num_columns, padded, spell_probability
+from tagger_texts.display import aligned, spell_probability
 from tagger_texts.text import Text
 
 #: The least probability of a tag that is listed.
@@ -135,12 +135,7 @@ def spelled(score: float) -> str:
 
 def table_of(trellis: Trellis) -> List[str]:
     """Returns the lines of a table for a terminal."""
-    rows = [list(HEADINGS), *trellis.rows()]
-    widths = [max(map(num_columns, column)) for column in zip(*rows)]
-    return [
-        "  ".join(padded(*each, 3 <= i < 5) for i, each in enumerate(zip(row, widths))).rstrip()
-        for row in rows
-    ]
+    return aligned([HEADINGS, *trellis.rows()], to_the_left=(0, 1, 2, 5))
 
 
 def trellis_of(

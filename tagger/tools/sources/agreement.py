@@ -10,7 +10,7 @@ from typing import Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Set, T
 
 import numpy as np
 
-from tagger.data.formats import Annotation, fit_to_tokens, label_sets_of
+from tagger.data.formats import Annotation, label_sets_of
 from tagger.data.formats.annotated_text import document_of
 from tagger.metrics.intervals import bootstrap_intervals
 from tagger.tools.reports.run_tables import Measure
@@ -106,7 +106,7 @@ class Comparison:
         self, texts: Sequence[SourcedText], known: Optional[Dict[str, Set[str]]] = None
     ) -> None:
         self.known = known_labels(texts) if known is None else known
-        self.texts = [_fitted(text) for text in texts]
+        self.texts = [text.on_common_tokens(keep_overlaps=True) for text in texts]
         shared = [text for text in self.texts if len(text.annotations) > 1]
         if not shared:
             raise ValueError(_nothing_shared(texts))
@@ -222,17 +222,6 @@ def _nothing_shared(texts: Sequence[SourcedText]) -> str:
 
 def _pairs(sources: Dict[str, Set[Annotation]]) -> List[Pair]:
     return list(itertools.combinations(sorted(sources), 2))
-
-
-def _fitted(sourced: SourcedText) -> SourcedText:
-    """Cuts tokens at the borders of all entities, and trims entities to tokens."""
-    every = sorted({each for found in sourced.annotations.values() for each in found})
-    text = fit_to_tokens(sourced.text._replace(entities=every)).text
-    annotations = {
-        source: fit_to_tokens(text._replace(entities=found)).text.entities
-        for source, found in sourced.annotations.items()
-    }
-    return SourcedText(text._replace(entities=[]), annotations)
 
 
 def _prepared(sourced: SourcedText, document: int) -> _Text:

@@ -30,16 +30,17 @@ class SourcedText(NamedTuple):
     text: AnnotatedText
     annotations: Dict[str, List[Annotation]]
 
-    def on_common_tokens(self) -> "SourcedText":
+    def on_common_tokens(self, keep_overlaps: bool = False) -> "SourcedText":
         """Cuts tokens where an entity of any source begins or ends, and trims entities to tokens.
 
-        Of overlapping entities of a source, the longest is kept.
+        Of overlapping entities of a source, the longest is kept, unless all are.
         """
         every = sorted({each for found in self.annotations.values() for each in found})
         common = fit_to_tokens(self.text._replace(entities=every)).text
         fitted = {}
         for source, found in self.annotations.items():
-            own = check_overlaps(common._replace(entities=found), "longest")[0]
+            own = common._replace(entities=found)
+            own = own if keep_overlaps else check_overlaps(own, "longest")[0]
             fitted[source] = fit_to_tokens(own).text.entities
         return SourcedText(common._replace(entities=[]), fitted)
 
@@ -88,9 +89,9 @@ def _entity(found: Any, size: int, place: str) -> Annotation:
     return Annotation(label, start, end)
 
 
-def write_annotations(texts: Iterable[SourcedText], path: Path) -> None:
-    """Writes a new file for `read_annotations`."""
-    write_lines(path, map(_record, texts))
+def write_annotations(texts: Iterable[SourcedText], path: Path, overwrite: bool = False) -> None:
+    """Writes a file for `read_annotations`, a new one unless `overwrite` is true."""
+    write_lines(path, map(_record, texts), overwrite)
 
 
 def _record(sourced: SourcedText) -> Dict[str, Any]:

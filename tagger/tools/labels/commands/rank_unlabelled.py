@@ -2,7 +2,6 @@
 
 import argparse
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from allennlp.commands.subcommand import Subcommand
@@ -12,7 +11,7 @@ from tagger.commands.command import Command, add_shared
 from tagger.commands.command_line import load, make_predictor
 from tagger.common.console import say
 from tagger.common.locations import check_output
-from tagger.data.formats import FORMATS, READ_FORMATS, convert_texts, recognise
+from tagger.data.formats import FORMATS, READ_FORMATS, recognise, replace_by_texts
 
 if TYPE_CHECKING:
     from tagger.tools.labels.ranking import Ranking
@@ -98,10 +97,7 @@ class RankUnlabelled(Command):
                 f"nothing to ask: {ranking.num_questions} questions, of which none fits `--budget` "
                 f"{args.budget}; raise it, lower `--least-doubt`, or give other texts"
             )
-        with TemporaryDirectory(dir=args.output.resolve().parent) as folder:
-            path = Path(folder, args.output.name)
-            convert_texts(ranking.texts, path, args.format)
-            path.replace(args.output)
+        replace_by_texts(ranking.texts, args.output, args.format)
         say(format_ranking(ranking))
         say(f"Wrote {args.output}")
 

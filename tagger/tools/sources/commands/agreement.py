@@ -13,6 +13,7 @@ from allennlp.commands.subcommand import Subcommand
 from tagger.commands.command import Command, add_shared, column
 from tagger.common.console import say_lines
 from tagger.common.extras import check_installed
+from tagger_texts.display import aligned
 
 #: The files in the folder of results.
 FILES = ("agreement.html", "agreement.json", "disagreements.jsonl", "annotations.jsonl")
@@ -74,8 +75,7 @@ class AgreementCommand(Command):
         notes = [*_readers(texts), *_unknown(guessed, known)]
         args.output.mkdir(parents=True, exist_ok=True)
         found = write_disagreements(compared, rows, pairs, notes, args.output)
-        (args.output / "annotations.jsonl").unlink(missing_ok=True)
-        write_annotations(texts, args.output / "annotations.jsonl")
+        write_annotations(texts, args.output / "annotations.jsonl", overwrite=True)
         record = {"sources": [*known], "all": _records(rows), "pairs": _records(pairs)}
         (args.output / "agreement.json").write_text(json_line(record), encoding="utf-8")
         say_lines([*notes, "", *_table(rows)])
@@ -142,11 +142,7 @@ def _table(rows: Sequence[Any], by_sources: bool = False) -> List[str]:
         name = " and ".join(row.sources) if by_sources else row.label
         measures = (row.f1, row.overlapping_f1, row.kappa, row.alpha)
         lines.append((name, f"{row.num_texts:,}", f"{row.num_entities:,}", *map(_spell, measures)))
-    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-    return [
-        "  ".join([line[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(line[1:], widths[1:]))])
-        for line in lines
-    ]
+    return aligned(lines)
 
 
 def _spell(measure: Any) -> str:

@@ -47,9 +47,7 @@ class LabelWith(Command):
                 if line.strip()
             ]
         labelled = label_texts(Params.from_file(str(args.sources)), texts)
-        if args.force and args.output.exists():
-            args.output.unlink()
-        write_annotations(labelled, args.output)
+        write_annotations(labelled, args.output, args.force)
         counts = counts_of(labelled)
         width = max([6, *map(len, counts)])
         lines = [f"{'source':{width}}  texts  entities"]

@@ -12,7 +12,7 @@ from tagger.common.console import say, say_lines
 from tagger.common.files import write_atomically
 from tagger.common.locations import check_output
 from tagger.common.ranges import check_number
-from tagger.data.formats import FORMATS, OPEN, READ_FORMATS, convert_texts, format_of_path
+from tagger.data.formats import FORMATS, OPEN, READ_FORMATS, format_of_path, replace_by_texts
 from tagger.data.reading import Reading
 
 if TYPE_CHECKING:
@@ -81,9 +81,7 @@ class MergeLabels(Command):
         has_open = any(OPEN in text.properties for text in merged.texts)
         if has_open and not {"properties", "tokens"} & {*FORMATS[format].keeps}:
             raise ConfigurationError(f"--format {format} cannot leave tags open; write columns")
-        if args.output.exists():
-            args.output.unlink()
-        convert_texts(merged.texts, args.output, format)
+        replace_by_texts(merged.texts, args.output, format)
         if args.soft_labels:
             with write_atomically(args.soft_labels, args.force) as path:
                 merged.soft_labels(args.encoding).save(path)
