@@ -44,11 +44,11 @@ def test_svms_on_words_and_features_are_measured(files, capsys):
     header, titles, *rows = capsys.readouterr().out.splitlines()
     assert header == "12 training documents, 4 test documents"
     assert titles.split() == ["micro", "macro", "head", "medium", "tail"]
-    figures = {row[:24].strip(): [float(number) for number in row[24:].split()] for row in rows}
+    figures = {row[:33].strip(): [float(number) for number in row[33:].split()] for row in rows}
     assert list(figures) == [
         title
         for name in ("TF-IDF", "frozen features", "both")
-        for title in (name, f"{name}, shifted")
+        for title in (name, f"{name}, shifted", f"{name}, shifted together")
     ]
     for micro, macro, *_ in figures.values():
         # All labels except the one that no training document has.
@@ -71,11 +71,13 @@ def test_a_hyperplane_is_shifted_to_the_best_f1_in_cross_validation():
     rows = csr_matrix(random.normal(size=(300, 1)) + 2 * gold[:, :1])
     # The other label has one document: its hyperplane stays.
     gold[0, 1] = 1
-    shift, unmoved = measure_svm._shifts(rows, gold)
+    (shift, unmoved), common = measure_svm._shifts(rows, gold)
     distances = measure_svm._distances(rows, gold, rows)[:, 0]
 
     def f1(predicted):
         return f1_score(gold[:, 0], predicted)
 
     assert shift > 0 == unmoved
+    # Nearly all decisions are about the first label.
+    assert common[0] == common[1] == pytest.approx(shift, abs=0.5)
     assert f1(distances > shift) > f1(distances > 0) + 0.03
