@@ -29,7 +29,7 @@ from tagger.modules.heads import ChainHead, TaggingHead
 from tagger.modules.heads.chain import legal_transitions
 from tagger.tools.deidentification.masks import STYLES
 from tagger.tools.reports.evaluation import evaluate
-from tagger.tools.reports.trellis import trellis_of
+from tagger.tools.reports.trellis import instance_of, trellis_of
 from tagger.tools.tuning.decoding import Settings
 from tagger.tools.tuning.labelled_file import tuner_on_file
 from tests.heads import (
@@ -304,7 +304,7 @@ def show_chain(cell):
     page = cell.path("chain.html")
     cell.allennlp("show-chain", cell.archive, TEXT, "-o", page, "--tags", *GOLD_TAGS)
     saved = tagger.load(cell.archive)
-    found = trellis_of(saved, "it", WORDS)
+    found = trellis_of(saved, "it", instance_of(saved, WORDS))
     assert [found.tags[k] for k in found.predicted] == saved.tag(TEXT).tags
     assert "gold path" in page.read_text()
 

@@ -3,6 +3,7 @@
 Letters: `T` tokens, `K` tags.
 """
 
+from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
@@ -138,26 +139,28 @@ def table_of(trellis: Trellis) -> List[str]:
     return aligned([HEADINGS, *trellis.rows()], to_the_left=(0, 1, 2, 5))
 
 
-def trellis_of(
-    tagger: SavedTagger, name: str, words: Sequence[str], gold_tags: Optional[Sequence[str]] = None
-) -> Trellis:
+def trellis_of(tagger: SavedTagger, name: str, instance: Instance, row: int = 0) -> Trellis:
     """Computes the trellis of a sentence.
 
     Args:
         tagger: The tagger; its head must be one chain.
         name: Of the tagger, for display and for messages.
-        words: The tokens of the sentence.
-        gold_tags: Their tags, spelled as in the files that the tagger was trained on.
+        instance: The sentence, or a document that has it, from `instance_of` or `sentence_in`.
+        row: Which sentence of the document.
 
     Raises:
-        ConfigurationError: If the tagger has no such head, or the gold tags do not fit.
+        ConfigurationError: If the tagger has no such head.
     """
     chain = checked_chain(tagger, name)
-    instance = _instance(tagger, words, gold_tags)
-    ((batch, _, _),) = encoded(tagger.model, [instance], 1)
+    ((batch, rows, _),) = encoded(tagger.model, [instance], 1)
+    mask = batch.mask[row]
+    # (1, T, K)
+    emissions = batch.emissions[row : row + 1, mask]
+    words = instance["metadata"].metadata["words"]  # type: ignore[attr-defined]
+    places = rows.split(torch.arange(len(words)).unsqueeze(0))[row][mask.cpu()]
     with torch.no_grad():
-        scores = ChainScores(*(each.cpu() for each in chain.chain_scores(batch.emissions)))
-        predicted = chain.decode(batch.emissions, batch.mask)[0].tolist()
+        scores = ChainScores(*(each.cpu() for each in chain.chain_scores(emissions)))
+        predicted = chain.decode(emissions, mask[mask].unsqueeze(0))[0].tolist()
     decoder = chain.decoder
     settings: Dict[str, Any] = {
         "decode_bias": decoder.decode_bias,
@@ -167,13 +170,13 @@ def trellis_of(
         settings["decoding"] = decoder.decoding
     return Trellis(
         name=name,
-        tokens=list(words),
+        tokens=[words[place] for place in places.tolist()],
         tags=list(chain.tags),
         scores=scores,
         marginals=tag_marginals(scores)[0],
         transitions=marginals_of_transitions(scores)[0],
         predicted=predicted,
-        gold=None if gold_tags is None else batch.gold_tags[0].tolist(),
+        gold=batch.gold_tags[row, mask].tolist() if "tags" in instance.fields else None,
         settings={name: value for name, value in settings.items() if value},
     )
 
@@ -199,9 +202,34 @@ def words_of(tagger: SavedTagger, text: str) -> List[str]:
     return [str(token) for token in sentences[0]]
 
 
-def _instance(
-    tagger: SavedTagger, words: Sequence[str], gold_tags: Optional[Sequence[str]]
+def sentence_in(tagger: SavedTagger, path: Path, number: int) -> Tuple[Instance, int]:
+    """Reads the sentence with a number, from 1, of a file like those that the tagger was trained on.
+
+    Returns:
+        The instance that has the sentence, and which of its sentences it is, from 0.
+    """
+    num_before = 0
+    reader = tagger.predictor.dataset_reader
+    for instance in reader.read(str(path)):
+        lengths = instance.fields.get("sentence_lengths")
+        num_sentences = 1 if lengths is None else len(lengths.tensor)  # type: ignore[attr-defined]
+        if 0 < number <= num_before + num_sentences:
+            reader.apply_token_indexers(instance)
+            return instance, number - num_before - 1
+        num_before += num_sentences
+    raise ConfigurationError(
+        f"`--sentence` must be from 1 to {num_before}, the number of sentences in {path}; got {number}"
+    )
+
+
+def instance_of(
+    tagger: SavedTagger, words: Sequence[str], gold_tags: Optional[Sequence[str]] = None
 ) -> Instance:
+    """Makes an instance of a sentence, and its tags as the tagger's training files spell them.
+
+    Raises:
+        ConfigurationError: If the gold tags do not fit.
+    """
     if gold_tags is None:
         (instance,) = tagger.predictor.instances_of(Text.of_words(list(words)), False)
         return instance

@@ -8,7 +8,14 @@ from allennlp.common.checks import ConfigurationError
 
 import tagger
 from tagger.linear_chain import ChainScores, tag_marginals, transition_marginals
-from tagger.tools.reports.trellis import Trellis, table_of, trellis_of, words_of
+from tagger.tools.reports.trellis import (
+    Trellis,
+    instance_of,
+    sentence_in,
+    table_of,
+    trellis_of,
+    words_of,
+)
 from tagger.tools.reports.trellis_page import MOST_TAGS, shown_tags, write_trellis_page
 from tagger_texts.text import Text
 from tests.heads import EMISSIONS, END, START, TAGS, TEXT, TRANSITIONS, WORDS, write_tagger
@@ -25,7 +32,7 @@ def saved(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def trellis(saved):
-    return trellis_of(saved, "mine", WORDS, GOLD)
+    return trellis_of(saved, "mine", instance_of(saved, WORDS, GOLD))
 
 
 def made_up(num_tags):
@@ -83,7 +90,7 @@ def test_the_scores_are_those_of_the_model_and_add_up(trellis):
 def test_the_marked_path_is_what_the_tagger_predicts(saved, settings, trellis):
     changed = saved.with_bias(settings.get("decode_bias"))
     changed = changed.with_thresholds(settings.get("thresholds"))
-    found = trellis_of(changed, "changed", WORDS)
+    found = trellis_of(changed, "changed", instance_of(changed, WORDS))
     assert [TAGS[k] for k in found.predicted] == changed.tag(TEXT).tags
     assert (found.predicted != trellis.predicted) == bool(settings)
     # The probabilities stay, and a line tells what was set.
@@ -168,7 +175,7 @@ def test_a_token_longer_than_a_column_is_shortened(tmp_path):
 )
 def test_gold_tags_that_do_not_fit_are_refused(saved, gold, message):
     with pytest.raises(ConfigurationError, match="^`--tags`") as raised:
-        trellis_of(saved, "mine", WORDS, gold)
+        instance_of(saved, WORDS, gold)
     assert message in str(raised.value)
 
 
@@ -205,3 +212,39 @@ def test_the_command_shows_two_archives_and_writes_a_page(allennlp, good, tmp_pa
         allennlp("show-chain", good, text, "-o", page)
     allennlp("show-chain", good, text, "-o", page, "--force")
     assert "gold" not in read_page(page).text
+
+
+def test_a_sentence_of_a_file_comes_with_its_gold_tags(saved, trellis, tmp_path):
+    path = tmp_path / "gold.txt"
+    sentences = [(["Ada"], ["O"]), (WORDS, GOLD)]
+    path.write_text("\n".join("".join(map("{} {}\n".format, *sentence)) for sentence in sentences))
+    found = trellis_of(saved, "mine", *sentence_in(saved, path, 2))
+    assert (found.tokens, found.gold) == (trellis.tokens, trellis.gold)
+    torch.testing.assert_close(found.marginals, trellis.marginals)
+    for number in (0, -1, 3):
+        with pytest.raises(ConfigurationError, match="from 1 to 2, the number of .*gold.txt; got"):
+            sentence_in(saved, path, number)
+
+
+def test_a_sentence_of_a_document_is_seen_in_its_document(trained_on_documents):
+    documents = tagger.load(trained_on_documents / "model.tar.gz")
+    path = trained_on_documents.parent / "documents.txt"
+    paths, gold = [], []
+    for instance in documents.predictor.dataset_reader.read(str(path)):
+        lengths = instance["sentence_lengths"].tensor.tolist()
+        tags = documents.model.forward_on_instance(instance)["tags"]
+        for length in lengths:
+            paths.append(tags[:length])
+            tags = tags[length:]
+    for number, expected in enumerate(paths, 1):
+        found = trellis_of(documents, "it", *sentence_in(documents, path, number))
+        assert [found.tags[k] for k in found.predicted] == expected
+        gold.append(found.gold)
+    assert number > 20
+    # Only the other sentence of its document shows the label of a name.
+    assert gold[0] != gold[2]
+
+
+def test_the_command_refuses_a_sentence_of_a_file_with_tags(allennlp, good, tmp_path, capsys):
+    with pytest.raises(SystemExit, match="`--sentence` takes the gold tags of the file; leave out"):
+        allennlp("show-chain", good, tmp_path / "gold.txt", "--sentence", 1, "--tags", "O")
