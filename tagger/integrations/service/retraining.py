@@ -78,10 +78,13 @@ class Retraining:
                 )
         self._train_data = train_data
         folder.mkdir(parents=True, exist_ok=True)
-        self._records = self._read()
-        # The texts that were annotated since the latest training.
-        self._changed: Set[str] = set()
+        self._records = _read(folder / ANNOTATIONS_FILE)
         self._run = max((int(each.parent.name) for each in self.archives()), default=0)
+        trained_on = _read(self._annotations_of(folder / "runs" / str(self._run)))
+        # The texts that were annotated since the latest training, or since one that failed.
+        self._changed: Set[str] = {
+            task for task, record in self._records.items() if trained_on.get(task) != record
+        }
 
     @property
     def version(self) -> str:
@@ -175,7 +178,7 @@ class Retraining:
 
     def _config_of(self, run: Path) -> Dict[str, Any]:
         """Writes the list of training files for a run, and returns its config."""
-        own = run.with_name(f"{run.name}.{ANNOTATIONS_FILE}")
+        own = self._annotations_of(run)
         shutil.copyfile(self._folder / ANNOTATIONS_FILE, own)
         files = [ListedFile(own.resolve(), None)]
         if self._train_data is not None:
@@ -188,14 +191,20 @@ class Retraining:
             config.pop(name, None)
         return config
 
-    def _read(self) -> Dict[str, Dict[str, Any]]:
-        path = self._folder / ANNOTATIONS_FILE
-        if not path.exists():
-            return {}
-        lines = path.read_text(encoding="utf-8").splitlines()
-        return {record[DOCUMENT]: record for record in map(json.loads, lines)}
+    @staticmethod
+    def _annotations_of(run: Path) -> Path:
+        """Returns the copy of the annotations that a run trains on."""
+        return run.with_name(f"{run.name}.{ANNOTATIONS_FILE}")
 
     def _write(self) -> None:
         with write_atomically(self._folder / ANNOTATIONS_FILE, overwrite=True) as path:
             text = "".join(map(json_line, self._records.values()))
             path.write_text(text, encoding="utf-8")
+
+
+def _read(path: Path) -> Dict[str, Dict[str, Any]]:
+    """Returns the records of a file by task; none if there is no file."""
+    if not path.exists():
+        return {}
+    with path.open(encoding="utf-8", newline="\n") as lines:
+        return {record[DOCUMENT]: record for record in map(json.loads, lines)}

@@ -232,6 +232,26 @@ def test_it_trains_after_enough_texts_and_at_a_request(app, retraining, commands
     assert len(commands) == 2
 
 
+def test_a_service_that_starts_again_counts_what_no_training_has_seen(
+    app, retraining, config, commands, tmp_path
+):
+    save(app, 1, ("PER", 0, 12))
+    save(app, 2, ("PER", 0, 12))
+    retraining._number = 0
+    save(app, 2, ("PER", 0, 5), action="ANNOTATION_UPDATED")
+    save(app, 3, ("PER", 0, 12), text=f"{TEXT}\u2028\x85 \r And more.")
+    again = Retraining(tmp_path / "studio", config, "toy", 0)
+    assert again._changed == {"1", "2", "3"}
+    commands[0][1].status = 1
+    commands[0][1].ended.set()
+    wait_for(lambda: retraining._running is None)
+    # As if it had ended well.
+    (tmp_path / "studio/runs/1").mkdir()
+    (tmp_path / "studio/runs/1/model.tar.gz").touch()
+    again = Retraining(tmp_path / "studio", config, "toy", 0)
+    assert (again.version, again._changed) == ("toy-1", {"2", "3"})
+
+
 def test_the_new_tagger_answers_and_old_promises_are_gone(
     app, retraining, model, commands, monkeypatch
 ):
