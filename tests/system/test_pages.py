@@ -29,6 +29,7 @@ from allennlp.models import load_archive
 import tagger
 import tagger_onnx
 from tagger.data.formats import read_texts
+from tagger.data.sources.joining import join_sources
 from tagger.integrations.onnx.commands.export import export
 from tagger.tools.labels.corpus import Corpus
 from tagger.tools.labels.errors import ErrorProbabilities
@@ -36,7 +37,6 @@ from tagger.tools.labels.issues import accept, list_issues, read_decisions, writ
 from tagger.tools.labels.probabilities import Item
 from tagger.tools.sources.agreement import Comparison
 from tagger.tools.sources.disagreements import write_disagreements
-from tagger.tools.sources.joining import join_sources
 from tagger_texts.display import spell_probability
 from tests.conftest import ROOT
 from tests.integrations.service.running_service import running_service

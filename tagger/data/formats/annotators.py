@@ -8,6 +8,7 @@ from typing import Dict, Iterator, Sequence
 
 from tagger.common.inputs import PathOrAddress, is_address
 from tagger.data.formats.annotated_text import DOCUMENT, SOURCE, AnnotatedText
+from tagger.data.formats.brat import users_in as users_in_brat
 from tagger.data.formats.recognition import format_of
 from tagger.data.formats.record_keys import annotator_of
 from tagger.data.formats.registry import read_texts
@@ -38,6 +39,10 @@ def read_sources(
     reading = replace(reading, format=name, each_source=True)
     if name == "columns":
         yield from _of_columns(path, tag_columns, reading)
+    elif name == "brat" and (folders := users_in_brat(path)):
+        for folder in folders:
+            for text in read_texts(folder, reading):
+                yield text._replace(properties={**text.properties, SOURCE: folder.name})
     elif name == "webanno" and not is_address(path) and Path(path).is_dir():
         yield from _of_folder(Path(path), reading)
     else:

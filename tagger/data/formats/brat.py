@@ -8,7 +8,7 @@ from typing import Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 from tagger.common.files import check_is_file, new_folder
 from tagger.common.inputs import PathOrAddress
-from tagger.data.formats.annotated_text import AnnotatedText, Annotation
+from tagger.data.formats.annotated_text import SEVERAL, AnnotatedText, Annotation
 from tagger.data.formats.offsets import RawEntity, checked_entities
 from tagger.data.reading import DETECTED, Reading
 from tagger.data.survey.text_encodings import decode
@@ -32,6 +32,11 @@ def read_brat(path: PathOrAddress, reading: Reading = DETECTED) -> Iterator[Anno
     found = sorted(path.rglob(pattern)) if path.is_dir() else [path]
     if path.is_dir() and reading.labelled:
         _check_pairs(path, found)
+    if path.is_dir() and users_in(path):
+        logger.warning(
+            "%s: there is a folder for each annotator, which are all read, so texts repeat; %s",
+            *(path, SEVERAL),
+        )
     num_left_out, widened = 0, []
     for text_path in (each.with_suffix(".txt") for each in found):
         text, annotations = _read(text_path, reading.text_encoding), text_path.with_suffix(".ann")
@@ -63,6 +68,17 @@ def read_brat(path: PathOrAddress, reading: Reading = DETECTED) -> Iterator[Anno
         logger.warning(
             "%s: left out %d relations, events, attributes and notes", path, num_left_out
         )
+
+
+def users_in(folder: PathOrAddress) -> List[Path]:
+    """Returns a folder's subfolders, one for each annotator, if several have the same text."""
+    folders = [each for each in sorted(Path(folder).glob("*/")) if any(each.rglob("*.ann"))]
+    found = [
+        (path.relative_to(each), path.read_bytes())
+        for each in folders
+        for path in each.rglob("*.txt")
+    ]
+    return folders if len(set(found)) < len(found) else []
 
 
 def _check_pairs(folder: Path, annotations: List[Path]) -> None:

@@ -8,6 +8,7 @@ from tagger.data.formats.quoted_entities import is_quoted, located
 from tagger.data.formats.record_keys import (
     ENTITY_KEYS,
     TEXT_KEYS,
+    annotator_of,
     entity_key,
     is_entity,
     listed_entities,
@@ -58,9 +59,31 @@ def nested_records(record: Dict[str, Any], place: str) -> List[Dict[str, Any]]:
     if not isinstance(record, dict) or _is_flat(record):
         return []
     try:
-        return _records_in(record)
+        return [each for own in _by_responder(record) for each in _records_in(own)]
     except ValueError as error:
         raise ValueError(f"{place}: {error}") from None
+
+
+def _by_responder(record: Dict[str, Any]) -> Iterator[Dict[str, Any]]:
+    """Yields a record for each annotator of one from Argilla, with `annotator`; or the record."""
+    responses = record.get("responses")
+    questions = responses if isinstance(responses, dict) else {"": responses}
+    lists = {key: own for key, own in questions.items() if isinstance(own, list)}
+    every = [each for own in lists.values() for each in own if isinstance(each, dict)]
+    given = [each for each in every if each.get("status") != "discarded"]
+    users = list(dict.fromkeys(filter(None, map(annotator_of, given))))
+    for user in users:
+        own = {
+            key: [e for e in given if e in of and annotator_of(e) == user]
+            for key, of in lists.items()
+        }
+        yield {
+            **record,
+            "responses": own if isinstance(responses, dict) else own[""],
+            "annotator": user,
+        }
+    if not users:
+        yield record
 
 
 def _is_flat(record: Dict[str, Any]) -> bool:

@@ -16,7 +16,7 @@ from typing import (
 
 from tagger.common.did_you_mean import did_you_mean
 from tagger.common.inputs import COMPRESSIONS, PathOrAddress, is_address
-from tagger.data.formats.annotated_text import AnnotatedText
+from tagger.data.formats.annotated_text import SEVERAL, AnnotatedText
 from tagger.data.formats.arrow_files import is_arrow
 from tagger.data.formats.brat import read_brat, write_brat
 from tagger.data.formats.conll2012 import read_conll2012
@@ -97,7 +97,14 @@ def format_named(name: str, among: Mapping[str, Format] = FORMATS) -> Format:
 def describe_file(path: PathOrAddress, format: str, reading: Reading) -> List[str]:
     """Returns lines that describe a file; none for self-describing formats."""
     if format == "columns":
-        return [f"{what:10}{found}" for what, found in survey_columns(path, reading).describe()]
+        # `annotators` imports this module.
+        from tagger.data.formats.annotators import annotator_columns
+
+        lines = survey_columns(path, reading).describe()
+        several = annotator_columns(path, reading) if reading.tag_column is None else {}
+        if several:
+            lines.append(("sources", f"{', '.join(several)}, it seems; {SEVERAL}"))
+        return [f"{what:10}{found}" for what, found in lines]
     if format != "spacy" and (is_address(path) or Path(path).is_file()):
         with open_text(path, reading.text_encoding) as (_, text_encoding):
             if text_encoding != "utf-8" and not is_arrow(path):

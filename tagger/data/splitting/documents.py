@@ -7,13 +7,21 @@ import re
 from collections import Counter
 from itertools import accumulate, groupby, pairwise
 from os import PathLike
+from pathlib import Path
 from types import MappingProxyType
-from typing import Dict, Hashable, List, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import Dict, Hashable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Union
 
+from tagger.common.inputs import PathOrAddress, is_address
 from tagger.data.column_file import Row, is_docstart
 from tagger.data.formats import AnnotatedText
-from tagger.data.formats.annotated_text import DOCUMENT_KEYS, OUTER_KEYS, document_property
-from tagger.data.survey.column_survey import ColumnSurvey
+from tagger.data.formats.annotated_text import (
+    DOCUMENT,
+    DOCUMENT_KEYS,
+    OUTER_KEYS,
+    document_property,
+)
+from tagger.data.reading import Reading
+from tagger.data.survey.column_survey import ColumnSurvey, survey_columns
 
 #: Values of `--documents`, by what marks documents.
 DOCSTART, COMMENTS, BLANK_LINES = "docstart", "comments", "blank_lines"
@@ -124,6 +132,24 @@ def documents_of_columns(found: ColumnSurvey, how: Optional[str] = None) -> Opti
     sentences, gaps, _ = found.sentences_and_gaps()
     used = [each for each in (found.layout.token, found.layout.tag) if each is not None]
     return documents_of_rows(sentences, gaps, str(found.path), used, how, found.header)
+
+
+def with_documents(
+    texts: Iterator[AnnotatedText], path: PathOrAddress, reading: Reading
+) -> Iterator[AnnotatedText]:
+    """Gives the sentences of a column file their document as a property, if the file marks any.
+
+    Pipes, which can be read only once, are left alone.
+    """
+    if not is_address(path) and not Path(path).is_file():
+        return texts
+    told = documents_of_columns(survey_columns(path, reading))
+    if told is None:
+        return texts
+    return (
+        text._replace(properties={**text.properties, DOCUMENT: told.name_of(number)})
+        for number, text in enumerate(texts)
+    )
 
 
 def documents_of_texts(

@@ -12,9 +12,9 @@ import numpy as np
 
 from tagger.data.formats import Annotation, label_sets_of
 from tagger.data.formats.annotated_text import document_of
+from tagger.data.sources.annotations import SourcedText
 from tagger.metrics.intervals import bootstrap_intervals
 from tagger.tools.reports.run_tables import Measure
-from tagger.tools.sources.annotations import SourcedText
 
 #: The name of all labels together.
 ALL = "all labels"
@@ -49,14 +49,6 @@ class Agreement(NamedTuple):
     overlapping_f1: Measure
     kappa: Measure
     alpha: Measure
-
-
-class _Text(NamedTuple):
-    """What sources say of a text: their entities, and the labels of each token."""
-
-    document: int
-    entities: Dict[str, Set[Annotation]]
-    tokens: Dict[str, List[FrozenSet[str]]]
 
 
 def known_labels(texts: Sequence[SourcedText]) -> Dict[str, Set[str]]:
@@ -107,20 +99,36 @@ class Comparison:
     ) -> None:
         self.known = known_labels(texts) if known is None else known
         self.texts = [text.on_common_tokens(keep_overlaps=True) for text in texts]
-        shared = [text for text in self.texts if len(text.annotations) > 1]
-        if not shared:
+        self._shared = [text for text in self.texts if len(text.annotations) > 1]
+        if not self._shared:
             raise ValueError(_nothing_shared(texts))
-        documents: Dict[object, int] = {}
-        self._texts = []
-        for number, text in enumerate(shared):
-            name = document_of(text.text)
-            document = documents.setdefault((number,) if name is None else name, len(documents))
-            self._texts.append(_prepared(text, document))
-        self.num_documents = len(documents)
-        together = {pair for text in self._texts for pair in _pairs(text.entities)}
-        self.pairs: List[Pair] = sorted(together)
+        numbers: Dict[object, int] = {}
+        names = (document_of(each.text) for each in self._shared)
+        documents = [
+            numbers.setdefault((row,) if name is None else name, len(numbers))
+            for row, name in enumerate(names)
+        ]
+        self.num_documents = len(numbers)
+        self._documents = documents
+        self._document_of = np.repeat(documents, [len(t.text.tokens or []) for t in self._shared])
+        self._label_sets: Dict[FrozenSet[str], int] = {}
+        self._codes = {source: self._coded(source) for source in self.known}
+        pairs = (itertools.combinations(sorted(t.annotations), 2) for t in self._shared)
+        self.pairs: List[Pair] = sorted({*itertools.chain.from_iterable(pairs)})
         of_two = (self.known[a] & self.known[b] for a, b in self.pairs)
         self.labels: List[str] = sorted(set().union(*of_two))
+
+    def _coded(self, source: str) -> np.ndarray:
+        """Numbers the label set that a source gives each token, (N,); -1 where it has not read."""
+        codes: List[int] = []
+        for text, annotations in self._shared:
+            if source in annotations:
+                sets = label_sets_of(text._replace(entities=annotations[source]))
+                numbers = self._label_sets
+                codes += [numbers.setdefault(frozenset(each), len(numbers)) for each in sets]
+            else:
+                codes += [-1] * len(text.tokens or [])
+        return np.array(codes, dtype=np.int64)
 
     def of_all(self) -> List[Agreement]:
         """Compares all sources: about all labels together, and then about each."""
@@ -131,81 +139,64 @@ class Comparison:
         return [
             self._compared([pair], label)
             for pair in self.pairs
-            for label in (ALL, *(each for each in self.labels if self._knows(pair, each)))
+            for label in (ALL, *sorted(self._asked(pair, ALL)))
         ]
 
-    def _knows(self, sources: Sequence[str], label: str) -> bool:
-        return all(label in self.known[each] for each in sources)
+    def _asked(self, pair: Pair, label: str) -> FrozenSet[str]:
+        """Which of the labels both sources were asked for."""
+        both = self.known[pair[0]] & self.known[pair[1]]
+        return frozenset(both if label == ALL else both & {label})
 
     def _compared(self, pairs: Sequence[Pair], label: str) -> Agreement:
+        asked = {pair: self._asked(pair, label) for pair in pairs}
         if label != ALL:
-            pairs = [pair for pair in pairs if self._knows(pair, label)]
-        sources = tuple(sorted({each for pair in pairs for each in pair}))
-        asked = {
-            pair: frozenset(self.known[pair[0]] & self.known[pair[1]])
-            if label == ALL
-            else frozenset([label])
-            for pair in pairs
-        }
+            asked = {pair: own for pair, own in asked.items() if own}
+        sources = tuple(sorted({each for pair in asked for each in pair}))
+        every = frozenset().union(*asked.values())
         entities = np.zeros((self.num_documents, 5))
         num_texts = num_entities = 0
-        for text in self._texts:
-            own = [pair for pair in pairs if pair[0] in text.entities and pair[1] in text.entities]
+        for document, (_, found) in zip(self._documents, self._shared):
+            own = [pair for pair in asked if pair[0] in found and pair[1] in found]
             num_texts += bool(own)
-            every = frozenset().union(*(asked[pair] for pair in own))
+            here = frozenset().union(*(asked[pair] for pair in own))
             readers = {each for pair in own for each in pair}
-            num_entities += sum(e.label in every for each in readers for e in text.entities[each])
-            for a, b in own:
-                counted = _entity_counts(text.entities[a], text.entities[b], asked[a, b])
-                entities[text.document] += counted
-        tokens = [self._token_counts(pair, asked[pair]) for pair in pairs]
-        every = frozenset().union(*asked.values())
+            num_entities += sum(e.label in here for each in readers for e in {*found[each]})
+            for pair in own:
+                one, other = ({e for e in found[each] if e.label in asked[pair]} for each in pair)
+                entities[document] += _entity_counts(one, other)
+        tokens = [self._token_counts(pair, own) for pair, own in asked.items()]
         knowing = [each for each in sources if every <= self.known[each]]
-        coincidences = self._coincidences(knowing, every)
-        values = _values_with_intervals(entities, tokens, coincidences)
+        values = _values_with_intervals(entities, tokens, self._coincidences(knowing, every))
         return Agreement(label, sources, num_texts, num_entities, *values)
+
+    def _categories(self, sources: Sequence[str], asked: FrozenSet[str]) -> Tuple[np.ndarray, int]:
+        """The category of each token by each source, (S, N), -1 where it has not read; and K."""
+        numbers: Dict[FrozenSet[str], int] = {}
+        table = [numbers.setdefault(each & asked, len(numbers)) for each in self._label_sets]
+        codes = np.array([self._codes[each] for each in sources]).reshape(len(sources), -1)
+        return np.where(codes < 0, -1, np.array([*table, -1])[codes]), len(numbers)
 
     def _token_counts(self, pair: Pair, asked: FrozenSet[str]) -> np.ndarray:
         """(D, 2K + 1): the number of tokens with the same label, and of each label by each source."""
-        a, b = pair
-        places: Dict[FrozenSet[str], int] = {}
-        counts: List[Tuple[int, np.ndarray]] = []
-        for text in self._texts:
-            if a in text.tokens and b in text.tokens:
-                codes = [
-                    [places.setdefault(labels & asked, len(places)) for labels in text.tokens[each]]
-                    for each in pair
-                ]
-                counts.append((text.document, np.array(codes).reshape(2, -1)))
-        found = np.zeros((self.num_documents, 2 * len(places) + 1))
-        for document, (one, other) in counts:
-            found[document, 0] += (one == other).sum()
-            for offset, each in ((1, one), (1 + len(places), other)):
-                found[document, offset : offset + len(places)] += np.bincount(
-                    each, minlength=len(places)
-                )
+        codes, size = self._categories(pair, asked)
+        is_read = (codes >= 0).all(0)
+        documents, (one, other) = self._document_of[is_read], codes[:, is_read]
+        found = np.zeros((self.num_documents, 2 * size + 1))
+        np.add.at(found[:, 0], documents, one == other)
+        np.add.at(found, (documents, 1 + one), 1)
+        np.add.at(found, (documents, 1 + size + other), 1)
         return found
 
     def _coincidences(self, sources: Sequence[str], asked: FrozenSet[str]) -> np.ndarray:
         """(D, K + 1): the number of pairable values that coincide, and of those of each category."""
-        places: Dict[FrozenSet[str], int] = {}
-        rows: List[Tuple[int, Dict[int, int], float]] = []
-        for text in self._texts:
-            readers = [text.tokens[each] for each in sources if each in text.tokens]
-            if len(readers) > 1:
-                totals: Dict[int, int] = {}
-                same = 0.0
-                for values in zip(*readers):
-                    codes = [places.setdefault(each & asked, len(places)) for each in values]
-                    for code in codes:
-                        totals[code] = totals.get(code, 0) + 1
-                    same += sum(codes.count(c) - 1 for c in codes) / (len(codes) - 1)
-                rows.append((text.document, totals, same))
-        found = np.zeros((self.num_documents, len(places) + 1))
-        for document, totals, same in rows:
-            found[document, 0] += same
-            for code, number in totals.items():
-                found[document, 1 + code] += number
+        codes, size = self._categories(sources, asked)
+        # (K, N): how many sources give each category
+        given = np.stack([(codes == category).sum(0) for category in range(size)])
+        num = given.sum(0)
+        given = np.where(num > 1, given, 0)
+        same = (given * (given - 1)).sum(0) / np.maximum(num - 1, 1)
+        found = np.zeros((self.num_documents, size + 1))
+        np.add.at(found, self._document_of, np.concatenate([same[None], given]).T)
         return found
 
 
@@ -220,29 +211,16 @@ def _nothing_shared(texts: Sequence[SourcedText]) -> str:
     )
 
 
-def _pairs(sources: Dict[str, Set[Annotation]]) -> List[Pair]:
-    return list(itertools.combinations(sorted(sources), 2))
-
-
-def _prepared(sourced: SourcedText, document: int) -> _Text:
-    tokens = {
-        source: [*map(frozenset, label_sets_of(sourced.text._replace(entities=found)))]
-        for source, found in sourced.annotations.items()
-    }
-    return _Text(document, {name: set(own) for name, own in sourced.annotations.items()}, tokens)
-
-
-def _entity_counts(a: Set[Annotation], b: Set[Annotation], asked: FrozenSet[str]) -> np.ndarray:
+def _entity_counts(a: Set[Annotation], b: Set[Annotation]) -> List[int]:
     """Counts the entities of both, those of each, and those of each that one of the other overlaps."""
-    a, b = ({each for each in own if each.label in asked} for own in (a, b))
-    touched = [
-        sum(any(_overlap(x, y) for y in others) for x in own) for own, others in ((a, b), (b, a))
-    ]
-    return np.array([len(a & b), len(a), len(b), *touched])
 
+    def touched(own: Set[Annotation], others: Set[Annotation]) -> int:
+        return sum(
+            any(n == m and start < stop and begin < end for m, begin, stop in others)
+            for n, start, end in own
+        )
 
-def _overlap(one: Annotation, other: Annotation) -> bool:
-    return one.label == other.label and one.start < other.end and other.start < one.end
+    return [len(a & b), len(a), len(b), touched(a, b), touched(b, a)]
 
 
 def _values_with_intervals(

@@ -8,9 +8,9 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Set, Tuple
 
 from tagger.common.outputs import json_line
 from tagger.data.formats import Annotation
+from tagger.data.sources.annotations import SourcedText
 from tagger.tools.reports.page import write_page
 from tagger.tools.sources.agreement import Agreement, Comparison
-from tagger.tools.sources.annotations import SourcedText
 from tagger_texts.display import label_colours
 
 #: The kinds of disagreement: some found nothing; or labels, borders, or both differ.
@@ -63,7 +63,7 @@ def disagreements_in(
         kind = _kind([own for own, _ in listed])
         place = sourced.text.place
         disagreements.append(Disagreement(number, place, start, end, kind, listed))
-    return disagreements, sorted(agreed, key=lambda each: each[1:])
+    return disagreements, sorted(agreed, key=lambda each: (*each[1:], each.label))
 
 
 def _places(sourced: SourcedText) -> Iterator[Tuple[int, int, Set[str]]]:
@@ -103,32 +103,15 @@ def write_disagreements(
     folder: Path,
 ) -> List[Disagreement]:
     """Writes `agreement.html` and `disagreements.jsonl`; returns the disagreements."""
-    found: List[Disagreement] = []
-    data: List[Any] = []
-    for number, sourced in enumerate(compared.texts):
-        own, agreed = disagreements_in(number, sourced, compared.known)
-        data.append([sourced.text.text, _lists(agreed)])
-        found += own
-    lines = [
-        json_line({**each._asdict(), "versions": [[_lists(e), s] for e, s in each.versions]})
-        for each in found
-    ]
-    (folder / "disagreements.jsonl").write_text("".join(lines), encoding="utf-8")
-    findings = [
-        [each.text, each.start, each.end, [_lists(own) for own, _ in each.versions]]
-        for each in found
-    ]
-    shown = [
-        (
-            each,
-            [
-                (s, _reading(compared.texts[each.text].text.text, each, own))
-                for own, s in each.versions
-            ],
-        )
-        for each in found[:_MOST_SHOWN]
-    ]
-    digest = hashlib.sha256(json.dumps(findings).encode()).hexdigest()[:16]
+    texts = compared.texts
+    own = [disagreements_in(n, text, compared.known) for n, text in enumerate(texts)]
+    found = [each for disagreements, _ in own for each in disagreements]
+    versions = [[_lists(entities) for entities, _ in each.versions] for each in found]
+    with open(folder / "disagreements.jsonl", "w", encoding="utf-8") as file:
+        for each, lists in zip(found, versions):
+            sources = (names for _, names in each.versions)
+            file.write(json_line({**each._asdict(), "versions": [*zip(lists, sources)]}))
+    findings = [[each.text, each.start, each.end, own] for each, own in zip(found, versions)]
     write_page(
         "agreement.html",
         folder / "agreement.html",
@@ -140,10 +123,23 @@ def write_disagreements(
         kinds=kinds_by_label(found),
         num_documents=compared.num_documents,
         num_found=len(found),
-        shown=shown,
+        shown=[
+            (
+                each,
+                [
+                    (names, _pieces(texts[each.text].text.text, each, e))
+                    for e, names in each.versions
+                ],
+            )
+            for each in found[:_MOST_SHOWN]
+        ],
         labels=sorted({label for each in found for label in each.labels}),
         colours=label_colours(compared.labels),
-        data={"list": digest, "texts": data, "findings": findings},
+        data={
+            "list": hashlib.sha256(json.dumps(findings).encode()).hexdigest()[:16],
+            "texts": [[text.text.text, _lists(agreed)] for text, (_, agreed) in zip(texts, own)],
+            "findings": findings,
+        },
     )
     return found
 
@@ -152,14 +148,13 @@ def _lists(entities: Sequence[Annotation]) -> List[List[Any]]:
     return [[start, end, label] for label, start, end in entities]
 
 
-def _reading(text: str, where: Disagreement, found: Sequence[Annotation]) -> List[Tuple[str, str]]:
+def _pieces(text: str, where: Disagreement, found: Sequence[Annotation]) -> List[Tuple[str, str]]:
     """Returns pieces of text around a disagreement, each with its label, or an empty string."""
     first, last = max(0, where.start - _CONTEXT), min(len(text), where.end + _CONTEXT)
     pieces, at = [("…" * (first > 0), "")], first
     for label, start, end in found:
-        if start >= at:
-            pieces += [(text[at:start], ""), (text[start:end], label)]
-            at = end
-        else:  # it overlaps another of the same source
-            pieces.append((text[start:end], label))
+        # One that overlaps another of the same source is shown behind it.
+        pieces += [(text[at:start], "")] if start >= at else []
+        pieces.append((text[start:end], label))
+        at = end if start >= at else at
     return [*pieces, (text[at:last], ""), ("…" * (last < len(text)), "")]

@@ -13,13 +13,13 @@ Letters: `N` tokens of all sentences, `B` sentences, `T` tokens of the longest, 
 of a token), `S` sources, `K` BIO tags, `C` labels.
 """
 
-from typing import Iterator, NamedTuple, Optional, Sequence, Tuple
+from typing import NamedTuple, Optional, Sequence, Tuple
 
-import numpy as np
 import torch
 
 from tagger.linear_chain import ChainScores, chain_marginals, viterbi_decode
 from tagger.spans.transitions import transition_table
+from tagger_texts.batches import batches_within
 
 #: The most padded tokens in a batch.
 _BATCH = 65_536
@@ -142,7 +142,7 @@ class HiddenChain:
         steps = tags[:-1][goes_on[1:]].T @ tags[1:][goes_on[1:]]
         for _ in range(_MAX_ITERATIONS):
             self._maximise(votes, tags, torch.cat([steps, tags[starts].sum(0, keepdim=True)]))
-            posterior = self.posterior(votes)
+            posterior = self.infer(self.emissions(votes), votes.lengths)
             change = float((posterior.tags - tags).abs().amax(1).mean())
             tags, steps = posterior.tags, posterior.transitions.sum(0)
             if change < _TOLERANCE:
@@ -199,35 +199,37 @@ class HiddenChain:
         general = _normalised(torch.where(sayable, general, 0))
         self.confusions = _normalised(counts + SOURCE_PRIOR * general).log()
 
-    def emissions(self, votes: Votes, sources: Optional[Sequence[int]] = None) -> torch.Tensor:
-        """The log-probability of the votes under each true tag, (N, K).
-
-        Args:
-            votes: The votes.
-            sources: Count the votes of these alone, and leave every tag possible.
-        """
+    def emissions(self, votes: Votes) -> torch.Tensor:
+        """The log-probability of the votes under each true tag, (N, K), as far as it is possible."""
         scores = self.confusions.new_zeros(len(votes.gold), len(self.tags))
-        if sources is not None:
-            votes = votes.where(torch.isin(votes.sources, votes.sources.new_tensor(sources)))
         given = self.confusions.transpose(2, 3)[votes.sources, self._before(votes), votes.tags]
-        scores.index_add_(0, votes.tokens, given)
-        if sources is not None:
-            return scores
-        return self.possible(scores, votes)
+        return self.possible(scores.index_add_(0, votes.tokens, given), votes)
 
     def possible(self, scores: torch.Tensor, votes: Votes) -> torch.Tensor:
-        """Makes tags impossible that are known to be false, and all but `O` where all votes are `O`."""
-        every = torch.arange(len(self.tags), device=scores.device)
-        # (N, 2): whether there is a vote for `O`, and for an entity
-        is_voted = torch.zeros(len(scores), 2, dtype=torch.bool, device=scores.device)
-        is_voted[votes.tokens, (votes.tags > 0).long()] = True
-        is_outside = is_voted[:, :1] & ~is_voted[:, 1:]
-        gold = torch.where(is_outside & (votes.gold < 0)[:, None], 0, votes.gold[:, None])
-        return scores.masked_fill((gold >= 0) & (gold != every), -torch.inf)
+        """Makes tags impossible that are known to be false.
 
-    def posterior(self, votes: Votes) -> Posterior:
-        """Returns the distribution of the true tags under the parameters found."""
-        return self.infer(self.emissions(votes), votes.lengths)
+        Where all votes are `O`, it is the only tag. A label that a single source knows is believed where
+        no other vote is for an entity, unless most of its votes are disputed: expectation maximisation
+        cannot tell whether the source is right.
+        """
+        is_entity = votes.tags > 0
+        # (N,): the number of votes, and of those for entities
+        num, num_entities = (
+            torch.bincount(tokens, minlength=len(scores))
+            for tokens in (votes.tokens, votes.tokens[is_entity])
+        )
+        labels, gold = self.label_of[votes.tags], votes.gold[votes.tokens]
+        is_disputed = (num_entities[votes.tokens] > 1) | ((gold >= 0) & (gold != votes.tags))
+        # (C + 1,): how many more votes for a label are undisputed than disputed
+        weights = torch.where(is_disputed, -1.0, 1.0)
+        undisputed = torch.bincount(labels, weights)
+        known = torch.where((num > 0) & (num_entities == 0), 0, -1)
+        is_alone = is_entity & (self._knows(votes).sum(0) == 1)[votes.tags]
+        is_believed = is_alone & ~is_disputed & (undisputed[labels] >= 0)
+        known[votes.tokens[is_believed]] = votes.tags[is_believed]
+        known = torch.where(votes.gold >= 0, votes.gold, known)[:, None]
+        every = torch.arange(len(self.tags), device=scores.device)
+        return scores.masked_fill((known >= 0) & (known != every), -torch.inf)
 
     def infer(self, emissions: torch.Tensor, lengths: torch.Tensor) -> Posterior:
         """Returns the distribution of the true tags given emissions; see the function `infer`."""
@@ -264,7 +266,7 @@ def infer(
     tags, best = torch.zeros_like(emissions), torch.zeros_like(emissions[:, 0], dtype=torch.int64)
     steps = emissions.new_zeros(len(lengths), num_tags, num_tags)
     starts = torch.cumsum(lengths, 0) - lengths
-    for rows in _batches(lengths):
+    for rows in batches_within(lengths.cpu().numpy(), _BATCH):
         own = lengths[rows]
         # (rows, T)
         positions = torch.arange(int(own.max()), device=own.device)
@@ -276,18 +278,6 @@ def infer(
         steps[rows] = marginals.transitions
         best[places[is_real]] = viterbi_decode(scores, own)[0][is_real]
     return Posterior(tags, steps, best)
-
-
-def _batches(lengths: torch.Tensor) -> Iterator[torch.Tensor]:
-    """Yields the rows of batches of similar lengths."""
-    order = torch.argsort(lengths)
-    sorted_lengths = lengths[order].cpu().numpy()
-    start = 0
-    while start < len(order):
-        sizes = np.arange(1, len(order) - start + 1) * sorted_lengths[start:]
-        size = max(1, int(np.searchsorted(sizes, _BATCH, side="right")))
-        yield order[start : start + size]
-        start += size
 
 
 def _normalised(counts: torch.Tensor) -> torch.Tensor:

@@ -3,7 +3,8 @@
 A config names them; it holds data, and nothing in it runs.
 """
 
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from collections import Counter
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from allennlp.common import Params, Registrable
 from allennlp.common.checks import ConfigurationError
@@ -11,10 +12,15 @@ from allennlp.common.checks import ConfigurationError
 from tagger.common.inputs import open_input
 from tagger.data.formats import AnnotatedText, Annotation, read_texts
 from tagger.data.reading import Reading
+from tagger.data.sources.annotations import SourcedText
+from tagger.data.sources.joining import moved
 from tagger.data.survey.text_encodings import decoded_lines
 from tagger.data.tokenizers import LanguageRulesTokenizer, RegularExpressionTokenizer, words_of
-from tagger.tools.sources.annotations import SourcedText
 
+_FORM = (
+    "`sources` must be an object of sources by name, such as { cities: { type: 'lexicon', label: "
+    "'LOC', file: 'cities.txt' } }"
+)
 #: What a source finds in a text; None if it has not read the text.
 Found = Optional[List[Annotation]]
 
@@ -130,16 +136,21 @@ class FileSource(LabelSource):
     """
 
     def __init__(self, file: str, format: Optional[str] = None) -> None:
-        self._entities = {text.text: text.entities for text in read_texts(file, Reading(format))}
+        self._texts = {_characters(text): text for text in read_texts(file, Reading(format))}
         self._file = file
 
     def find(self, texts: Sequence[AnnotatedText]) -> Iterator[Found]:
-        if not any(text.text in self._entities for text in texts):
+        if not any(_characters(text) in self._texts for text in texts):
             raise ValueError(
-                f"{self._file}: it has none of the texts; texts must be equal to be found"
+                f"{self._file}: it has none of the texts; they must be equal, but for white space"
             )
         for text in texts:
-            yield self._entities.get(text.text)
+            own = self._texts.get(_characters(text))
+            yield None if own is None else [*moved(own, text)]
+
+
+def _characters(text: AnnotatedText) -> str:
+    return "".join(text.text.split())
 
 
 def _lines(path: str) -> List[str]:
@@ -159,35 +170,63 @@ def label_texts(config: Params, texts: Sequence[AnnotatedText]) -> List[SourcedT
     Raises:
         ConfigurationError: If the config is not of this form.
     """
+    if not isinstance(config.params, dict):
+        raise ConfigurationError(f"{_FORM}; got {config.params!r:.60}")
     language = config.pop("language", "en")
     sources = config.pop("sources", {})
     if not isinstance(sources, Params) or not len(sources.params):
-        raise ConfigurationError(
-            "`sources` must be an object of sources by name, such as { cities: { type: 'lexicon', "
-            "label: 'LOC', file: 'cities.txt' } }"
-        )
+        raise ConfigurationError(_FORM)
     config.assert_empty("the config of sources")
     splitter = LanguageRulesTokenizer(language)
     split = [_split(text, splitter) for text in texts]
     results = [SourcedText(text, {}) for text in split]
     for name in list(sources.params):
-        settings = sources.pop(name)
         try:
-            labels: Mapping[str, Optional[str]] = settings.pop("labels", Params({})).as_dict(
-                quiet=True
-            )
+            settings = sources.pop(name)
+            labels = _labels(settings)
             if settings.get("type") == "lexicon":
                 settings.params.setdefault("language", language)
             source = LabelSource.from_params(settings)
             for result, found in zip(results, source.find(split)):
                 if found is not None:
-                    renamed = ((labels.get(each.label, each.label), each) for each in found)
+                    trimmed = [_trimmed(each, result.text.text) for each in found]
+                    renamed = [(labels.get(each.label, each.label), each) for each in trimmed]
                     result.annotations[name] = [
-                        each._replace(label=label) for label, each in renamed if label is not None
+                        each._replace(label=label)
+                        for label, each in renamed
+                        if label is not None and each.start < each.end
                     ]
         except (ConfigurationError, OSError, ValueError) as error:
             raise ConfigurationError(f"source `{name}`: {error}") from error
     return results
+
+
+def _labels(settings: Any) -> Dict[str, Optional[str]]:
+    """Checks the settings of a source, and returns the new names of its labels."""
+    if not isinstance(settings, Params):
+        raise ConfigurationError(f"expected an object with a `type`, got {settings!r}")
+    if settings.get("label") == "":
+        raise ConfigurationError("`label` is empty; name the label")
+    if isinstance(settings.get("terms"), str):
+        raise ConfigurationError(f"`terms` must be a list, got {settings['terms']!r}")
+    given = settings.params.pop("labels", {})
+    is_valid = isinstance(given, dict) and all(
+        new is None or (isinstance(new, str) and new) for new in given.values()
+    )
+    if not is_valid:
+        raise ConfigurationError(
+            "`labels` must be an object of new names, such as { GPE: 'LOC', DATE: null }, got "
+            f"{given!r:.60}"
+        )
+    return dict(given)
+
+
+def _trimmed(entity: Annotation, text: str) -> Annotation:
+    """The entity without blanks around it."""
+    label, start, end = entity
+    found = text[start:end]
+    start += len(found) - len(found.lstrip())
+    return Annotation(label, start, start + len(found.strip()))
 
 
 def _split(text: AnnotatedText, splitter: LanguageRulesTokenizer) -> AnnotatedText:
@@ -199,13 +238,11 @@ def _split(text: AnnotatedText, splitter: LanguageRulesTokenizer) -> AnnotatedTe
     return text._replace(tokens=[(start, start + len(word)) for word, start in words])
 
 
-def counts_of(texts: Sequence[SourcedText]) -> Dict[str, Tuple[int, Dict[str, int]]]:
+def counts_of(texts: Sequence[SourcedText]) -> Dict[str, Tuple[int, Counter[str]]]:
     """Returns for each source how many texts it read, and how many entities of each label it found."""
-    counts: Dict[str, Tuple[int, Dict[str, Any]]] = {}
+    counts: Dict[str, Tuple[int, Counter[str]]] = {}
     for text in texts:
         for name, found in text.annotations.items():
-            num_texts, labels = counts.get(name, (0, {}))
-            for entity in found:
-                labels[entity.label] = labels.get(entity.label, 0) + 1
-            counts[name] = num_texts + 1, labels
+            num_texts, labels = counts.get(name, (0, Counter()))
+            counts[name] = num_texts + 1, labels + Counter(each.label for each in found)
     return counts

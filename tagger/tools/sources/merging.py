@@ -10,9 +10,9 @@ from tagger.common.did_you_mean import did_you_mean
 from tagger.data.formats import OPEN, AnnotatedText, Annotation, tags_of
 from tagger.data.formats.annotated_text import document_of, lengths_of
 from tagger.data.soft_labels import SoftLabels
+from tagger.data.sources.annotations import SourcedText
 from tagger.spans import tags_to_spans
 from tagger.spans.encodings import complete_tags
-from tagger.tools.sources.annotations import SourcedText
 from tagger.tools.sources.hidden_chain import HiddenChain, Votes, infer
 from tagger.tools.sources.reliability import Comparison, Reliability, reliability
 
@@ -157,13 +157,13 @@ class _Corpus:
         labelled: Set[Tuple[Any, int, str]] = set()
         keys: List[List[Tuple[Any, int, str]]] = []
         first = 0
-        for number, (text, annotations) in enumerate(self._texts):
+        for row, (text, annotations) in enumerate(self._texts):
             words = _words(text)
-            document = document_of(text) or (number,)
+            name = document_of(text)
+            document = (row,) if name is None else name
             for source, entities in annotations.items():
-                given = np.array(
-                    [tag_index[tag] for tag in tags_of(text._replace(entities=entities))]
-                )
+                tags_given = tags_of(text._replace(entities=entities))
+                given = np.array([tag_index[tag] for tag in tags_given], dtype=np.int64)
                 tokens = np.arange(first, first + len(words))
                 if source == self._gold:
                     gold[tokens] = given

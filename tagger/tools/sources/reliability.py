@@ -55,7 +55,6 @@ class Comparison:
 
     def __init__(self, chain: HiddenChain, votes: Votes) -> None:
         self._chain, self._votes = chain, votes
-        self._emissions = chain.emissions(votes)
         num_tokens, device = len(votes.gold), votes.gold.device
         #: (S, N), the tag that each source gives, -1 without a vote.
         self.given = torch.full((chain.num_sources, num_tokens), -1, device=device)
@@ -115,7 +114,8 @@ class Comparison:
         """The best tags, (N,), in sentences that these have read, without their votes; else 0."""
         rows = self.has_read[list(sources)].all(0)
         tokens = rows[self._row_of]
-        emissions = self._emissions - self._chain.emissions(self._votes, sources)
+        own = torch.isin(self._votes.sources, self._votes.sources.new_tensor(sources))
+        emissions = self._chain.emissions(self._votes.where(~own))
         best = torch.zeros_like(self._row_of)
         if rows.any():
             lengths = self._votes.lengths[rows]

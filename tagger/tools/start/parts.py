@@ -3,28 +3,25 @@
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence
 
 from tagger.common.files import check_is_file, write_atomically
-from tagger.common.inputs import PathOrAddress, is_address, utf8_lines
+from tagger.common.inputs import utf8_lines
 from tagger.common.outputs import json_line
 from tagger.data.column_file import is_docstart
 from tagger.data.formats import AnnotatedText
 from tagger.data.formats.annotated_text import DOCUMENT
 from tagger.data.formats.span_records import prodigy_record
-from tagger.data.reading import Reading
 from tagger.data.splitting.documents import (
     BLANK_LINES,
     NONE,
     TEXTS,
     Documents,
-    documents_of_columns,
     documents_of_rows,
     documents_of_texts,
 )
 from tagger.data.splitting.overlap import Overlap, overlap
 from tagger.data.splitting.split import Groups, Item, groups_of, split_groups
-from tagger.data.survey.column_survey import survey_columns
 from tagger.data.survey.text_encodings import decoded_lines, open_text
 from tagger.tools.start.survey import Survey, SurveyedFile
 from tagger_texts.display import num_columns, padded
@@ -129,24 +126,6 @@ def source_of_columns(found: Survey, file: SurveyedFile, how: Optional[str] = No
 def items_of(found: Survey, file: SurveyedFile) -> List[Item]:
     """Returns the contents of each sentence or text of a file."""
     return [Item(found.tokens(rows), found.entities(rows)) for rows in file.sentences]
-
-
-def with_documents(
-    texts: Iterator[AnnotatedText], path: PathOrAddress, reading: Reading
-) -> Iterator[AnnotatedText]:
-    """Gives the sentences of a column file their document as a property, if the file marks any.
-
-    Pipes, which can be read only once, are left alone.
-    """
-    if not is_address(path) and not Path(path).is_file():
-        return texts
-    told = documents_of_columns(survey_columns(path, reading))
-    if told is None:
-        return texts
-    return (
-        text._replace(properties={**text.properties, DOCUMENT: told.name_of(number)})
-        for number, text in enumerate(texts)
-    )
 
 
 def source_of_texts(

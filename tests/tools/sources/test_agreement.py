@@ -8,8 +8,8 @@ from nltk.metrics.agreement import AnnotationTask
 from sklearn.metrics import cohen_kappa_score
 
 from tagger.data.formats import AnnotatedText, Annotation
+from tagger.data.sources.annotations import SourcedText
 from tagger.tools.sources.agreement import ALL, Comparison, known_labels
-from tagger.tools.sources.annotations import SourcedText
 from tagger.tools.sources.disagreements import disagreements_in
 
 MEASURES = ("f1", "overlapping_f1", "kappa", "alpha")

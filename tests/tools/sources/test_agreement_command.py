@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tagger.tools.sources.joining import join_sources
+from tagger.data.sources.joining import join_sources
 
 ANNA = "Ada B-PER\nleft O\nRome B-LOC\n\nBo B-PER\n"
 BOB = "Ada B-PER\nleft O\nRome B-ORG\n\nBo O\n"
@@ -74,6 +74,7 @@ def test_labels_that_a_source_was_not_asked_for_are_told(agreement, tmp_path):
         (["anna.conll"], "no text has the annotations of two sources"),
         (["anna.conll", "bob.txt", "--labels", "bbo=PER"], "did you mean `?bob"),
         (["anna.conll", "bob.txt", "--labels", "bob"], "expected a source and its labels"),
+        (["anna.conll", "bob.txt", "--labels", "bob=PRE"], "'PRE' is no label.*did you mean .PER"),
         (["anna.conll", "bob.txt", "--from", "cvs"], "there is no format 'cvs'"),
         (["anna.conll", "bob.txt", "--tag-columns", "7"], "is 7, but there are the columns 0 to 1"),
     ],

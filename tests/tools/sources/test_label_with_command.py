@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tagger.tools.sources.annotations import read_annotations
+from tagger.data.sources.annotations import read_annotations
 
 TEXTS = "Ada met Cy Young in York on 2024-01-02.\n\nBo left Lima.\n"
 
@@ -72,6 +72,15 @@ def test_files_are_found_by_their_texts_and_labels_are_renamed(label, tmp_path):
     assert second == {"llm": [("PER", "Bo")]}
 
 
+def test_white_space_makes_no_other_text_and_no_entity(label, tmp_path):
+    (tmp_path / "llm.jsonl").write_text('{"text": "Bo  left Lima .", "label": [[9, 13, "LOC"]]}')
+    sources = {
+        "llm": {"type": "file", "file": "llm.jsonl"},
+        "blanks": {"type": "regular_expression", "label": "X", "pattern": r"\s+|\sleft\s"},
+    }
+    assert label(sources)[1] == {"llm": [("LOC", "Lima")], "blanks": [("X", "left")]}
+
+
 def test_a_saved_tagger_is_a_source(label, trained):
     found = label({"toy": {"type": "tagger", "archive": str(trained / "model.tar.gz")}})
     assert [[*each] for each in found] == [["toy"]] * 2
@@ -105,6 +114,7 @@ def test_a_column_file_keeps_its_tokens(label, tmp_path):
     assert [*second.annotations] == ["names"]
 
 
+TERMS = {"type": "lexicon", "label": "X", "terms": ["x"]}
 PATTERN = {"type": "regular_expression", "label": "X"}
 
 
@@ -113,6 +123,17 @@ PATTERN = {"type": "regular_expression", "label": "X"}
     [
         ({}, "`sources` must be an object of sources by name"),
         ({"a": {"type": "python", "code": "x"}}, "source `a`: .*python"),
+        ({"a": 3}, "source `a`: expected an object with a `type`, got 3"),
+        (
+            {"a": {**TERMS, "labels": "Y"}},
+            "source `a`: `labels` must be an object of new names.*'Y'",
+        ),
+        (
+            {"a": {**TERMS, "labels": {"X": 1}}},
+            "source `a`: `labels` must be an object of new names",
+        ),
+        ({"a": {**TERMS, "terms": "x"}}, "source `a`: `terms` must be a list, got 'x'"),
+        ({"a": {**TERMS, "label": ""}}, "source `a`: `label` is empty"),
         ({"a": {"type": "lexicon", "label": "X"}}, "source `a`: the list of `X` has no term"),
         ({"a": {"type": "lexicon", "label": "X", "file": "no.txt"}}, "source `a`: .*no.txt"),
         ({"a": {**PATTERN, "pattern": "("}}, "source `a`: .pattern. must be a regular expression"),
@@ -134,6 +155,12 @@ def test_a_pattern_that_takes_too_long_is_an_error(label, tmp_path, monkeypatch)
     (tmp_path / "texts.txt").write_text("a" * 40 + "\n")
     with pytest.raises(SystemExit, match="source `slow`: .*took more than"):
         label({"slow": {**PATTERN, "pattern": "(?:(?:a|a)+)+b"}})
+
+
+def test_a_config_that_is_no_object_is_an_error(label, tmp_path, allennlp):
+    (tmp_path / "list.jsonnet").write_text("[1]")
+    with pytest.raises(SystemExit, match=r"`sources` must be an object .*got \[1\]"):
+        allennlp("label-with", "list.jsonnet", "texts.txt", "-o", "out.jsonl")
 
 
 def test_unknown_keys_of_the_config_are_errors(label):

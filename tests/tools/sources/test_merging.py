@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from tagger.data.formats import OPEN, AnnotatedText, Annotation
+from tagger.data.sources.annotations import SourcedText
 from tagger.linear_chain import ChainMarginals, ChainScores, chain_cross_entropy, log_partition
 from tagger.spans import check_tags, tags_to_spans
-from tagger.tools.sources.annotations import SourcedText
 from tagger.tools.sources.merging import METHODS, merge
 from tagger.tools.sources.reliability import reliability
 from tests.tools.sources.planted import TAGS, noisy, random_tags, true_sentences

@@ -119,6 +119,15 @@ def test_a_long_text_becomes_sentences(name, convert, tmp_path):
     assert found == [" ".join(lines[:2]), *lines[2:]]
 
 
+def test_it_says_that_a_column_file_has_several_annotators(convert, tmp_path, capsys):
+    path = tmp_path / "in.txt"
+    path.write_text("token A1 A2\n" + "Ada B-PER B-PER\nleft O O\nRome B-LOC O\n\n" * 4)
+    convert(path, tmp_path / "a.jsonl", "--to", "doccano")
+    assert "sources   A1, A2, it seems; `allennlp agreement` compares" in capsys.readouterr().out
+    convert(path, tmp_path / "b.jsonl", "--to", "doccano", "--tag-column", "A2")
+    assert "sources" not in capsys.readouterr().out
+
+
 def test_it_says_how_a_column_file_was_understood(convert, tmp_path, capsys):
     path = tmp_path / "in.tsv"
     path.write_bytes(

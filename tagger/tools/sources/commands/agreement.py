@@ -10,9 +10,10 @@ from typing import Any, Dict, List, Sequence, Set
 
 from allennlp.commands.subcommand import Subcommand
 
-from tagger.commands.command import Command, add_shared, column
+from tagger.commands.command import Command
 from tagger.common.console import say_lines
 from tagger.common.extras import check_installed
+from tagger.tools.sources.commands.inputs import add_inputs, paths_of, read_inputs
 from tagger_texts.display import aligned
 
 #: The files in the folder of results.
@@ -33,40 +34,26 @@ class AgreementCommand(Command):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument
-        text = (
-            "files or folders with the annotations of several sources, or of one source each; "
-            "NAME=FILE names the source"
-        )
-        add("inputs", nargs="+", metavar="FILE", help=text)
+        add_inputs(parser)
         add("-o", "--output", type=Path, required=True, help="the folder for all results")
-        text = "the format of all files; by default it is recognised"
-        add("--from", dest="source", metavar="FORMAT", help=text)
         text = (
             "the labels that a source was asked for, if it gives more or fewer, such as "
             "bob=PER,LOC; by default all, but for those that it gives nowhere and others often"
         )
         add("--labels", nargs="+", default=[], metavar="SOURCE=LABEL,LABEL", help=text)
-        text = "the columns of a column file with the tags of a source each, from 0, or their names"
-        add("--tag-columns", nargs="+", type=column, default=[], help=text)
-        add_shared(parser, "--token-column", "--text-encoding", "--offsets", "--label-names")
 
     def run(self, args: argparse.Namespace) -> None:
         check_installed("report")
         from tagger.common.locations import check_not_inputs
         from tagger.common.outputs import json_line
-        from tagger.data.reading import Reading
+        from tagger.data.sources.annotations import write_annotations
         from tagger.tools.sources.agreement import Comparison, known_labels
-        from tagger.tools.sources.annotations import write_annotations
         from tagger.tools.sources.disagreements import write_disagreements
-        from tagger.tools.sources.joining import join_sources
         from tagger.training.run_folder import check_can_be_made
 
         check_can_be_made(args.output, "--output")
-        paths = [each.partition("=")[2] or each for each in args.inputs]
-        check_not_inputs([args.output / name for name in FILES], paths)
-        names = ("token_column", "text_encoding", "offsets", "label_names")
-        given = {"format": args.source, **{name: getattr(args, name) for name in names}}
-        texts = join_sources(args.inputs, Reading.of(given), args.tag_columns)
+        check_not_inputs([args.output / name for name in FILES], paths_of(args.inputs))
+        texts = read_inputs(args)
         known = known_labels(texts)
         guessed = {name: set(labels) for name, labels in known.items()}
         known.update(_asked(args.labels, known))
@@ -96,6 +83,7 @@ def _asked(given: Sequence[str], known: Dict[str, Set[str]]) -> Dict[str, Set[st
     from tagger.common.did_you_mean import did_you_mean
 
     asked = {}
+    every = set().union(*known.values())
     for each in given:
         source, _, labels = each.partition("=")
         if source not in known or not labels:
@@ -105,6 +93,11 @@ def _asked(given: Sequence[str], known: Dict[str, Set[str]]) -> Dict[str, Set[st
                 f"{did_you_mean(source, known)}"
             )
         asked[source] = set(labels.split(","))
+        for label in sorted(asked[source] - every):
+            raise ValueError(
+                f"`--labels`: {label!r} is no label of any source{did_you_mean(label, every)}; the "
+                f"labels are {', '.join(sorted(every))}"
+            )
     return asked
 
 
@@ -148,9 +141,5 @@ def _table(rows: Sequence[Any], by_sources: bool = False) -> List[str]:
 def _spell(measure: Any) -> str:
     if measure.value is None:
         return "-"
-    value = f"{measure.value:.3f}"
-    return (
-        value
-        if measure.interval is None
-        else "{} ({:.2f} to {:.2f})".format(value, *measure.interval)
-    )
+    interval = " ({:.2f} to {:.2f})".format(*measure.interval) if measure.interval else ""
+    return f"{measure.value:.3f}{interval}"

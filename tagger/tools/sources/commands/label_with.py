@@ -7,11 +7,12 @@ from allennlp.commands.subcommand import Subcommand
 from allennlp.common import Params
 
 from tagger.commands.command import Command, add_shared
-from tagger.common.console import say, say_lines
+from tagger.common.console import say_lines
 from tagger.common.inputs import utf8_lines
 from tagger.common.locations import check_output
 from tagger.data.formats import READ_FORMATS, AnnotatedText, read_texts, recognise
 from tagger.data.reading import Reading
+from tagger_texts.display import aligned
 
 
 @Subcommand.register("label-with")
@@ -28,16 +29,23 @@ class LabelWith(Command):
         add("texts", help="a text on each line, or a file of an annotation tool")
         add("-o", "--output", type=Path, required=True, help="the file to write, JSON lines")
         text = "the format of an annotation tool's file; by default it is recognised"
-        add("--input-format", choices=READ_FORMATS, metavar="FORMAT", help=text)
+        add(
+            "--from",
+            "--input-format",
+            dest="source",
+            choices=READ_FORMATS,
+            metavar="FORMAT",
+            help=text,
+        )
         add("--plain", action="store_true", help="treat every line as text")
         add_shared(parser, "--force")
 
     def run(self, args: argparse.Namespace) -> None:
-        from tagger.tools.sources.annotations import write_annotations
+        from tagger.data.sources.annotations import write_annotations
         from tagger.tools.sources.label_sources import counts_of, label_texts
 
         check_output(args.output, [args.sources, args.texts], args.force)
-        format = args.input_format or (None if args.plain else recognise(args.texts))
+        format = args.source or (None if args.plain else recognise(args.texts))
         if format is not None:
             texts = list(read_texts(args.texts, Reading(format, labelled=False)))
         else:
@@ -48,11 +56,8 @@ class LabelWith(Command):
             ]
         labelled = label_texts(Params.from_file(str(args.sources)), texts)
         write_annotations(labelled, args.output, args.force)
-        counts = counts_of(labelled)
-        width = max([6, *map(len, counts)])
-        lines = [f"{'source':{width}}  texts  entities"]
-        for name, (num_texts, labels) in counts.items():
+        rows = [["source", "texts", "entities"]]
+        for name, (num_texts, labels) in counts_of(labelled).items():
             found = ", ".join(f"{label} {number:,}" for label, number in sorted(labels.items()))
-            lines.append(f"{name:{width}}{num_texts:7,}  {found or 'none'}")
-        say_lines(lines)
-        say(f"Wrote {args.output}")
+            rows.append([name, f"{num_texts:,}", found or "none"])
+        say_lines([*aligned(rows, to_the_left=(0, 2)), f"Wrote {args.output}"])

@@ -12,8 +12,9 @@ from tagger.common.console import say, say_lines
 from tagger.common.files import write_atomically
 from tagger.common.locations import check_output
 from tagger.common.ranges import check_number
-from tagger.data.formats import FORMATS, OPEN, READ_FORMATS, format_of_path, replace_by_texts
-from tagger.data.reading import Reading
+from tagger.data.formats import FORMATS, OPEN, format_of_path, replace_by_texts
+from tagger.tools.sources.commands.inputs import add_inputs, paths_of, read_inputs
+from tagger_texts.display import aligned
 
 if TYPE_CHECKING:
     from tagger.tools.sources.merging import Merged
@@ -29,17 +30,10 @@ class MergeLabels(Command):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument
-        text = (
-            "a file or folder with the annotations of several sources, or a file for each source, "
-            "perhaps with its name: anna=anna.conll list=list.jsonl"
-        )
-        add("sources", nargs="+", metavar="SOURCE", help=text)
+        add_inputs(parser)
         add("-o", "--output", type=Path, required=True, help="the file to write")
-        add(
-            "--format", choices=FORMATS, metavar="FORMAT", help="its format; by default by its name"
-        )
-        text = "the format of all inputs; by default it is recognised"
-        add("--input-format", choices=READ_FORMATS, metavar="FORMAT", help=text)
+        text = "the format of the output; by default by its name"
+        add("--to", "--format", dest="target", choices=FORMATS, metavar="FORMAT", help=text)
         methods = ("hidden_chain", "dawid_skene", "majority", "union")
         text = (
             "how to merge: `hidden_chain` (the default) weighs sources by what they confuse and miss, "
@@ -65,22 +59,20 @@ class MergeLabels(Command):
     def run(self, args: argparse.Namespace) -> None:
         import torch
 
-        from tagger.tools.sources.joining import join_sources
         from tagger.tools.sources.merging import merge
 
         least = args.min_probability
         check_number("--min-probability", least, 0 <= least <= 1, "between 0 and 1")
         outputs = [args.output, *([args.soft_labels] if args.soft_labels else [])]
-        paths = [each.partition("=")[2] or each for each in args.sources]
         for number, output in enumerate(outputs):
-            check_output(output, [*paths, *outputs[:number]], args.force)
-        format = args.format or format_of_path(args.output)
+            check_output(output, [*paths_of(args.inputs), *outputs[:number]], args.force)
+        format = args.target or format_of_path(args.output)
         device = torch.device("cpu" if args.cuda_device < 0 else f"cuda:{args.cuda_device}")
-        texts = join_sources(args.sources, Reading(args.input_format))
+        texts = read_inputs(args)
         merged = merge(texts, args.method, args.gold, least, not args.keep_repeats, device)
         has_open = any(OPEN in text.properties for text in merged.texts)
         if has_open and not {"properties", "tokens"} & {*FORMATS[format].keeps}:
-            raise ConfigurationError(f"--format {format} cannot leave tags open; write columns")
+            raise ConfigurationError(f"--to {format} cannot leave tags open; write columns")
         replace_by_texts(merged.texts, args.output, format)
         if args.soft_labels:
             with write_atomically(args.soft_labels, args.force) as path:
@@ -92,19 +84,19 @@ class MergeLabels(Command):
 
 def described(merged: "Merged") -> List[str]:
     """Returns lines with the reliability of each source."""
-    width = max([6, *map(len, merged.sources)])
-    lines = [f"{'source':{width}}  texts  entities  precision  recall  typical errors"]
+    rows: List[List[str]] = [
+        ["source", "texts", "entities", "precision", "recall", "typical errors"]
+    ]
     for name, found in merged.sources.items():
-        shares = (
-            f"{'-' if share is None else format(share, '.2f'):>{size}}"
-            for share, size in ((found.precision, 11), (found.recall, 8))
-        )
+        shares = (found.precision, found.recall)
         errors = ", ".join(f"{error} ({number:,})" for error, number in found.errors)
-        numbers = f"{found.num_texts:7,}{found.num_entities:10,}"
-        lines.append(f"{name:{width}}{numbers}{''.join(shares)}  {errors or '-'}")
-    lines.append(
-        "Precision and recall are measured against the merged labels, not against gold labels."
-    )
+        numbers = (f"{found.num_texts:,}", f"{found.num_entities:,}")
+        spelt = ("-" if share is None else f"{share:.2f}" for share in shares)
+        rows.append([name, *numbers, *spelt, errors or "-"])
+    lines = [
+        *aligned(rows, to_the_left=(0, 5)),
+        "Precision and recall are measured against the merged labels, not against gold labels.",
+    ]
     for name, found in merged.sources.items():
         if found.copy_of:
             lines.append(

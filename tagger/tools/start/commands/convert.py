@@ -51,7 +51,7 @@ class Convert(Command):
         )
         from tagger.data.reading import Reading
         from tagger.data.shown import Watched, report_on, unused_of
-        from tagger.tools.start.parts import with_documents
+        from tagger.data.splitting.documents import with_documents
 
         source = args.source or format_of(args.input)
         target = args.target or format_of_path(args.output)

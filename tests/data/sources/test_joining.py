@@ -5,8 +5,8 @@ import json
 import pytest
 
 from tagger.data.formats import Annotation, read_texts
-from tagger.tools.sources.annotations import write_annotations
-from tagger.tools.sources.joining import join_sources
+from tagger.data.sources.annotations import write_annotations
+from tagger.data.sources.joining import join_sources
 
 PER, LOC = Annotation("PER", 0, 3), Annotation("LOC", 9, 13)
 TEXT = "Ada left Rome"
@@ -41,6 +41,17 @@ def _tsv(*labels):
     return f"{head}\n#Text={TEXT}\n" + "\n".join(tokens) + "\n"
 
 
+def _responses(form, **of):
+    """What users say in Argilla; bob has discarded the text if he says None."""
+    named = (
+        {"user_id": user, "status": "submitted" if found is not None else "discarded"}
+        | form([dict(zip(("label", "start", "end"), each)) for each in found or []])
+        for user, found in of.items()
+    )
+    return [*named]
+
+
+_BRAT = {"anna": "T1\tPER 0 3\tAda\nT2\tLOC 9 13\tRome\n", "bob": "T1\tPER 0 3\tAda\n"}
 _ANNA, _BOB = {"email": "anna"}, {"username": "bob"}
 _TASK = {
     "data": {"text": TEXT},
@@ -92,6 +103,41 @@ FORMS = {
         "folder/anna.jsonl": _lines({"text": TEXT, "label": _lists(PER, LOC)}),
         "folder/bob.conll": "Ada B-PER\nleft O\nRome O\n",
     },
+    "Argilla": {
+        "a.json": json.dumps(
+            [
+                {
+                    "fields": {"text": TEXT},
+                    "responses": {
+                        "span": _responses(
+                            lambda found: {"value": found}, anna=[PER, LOC], bob=[PER], eve=None
+                        )
+                    },
+                    "suggestions": {"span": {"value": [], "agent": "model"}},
+                }
+            ]
+        )
+    },
+    "Argilla 1": {
+        "a.jsonl": _lines(
+            {
+                "fields": {"text": TEXT},
+                "responses": _responses(
+                    lambda found: {"values": {"span": {"value": found}}}, anna=[PER, LOC], bob=[PER]
+                ),
+            }
+        )
+    },
+    "a folder of brat for each": {
+        f"brat/{name}/one.{suffix}": found if suffix == "ann" else TEXT
+        for name, found in _BRAT.items()
+        for suffix in ("ann", "txt")
+    },
+    "a folder of files for each": {
+        "both/anna/one.jsonl": _lines({"text": TEXT, "label": _lists(PER, LOC)}),
+        "both/bob/one.conll": "Ada B-PER\nleft O\nRome O\n",
+        "both/.cache/bob/one.conll": "Ada O\n",
+    },
     "our own": {
         "a.jsonl": _lines(
             {"text": TEXT, "annotations": {"anna": _lists(PER, LOC), "bob": _lists(PER)}}
@@ -121,7 +167,7 @@ def test_all_forms_keep_what_each_source_says(form, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "form", [form for form in FORMS if "column" not in form and "file" not in form]
+    "form", [form for form in FORMS if "column" not in form and "for each" not in form]
 )
 def test_who_reads_them_as_one_is_told_what_to_do(form, tmp_path, caplog):
     path = _write(tmp_path, {**FORMS[form]})

@@ -1,11 +1,11 @@
-"""Tests of `tagger.tools.sources.annotations`."""
+"""Tests of `tagger.data.sources.annotations`."""
 
 import json
 
 import pytest
 
 from tagger.data.formats import AnnotatedText, Annotation
-from tagger.tools.sources.annotations import (
+from tagger.data.sources.annotations import (
     SourcedText,
     read_annotations,
     write_annotations,

@@ -13,9 +13,10 @@ from tagger.data.formats import AnnotatedText, Annotation, format_of, recognise
 from tagger.data.formats.annotated_text import PLAIN_TAGS, SOURCE
 from tagger.data.formats.annotators import read_sources
 from tagger.data.formats.json_files import read_records
+from tagger.data.formats.record_keys import ANNOTATOR_KEYS
 from tagger.data.reading import DETECTED, Column, Reading
-from tagger.tools.sources.annotations import SourcedText, read_annotations
-from tagger.tools.start.parts import with_documents
+from tagger.data.sources.annotations import SourcedText, read_annotations
+from tagger.data.splitting.documents import with_documents
 
 #: Texts of the same `id` are versions of one text if they share this much of their words.
 _SAME = 0.6
@@ -42,7 +43,8 @@ def join_sources(
 
     Args:
         inputs: Files, or folders of them: `NAME=PATH` names the source of a file. Otherwise the source
-            is who the file says, or else the file's name. `write_annotations` writes such files, too.
+            is the file's folder in a folder that is given, or who the file says, or the file's name.
+            `write_annotations` writes such files, too.
         reading: How to read all files.
         tag_columns: The columns of a source each, see `read_sources`.
 
@@ -62,7 +64,7 @@ def join_sources(
         key = characters, nums[source, characters]
         order[source].append(key)
         own = joined.setdefault(key, SourcedText(text._replace(entities=[]), {}))
-        own.annotations[source] = [*_moved(text, own.text)]
+        own.annotations[source] = [*moved(text, own.text)]
     _check_versions(joined, order)
     return list(joined.values())
 
@@ -73,14 +75,24 @@ def _named_files(given: str, format: Optional[str]) -> List[Tuple[Optional[str],
     name, path = (name, path) if equals else ("", given)
     if not is_address(path) and not Path(path).exists():
         raise FileNotFoundError(f"{path}: there is no such file; name files as FILE or NAME=FILE")
-    if (
-        not name
-        and not is_address(path)
-        and Path(path).is_dir()
-        and not (format or recognise(path))
-    ):
-        return [(None, str(each)) for each in sorted(Path(path).iterdir()) if each.is_file()]
-    return [(name or None, path)]
+    is_folder = not is_address(path) and Path(path).is_dir()
+    if name or not is_folder or format or recognise(path):
+        return [(name or None, path)]
+    return [each for own in sorted(Path(path).iterdir()) for each in _of_folder(own)]
+
+
+def _of_folder(path: Path) -> Iterator[Tuple[Optional[str], str]]:
+    """Yields a file of a folder; or those of a folder in it, whose name is that of the source."""
+    if path.name.startswith("."):
+        return
+    if path.is_file():
+        yield None, str(path)
+    elif recognise(path):
+        yield path.name, str(path)
+    else:
+        for each in sorted(path.iterdir()):
+            if each.is_file() and not each.name.startswith("."):
+                yield path.name, str(each)
 
 
 def _with_defaults(
@@ -107,14 +119,14 @@ def _read(
     for text in _texts(path, reading, tag_columns):
         if text.properties.get(PLAIN_TAGS) and text.entities:
             raise ValueError(f"{text.place}: expected entities, got a label for each token")
-        own = dict(text.properties)
-        own.pop(PLAIN_TAGS, None)
-        told = own.pop(SOURCE, None)
-        owner = name or told or default
+        owner = name or text.properties.get(SOURCE) or default
         if owner is None:
             raise ValueError(
                 f"{path}: other files have the same name; name its source: anna={path}"
             )
+        # A text of several sources is nobody's.
+        dropped = (PLAIN_TAGS, SOURCE, *ANNOTATOR_KEYS)
+        own = {key: value for key, value in text.properties.items() if key not in dropped}
         yield _Read(owner, text._replace(properties=own))
 
 
@@ -137,7 +149,7 @@ def _is_joined(path: str) -> bool:
     return isinstance(record, dict) and isinstance(record.get("annotations"), dict)
 
 
-def _moved(text: AnnotatedText, other: AnnotatedText) -> Iterator[Annotation]:
+def moved(text: AnnotatedText, other: AnnotatedText) -> Iterator[Annotation]:
     """Yields a text's entities with the offsets of a text that differs in white space."""
     if text.text == other.text:
         yield from text.entities
