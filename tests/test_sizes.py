@@ -33,8 +33,8 @@ def test_modules_have_at_most_350_lines():
 #: commit that needs more raises the number and says why; one that needs fewer lowers it.
 TOTALS = {
     "core": (41_620, ["tagger", "tagger_compat", "tagger_onnx", "tagger_texts"]),
-    "tools": (15_310, ["tagger/tools"]),
-    "integrations": (6_015, ["tagger/integrations"]),
+    "tools": (15_370, ["tagger/tools"]),
+    "integrations": (6_030, ["tagger/integrations"]),
     "tests and scripts": (56_700, ["tests", "scripts"]),
 }
 WINGS = ["tagger/tools", "tagger/integrations"]

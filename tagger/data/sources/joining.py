@@ -82,7 +82,7 @@ def _named_files(given: str, format: Optional[str]) -> List[Tuple[Optional[str],
 
 
 def _of_folder(path: Path) -> Iterator[Tuple[Optional[str], str]]:
-    """Yields a file of a folder; or those of a folder in it, whose name is that of the source."""
+    """Yields a file of a folder, or the files of a folder in it, with its name as the source."""
     if path.name.startswith("."):
         return
     if path.is_file():

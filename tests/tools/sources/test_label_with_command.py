@@ -76,7 +76,7 @@ def test_white_space_makes_no_other_text_and_no_entity(label, tmp_path):
     (tmp_path / "llm.jsonl").write_text('{"text": "Bo  left Lima .", "label": [[9, 13, "LOC"]]}')
     sources = {
         "llm": {"type": "file", "file": "llm.jsonl"},
-        "blanks": {"type": "regular_expression", "label": "X", "pattern": r"\s+|\sleft\s"},
+        "blanks": {"type": "regular_expression", "label": "X", "pattern": r"\sleft\s|\s+"},
     }
     assert label(sources)[1] == {"llm": [("LOC", "Lima")], "blanks": [("X", "left")]}
 
