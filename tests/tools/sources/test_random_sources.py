@@ -8,7 +8,8 @@ import pytest
 from tagger.data.formats import OPEN, AnnotatedText, Annotation
 from tagger.data.formats.annotated_text import sentences
 from tagger.data.sources.annotations import SourcedText
-from tagger.spans import check_tags
+from tagger.data.sources.joining import join_sources
+from tagger.spans import check_tags, convert_tags
 from tagger.tools.sources.agreement import Comparison
 from tagger.tools.sources.merging import METHODS, merge
 
@@ -126,3 +127,32 @@ def test_any_sources_can_be_compared(kind):
             for measure in (row.f1, row.overlapping_f1):
                 assert measure.value is None or 0 <= measure.value <= 1
             assert kind != "equal sources" or row.f1.value in (None, 1)
+
+
+def test_files_in_other_encodings_and_with_marked_documents_say_the_same(tmp_path):
+    texts = [each for each in random_sources(5, missing=0.0, documents=True) if each.text.tokens]
+    inputs = []
+    for number, encoding in enumerate(("BIO", "BIOUL", "IOB1", "BMES")):
+        lines, document = [], None
+        for text, annotations in texts:
+            if text.properties["document"] != document:
+                document = text.properties["document"]
+                lines += ["-DOCSTART- O", ""]
+            fitted = text._replace(entities=annotations[f"s{number}"])
+            for words, tags in sentences(fitted):
+                tags = convert_tags(tags, "BIO", encoding)
+                lines += [*(f"{word} {tag}" for word, tag in zip(words, tags)), ""]
+        (tmp_path / f"s{number}.conll").write_text("\n".join(lines), encoding="utf-8")
+        inputs.append(str(tmp_path / f"s{number}.conll"))
+    joined = join_sources(inputs)
+    assert len({each.text.properties["document"] for each in joined}) == 5
+    for number in range(4):
+        given, found = (
+            [
+                (text.text[start:end].replace(" ", ""), label)
+                for text, annotations in each
+                for label, start, end in annotations[f"s{number}"]
+            ]
+            for each in (texts, joined)
+        )
+        assert found == given
