@@ -35,7 +35,7 @@ TOTALS = {
     "core": (41_620, ["tagger", "tagger_compat", "tagger_onnx", "tagger_texts"]),
     "tools": (15_370, ["tagger/tools"]),
     "integrations": (6_030, ["tagger/integrations"]),
-    "tests and scripts": (56_700, ["tests", "scripts"]),
+    "tests and scripts": (56_790, ["tests", "scripts"]),
 }
 WINGS = ["tagger/tools", "tagger/integrations"]
 
