@@ -52,7 +52,7 @@ def join_sources(
         ValueError: If a text is malformed, or if two texts are versions of one that differ.
     """
     paths = [each for given in inputs for each in _named_files(given, reading.format)]
-    if reading.format is None and len(paths) == 1 and _is_joined(paths[0][1]):
+    if reading.format is None and [name for name, _ in paths] == [None] and _is_joined(paths[0][1]):
         return list(read_annotations(paths[0][1]))
     joined: Dict[_Key, SourcedText] = {}
     order: Dict[str, List[_Key]] = defaultdict(list)
@@ -111,15 +111,28 @@ def _read(
     reading: Reading,
     tag_columns: Sequence[Column],
 ) -> Iterator[_Read]:
+    # Who annotated each text, for files that are named
+    owners: Dict[str, str] = {}
+
+    def check_name(text: AnnotatedText, told: Optional[str]) -> None:
+        if name and told and owners.setdefault(text.text, told) != told:
+            raise ValueError(
+                f"{text.place}: {owners[text.text]} and {told} have annotated the text, so the file is "
+                f"not of {name} alone; write {path} instead of {name}={path}"
+            )
+
     if reading.format is None and _is_joined(path):
         for each in read_annotations(path):
             for source, found in each.annotations.items():
-                yield _Read(source, each.text._replace(entities=found))
+                check_name(each.text, source)
+                yield _Read(name or source, each.text._replace(entities=found))
         return
     for text in _texts(path, reading, tag_columns):
         if text.properties.get(PLAIN_TAGS) and text.entities:
             raise ValueError(f"{text.place}: expected entities, got a label for each token")
-        owner = name or text.properties.get(SOURCE) or default
+        told = text.properties.get(SOURCE)
+        check_name(text, told)
+        owner = name or told or default
         if owner is None:
             raise ValueError(
                 f"{path}: other files have the same name; name its source: anna={path}"

@@ -180,6 +180,22 @@ def test_who_reads_them_as_one_is_told_what_to_do(form, tmp_path, caplog):
     assert ("`allennlp agreement` compares them" in said) == (form not in ("Label Studio",))
 
 
+@pytest.mark.parametrize("form", [form for form in FORMS if "each" not in form])
+def test_a_file_of_several_sources_has_no_single_name(form, tmp_path):
+    path = _write(tmp_path, FORMS[form])
+    with pytest.raises(
+        ValueError, match=f"annotated the text, .*; write {path} instead of x={path}"
+    ):
+        join_sources([f"x={path}"])
+
+
+def test_a_name_joins_what_a_source_did_under_other_names(tmp_path):
+    records = [{"text": text, "spans": [], "_session_id": text} for text in ("one", "two")]
+    (tmp_path / "a.jsonl").write_text(_lines(*records))
+    joined = join_sources([f"anna={tmp_path / 'a.jsonl'}"])
+    assert [[*each.annotations] for each in joined] == [["anna"], ["anna"]]
+
+
 def test_columns_of_other_things_are_no_annotators(tmp_path):
     rows = [f"Ada NNP B-NP B-PER {x}\nleft VBD B-VP O {x}\n" for x in ("B-LOC", "I-LOC") * 5]
     path = _write(tmp_path, {"a.txt": "\n".join(rows)})
