@@ -5,7 +5,7 @@ import re
 import pytest
 
 from scripts.experiments.check_claims import TABLE, moved, rows_of
-from tests.test_readme import PAGES
+from tests.pages import PAGES
 
 ROWS = rows_of(TABLE)
 #: A number with a unit or a spread, a ratio, a probability, or a row of a printed table.

@@ -7,7 +7,7 @@ import pytest
 from allennlp.commands import parse_args
 from allennlp.commands.subcommand import Subcommand
 
-from tests.test_readme import PAGES
+from tests.pages import PAGES
 
 #: Options of AllenNLP's commands, which AllenNLP's documentation explains, and the reasons for others.
 EXCEPTIONS = {

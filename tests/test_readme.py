@@ -2,14 +2,11 @@
 
 import argparse
 import json
-import os
 import re
 import runpy
 import shlex
 import shutil
-import subprocess
 import sys
-import textwrap
 from collections import defaultdict
 from functools import partial
 from pathlib import Path
@@ -23,42 +20,15 @@ from allennlp.common import Params, Registrable
 from tagger.commands.command import Command
 from tests.configs import build_model, save_small_transformer
 from tests.conftest import CONFIGS, ROOT
+from tests.pages import BLOCK, DOCS, PAGES, README, blocks, run, shown_commands
 
-PATHS = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "data/README.md"]
-PATHS += [ROOT / "tagger/linear_chain/README.md"]
-PAGES = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in PATHS}
-#: The pages of `docs/`, whichever folder they are in.
-DOCS = {Path(name).stem: text for name, text in PAGES.items() if name.startswith("docs/")}
-README = PAGES["README.md"]
-
-BLOCK = re.compile(r"^ *```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
-COMMAND = re.compile(
-    r"(?:\w+=\w+ )*(?:allennlp [\w-]+|python (?:(?:scripts|examples)/[\w/]+\.py|-m scripts[\w.]+)) \S"
-)
 SETTINGS = re.compile(r"^(?:\w+=\w+ )*")
 RECORDINGS = "recording,x,y,z,activity\na,0.1,0.8,0.3,walk\na,0.2,,0.3,\nb,0.0,0.1,1.0,sit\n"
 SEVERAL_LABELS = "mayor ORG|PER\nleaves O\nbank ?LOC\n"
 
 
-def blocks(language):
-    return [
-        pytest.param(block, id=f"{page}:{number}")
-        for page, text in PAGES.items()
-        for number, (name, block) in enumerate(BLOCK.findall(text))
-        if name == language
-    ]
-
-
-def shown_commands():
-    """Our own commands in code blocks and sentences."""
-    found = {}
-    for page, text in PAGES.items():
-        lines = "".join(block for name, block in BLOCK.findall(text) if name == "bash")
-        lines = [line.split(" | ")[-1] for line in lines.replace("\\\n", "").splitlines()]
-        for line in lines + re.findall(r"`([^`\n]+)`", BLOCK.sub("", text)):
-            if COMMAND.match(line) and "..." not in line:
-                found.setdefault(line, f"{page}: {line}")
-    return [pytest.param(line, id=name) for line, name in found.items()]
+def params(language):
+    return [pytest.param(block, id=block.id) for block in blocks(language)]
 
 
 def project_folders(parent):
@@ -97,7 +67,7 @@ def test_readme_names_every_folder():
 
 # The plugins are imported before the test, so that it does not forget them.
 @pytest.mark.usefixtures("allennlp")
-@pytest.mark.parametrize("block", blocks("python"))
+@pytest.mark.parametrize("block", params("python"))
 def test_python_runs(block, trained, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     Path("runs").mkdir()
@@ -105,27 +75,17 @@ def test_python_runs(block, trained, monkeypatch, tmp_path):
     # What it registers is forgotten after the test.
     registry = {base: dict(names) for base, names in Registrable._registry.items()}
     monkeypatch.setattr(Registrable, "_registry", defaultdict(dict, registry))
-    exec(compile(textwrap.dedent(block), "block", "exec"), {"__name__": "block"})
+    run(block.code, "python")
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("warm_python")
-def test_commands_that_need_only_this_project_run(tmp_path):
-    block = "".join(
-        block for name, block in BLOCK.findall(README) if name == "bash" and "runs/toy" in block
-    )
+def test_commands_that_need_only_this_project_run(tmp_path, monkeypatch):
     for folder in ("training_config", "data"):
         (tmp_path / folder).symlink_to(ROOT / folder)
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", block],
-        cwd=tmp_path,
-        env={**os.environ, "PATH": path},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr[-2_000:]
-    assert '"tokens": ["Maria", "Lindqvist", "met"' in done.stdout
+    monkeypatch.chdir(tmp_path)
+    own = (block.code for block in blocks("bash", having="runs/toy") if block.page == "README.md")
+    assert '"tokens": ["Maria", "Lindqvist", "met"' in run("".join(own))
 
 
 @pytest.mark.usefixtures("allennlp")
@@ -138,10 +98,7 @@ def test_every_command_of_ours_is_shown():
         and Subcommand.by_name(name).__bases__ in ((Subcommand,), (Command,))
     }
     assert ours >= {"start", "split", "ensemble", "report", "study", "show-scores"}
-    shown = {
-        command.values[0].split()[1] for command in shown_commands() if "allennlp " in command.id
-    }
-    assert ours <= shown
+    assert ours <= {command.split()[1] for command in shown_commands() if "allennlp " in command}
 
 
 def test_the_readmes_own_data_section_starts_from_a_file(allennlp, tmp_path, monkeypatch):
@@ -158,17 +115,10 @@ def test_the_readmes_own_data_section_starts_from_a_file(allennlp, tmp_path, mon
     )
 
 
-def test_the_starter_prints_what_its_page_shows(allennlp, tmp_path, monkeypatch, capsys):
-    (shown,) = re.findall(r"^```\n(train.txt\n.*?)^```", DOCS["data"], re.MULTILINE | re.DOTALL)
-    for name in ("train", "dev"):
-        shutil.copy(ROOT / f"data/toy/{name}.txt", tmp_path)
-    monkeypatch.chdir(tmp_path)
-    allennlp("start", "train.txt", "dev.txt", "-o", "mine.jsonnet")
-    assert capsys.readouterr().out.startswith(shown)
-
-
 @pytest.mark.usefixtures("allennlp")
-@pytest.mark.parametrize("command", shown_commands())
+@pytest.mark.parametrize(
+    "command", shown_commands(), ids=[f"{page}: {line}" for line, page in shown_commands().items()]
+)
 def test_commands_have_options_that_exist(command, monkeypatch, tmp_path):
     parse_args = argparse.ArgumentParser.parse_args
     words = shlex.split(SETTINGS.sub("", command))
@@ -182,41 +132,42 @@ def test_commands_have_options_that_exist(command, monkeypatch, tmp_path):
     is_module = words[1] == "-m"
     monkeypatch.setattr(sys, "argv", words if words[0] == "allennlp" else words[1 + is_module :])
     monkeypatch.chdir(ROOT)
-    run = partial(runpy.run_path, words[1], None, "__main__")
+    parse = partial(runpy.run_path, words[1], None, "__main__")
     if words[0] == "allennlp":
-        run = allennlp_main
+        parse = allennlp_main
     elif is_module:
         # Other tests may have imported it.
         monkeypatch.delitem(sys.modules, words[2], raising=False)
-        run = partial(runpy.run_module, words[2], run_name="__main__")
+        parse = partial(runpy.run_module, words[2], run_name="__main__")
     with pytest.raises(EOFError):
-        run()
+        parse()
     overrides = getattr(parsed[0], "overrides", "")
     json.loads(overrides or "{}")
     if words[:2] == ["allennlp", "train"] and "training_config/" in words[2]:
         build_model(Params.from_file(words[2], overrides), tmp_path)
 
 
-@pytest.mark.parametrize("block", blocks("jsonnet"))
+@pytest.mark.parametrize("block", params("jsonnet"))
 def test_configs_build(block, tmp_path, monkeypatch):
+    config = block.code
     (tmp_path / "data").symlink_to(ROOT / "data")
     for path in CONFIGS.glob("t*.*sonnet"):
         (tmp_path / path.name).symlink_to(path)
-    is_toy = "label_separator" not in block
+    is_toy = "label_separator" not in config
     for name in ("train.txt", "dev.txt"):
         text = (ROOT / "data/toy" / name).read_text() if is_toy else SEVERAL_LABELS
         (tmp_path / name).write_text(text)
         (tmp_path / name).with_suffix(".csv").write_text(RECORDINGS)
     (tmp_path / "vectors.txt").write_text(" ".join(["the", *map(str, range(100))]) + "\n")
-    if "transformer::" in block:
+    if "transformer::" in config:
         (tmp_path / "transformer").mkdir()
         save_small_transformer(tmp_path / "transformer")
     (tmp_path / "lists").mkdir()
     for name in ("drugs", "streets"):
         (tmp_path / f"lists/{name}.txt").write_text("Elm Street\n")
-    if "import" not in block:
-        block = f"(import 'toy_bilstm_crf.jsonnet') + {{\n{block}\n}}"
-    (tmp_path / "config.jsonnet").write_text(block)
+    if "import" not in config:
+        config = f"(import 'toy_bilstm_crf.jsonnet') + {{\n{config}\n}}"
+    (tmp_path / "config.jsonnet").write_text(config)
     monkeypatch.chdir(tmp_path)
     params = Params.from_file("config.jsonnet")
     params.pop("include_in_archive", None)

@@ -1,13 +1,11 @@
-"""The output shown in the docs is that of the toy tagger, which is correct for their examples.
-
-Numbers differ slightly between processors, and so do the trained weights.
-"""
+"""The output shown in the docs is that of the toy tagger, which is correct for their examples."""
 
 import asyncio
 import json
 import re
 import shlex
 import shutil
+from pathlib import Path
 
 import httpx
 import pytest
@@ -15,7 +13,7 @@ import pytest
 import tagger
 from tagger.integrations.service.app import Served, create_app
 from tests.conftest import ROOT
-from tests.test_readme import BLOCK, DOCS
+from tests.pages import DOCS, assert_alike, blocks, run, run_console
 
 #: The entities in the sentences of the docs.
 TRUTH = {
@@ -26,80 +24,60 @@ TRUTH = {
     ("LOC", "Kenya"),
     ("ORG", "Sunrise Dairy"),
 }
-NUMBER = re.compile(r"[<>]?\b(\d+(?:\.\d+)?(?:e-\d+)?)\b")
-#: The tolerance for probabilities.
-TOLERANCE = 0.15
 
 
-def blocks(page, language):
-    return [block for name, block in BLOCK.findall(DOCS[page]) if name == language]
-
-
-def assert_alike(shown, given, scale=1.0):
-    """Asserts that texts have the same words and similar numbers up to `scale`."""
-    assert NUMBER.sub("#", shown) == NUMBER.sub("#", given)
-    numbers = zip(NUMBER.findall(shown), NUMBER.findall(given))
-    assert all(abs(float(one) - float(other)) <= scale * TOLERANCE for one, other in numbers)
-
-
-@pytest.fixture
-def in_folder_with_a_run(trained, monkeypatch, tmp_path):
+@pytest.fixture(autouse=True)
+def _folder_with_a_run(trained, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs/toy").symlink_to(trained)
     (tmp_path / "data").symlink_to(ROOT / "data")
 
 
-def test_the_conversion_prints_what_its_page_shows(allennlp, monkeypatch, tmp_path, capsys):
-    monkeypatch.chdir(tmp_path)
-    (content,) = blocks("formats", "json")
-    (tmp_path / "export.json").write_text(content, encoding="utf-8")
-    allennlp(*shlex.split(blocks("formats", "bash")[0])[1:])
-    assert blocks("formats", "")[0] in capsys.readouterr().out
+@pytest.fixture
+def printed(allennlp):
+    """Returns what commands print."""
+    return lambda code: run(code, allennlp=allennlp)
 
 
-def test_a_split_prints_what_its_page_shows(allennlp, monkeypatch, tmp_path, capsys):
-    monkeypatch.chdir(tmp_path)
-    shutil.copy(ROOT / "data/toy/train.txt", "labelled.txt")
-    (commands,) = (each for each in blocks("data", "bash") if "allennlp split" in each)
-    allennlp(*shlex.split(commands.splitlines()[0])[1:])
-    assert capsys.readouterr().out.split("\n\n")[0] + "\n" in blocks("data", "")
+def test_the_conversion_prints_what_its_page_shows(printed):
+    Path("export.json").write_text(blocks("json", "formats")[0].code, encoding="utf-8")
+    assert blocks("", "formats")[0].code in printed(blocks("bash", "formats")[0].code)
 
 
-@pytest.mark.usefixtures("in_folder_with_a_run")
-def test_the_component_of_spacy_prints_what_its_page_shows(capsys):
-    (code,), (shown, *_) = blocks("spacy", "python"), blocks("spacy", "")
-    exec(compile(code, "block", "exec"), {"__name__": "block"})
-    given = capsys.readouterr().out
-    assert_alike(shown, given, scale=100)
+def test_a_split_prints_what_its_page_shows(printed):
+    shutil.copy("data/toy/train.txt", "labelled.txt")
+    (block,) = blocks("bash", "data", "allennlp split")
+    given = printed(block.code.splitlines()[0]).split("\n\n")[0] + "\n"
+    assert given in [each.code for each in blocks("", "data")]
+
+
+def test_the_starter_prints_what_its_page_shows(printed):
+    (shown,) = (each.code for each in blocks("", "data") if each.code.startswith("train.txt\n"))
+    for name in ("train", "dev"):
+        shutil.copy(f"data/toy/{name}.txt", ".")
+    assert printed("allennlp start train.txt dev.txt -o mine.jsonnet").startswith(shown)
+
+
+def test_the_component_of_spacy_prints_what_its_page_shows():
+    given = run(blocks("python", "spacy")[0].code, "python")
+    assert_alike(blocks("", "spacy")[0].code, given, scale=100)
     found = [re.fullmatch(r"(\w+) (.*) \S+ %", line).groups() for line in given.splitlines()]
     assert len(found) == 6
     assert set(found) == TRUTH
 
 
-@pytest.mark.usefixtures("in_folder_with_a_run")
-def test_an_exported_tagger_gives_what_its_page_shows(allennlp, tmp_path):
-    (command,) = (
-        line for line in "".join(blocks("onnx", "bash")).splitlines() if "allennlp export" in line
-    )
-    allennlp(*shlex.split(command)[1:])
-    names, result = {}, None
-    (block,) = blocks("onnx", "console")
-    *lines, shown = block.splitlines()
-    for line in lines:
-        assert line.startswith(">>> ")
-        if line.startswith((">>> import ", ">>> model =")):
-            exec(line[4:], names)
-        else:
-            result = eval(line[4:], names)
-    assert_alike(shown, repr(result))
-    assert (result.label, result.text) in TRUTH
+def test_an_exported_tagger_gives_what_its_page_shows(printed):
+    (block,) = blocks("bash", "onnx", "allennlp export")
+    printed(next(line for line in block.code.splitlines() if "allennlp export" in line))
+    (console,) = blocks("console", "onnx")
+    (entity,) = re.findall(r"^Entity\(label='(.*?)', text='(.*?)'", console.code, re.MULTILINE)
+    assert entity in TRUTH
+    assert "model" in run_console(console)
 
 
 def test_the_service_answers_what_its_page_shows(trained):
-    (command,) = (
-        line for line in "".join(blocks("service", "bash")).splitlines() if "curl" in line
-    )
+    (command,) = (block.code for block in blocks("bash", "service", "curl"))
     body = json.loads(shlex.split(command)[-1])
     app = create_app(Served(tagger.load(trained / "model.tar.gz"), "toy"))
 
@@ -108,7 +86,7 @@ def test_the_service_answers_what_its_page_shows(trained):
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
             return (await client.post("/tag", json=body)).text
 
-    given, shown = asyncio.run(ask()), blocks("service", "json")[0].strip()
+    given, shown = asyncio.run(ask()), blocks("json", "service")[0].code.strip()
     assert_alike(shown, given)
     entities = json.loads(given)["results"][0]["entities"]
     assert {(entity["label"], entity["text"]) for entity in entities} == {
@@ -117,11 +95,9 @@ def test_the_service_answers_what_its_page_shows(trained):
     }
 
 
-@pytest.mark.usefixtures("in_folder_with_a_run")
-def test_an_evaluation_prints_the_tables_of_its_page(allennlp, capsys):
+def test_an_evaluation_prints_the_tables_of_its_page(printed):
     (command,) = re.findall(r"`(allennlp evaluate [^`]*)` begins with:", DOCS["reports"])
-    allennlp(*shlex.split(command)[1:])
-    given, shown = capsys.readouterr().out.split("Metrics\n")[1], blocks("reports", "")[0]
+    given, shown = printed(command).split("Metrics\n")[1], blocks("", "reports")[0].code
     for mine, other in zip(given.splitlines(), shown.splitlines()):
         assert re.findall(r"[a-zA-Z:>]+", mine) == re.findall(r"[a-zA-Z:>]+", other)
         assert len(mine) == len(other)

@@ -3,7 +3,7 @@
 import json
 import re
 
-from tests.test_readme import DOCS
+from tests.pages import DOCS
 
 
 def test_every_key_of_a_run_is_documented(trained):

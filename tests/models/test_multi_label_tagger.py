@@ -2,7 +2,6 @@
 
 import json
 import random
-import re
 from pathlib import Path
 
 import pytest
@@ -15,10 +14,8 @@ from allennlp.data import DatasetReader, Vocabulary
 from allennlp.models import Model, load_archive
 from allennlp.predictors import Predictor
 
-from tests.conftest import ROOT
 from tests.models.batches import loss_of, small_tagger
-
-PAGE = (ROOT / "docs/how_to/several_labels.md").read_text(encoding="utf-8")
+from tests.pages import blocks
 
 # The nouns have labels, the verbs do not.
 LEXICON = {
@@ -138,8 +135,8 @@ def test_a_trained_tagger_is_archived_with_its_thresholds_and_predicts_the_same(
 
 @pytest.mark.slow
 def test_the_config_in_the_docs_trains(corpus, monkeypatch):
-    (config,) = re.findall(r"^```jsonnet\n([^`]*label_separator[^`]*)^```", PAGE, re.MULTILINE)
-    (corpus / "config.jsonnet").write_text(config)
+    (block,) = blocks("jsonnet", "several_labels", "label_separator")
+    (corpus / "config.jsonnet").write_text(block.code)
     monkeypatch.chdir(corpus)
     params = Params.from_file("config.jsonnet", {"trainer.num_epochs": 1})
     train_model(params, "run")

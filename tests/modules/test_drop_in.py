@@ -18,7 +18,7 @@ from allennlp.models import Model, load_archive
 
 from tests.conftest import ROOT
 from tests.models.batches import tensors
-from tests.test_readme import shown_commands
+from tests.pages import shown_commands
 
 ALLENNLP_MODELS = find_spec("allennlp_models")
 if ALLENNLP_MODELS is None:
@@ -136,7 +136,7 @@ def test_label_weights_and_a_weighting_exclude_each_other(train_by_config):
 
 
 def test_the_command_in_the_docs_trains_a_crf_tagger_with_our_crf(tmp_path, monkeypatch):
-    shown = (param.values[0] for param in shown_commands())
+    shown = shown_commands()
     (command,) = (each for each in shown if each.startswith("allennlp train crf_tagger.jsonnet"))
     (tmp_path / "data").symlink_to(ROOT / "data")
     (tmp_path / "crf_tagger.jsonnet").write_text(json.dumps(CONFIG))

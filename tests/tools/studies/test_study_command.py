@@ -1,7 +1,6 @@
 import csv
 import json
 import math
-import re
 from xml.etree import ElementTree
 
 import numpy as np
@@ -13,6 +12,7 @@ from tagger.tools.runs.work import COUNTS_FILE, SentenceCounts
 from tagger.tools.studies.search import read_search
 from tagger.tools.studies.variants import read_study, run_study
 from tests.conftest import CONFIGS, ROOT
+from tests.pages import blocks
 
 SVG = "{http://www.w3.org/2000/svg}"
 STUDIES = sorted(
@@ -136,11 +136,7 @@ def test_ensembles_of_variants_are_joined_for_each_seed(allennlp, at_root, tmp_p
 
 
 def test_the_examples_of_the_page_are_studies(at_root, tmp_path):
-    examples = re.findall(
-        r"^```text\n(.*?)^```",
-        (ROOT / "docs/how_to/studies.md").read_text(encoding="utf-8"),
-        re.MULTILINE | re.DOTALL,
-    )
+    examples = [block.code for block in blocks("text", "studies")]
     studies = []
     for example in examples:
         path = tmp_path / "study.jsonnet"
