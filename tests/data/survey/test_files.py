@@ -42,7 +42,6 @@ NESTED = "# http://x/1 [2010]\n1 FC B-ORG O\n2 Rome I-ORG B-LOC\n3 met O O\n4 Ad
 TASK = {"id": 1, "text": "Ada left", "kind": [{"start": 0, "choices": ["x"]}]}
 TASK["ner"] = [{**ADA, "labels": ["PER"]}]
 OFFSETS = {"label": "PER", "start_offset": 0, "end_offset": 3}
-SKILLS = {"idx": 1, "tokens": ["A", "b"], "tags_skill": ["B", "O"], "other": ["O", "O"]}
 REJECTED = {**ADA, "start": 4, "end": 7, "answer": "reject"}
 ANNOTATOR = {"classes": ["PER"], "annotations": [["Ada\r", {"entities": [[0, 3, "PER"]]}], None]}
 PLACES = {"start": "/p[1]/text()[1]", "end": "/p[1]", "hypertextlabels": ["PER"]}

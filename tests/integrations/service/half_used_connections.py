@@ -8,7 +8,6 @@ from typing import NamedTuple
 from tests.integrations.service.malformed_requests import connected, request
 
 HEALTH = request(method="GET", path="/health")
-BODY = b'{"text": "Ada lives in Oslo."}'
 #: So many requests that their answers exceed the socket buffers of a client that does not read.
 PAGES = request(method="GET", path="/") * 17
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND")
