@@ -4,7 +4,7 @@ import itertools
 import math
 from typing import Any, Dict, Iterable, Sequence
 
-from tagger_texts.prediction import ENTITIES, OF_TOKENS, Prediction
+from tagger_texts.prediction import ENTITIES, OF_TOKENS, SETS, Prediction
 
 #: The string between two tags of a token.
 SEPARATOR = "|"
@@ -34,10 +34,7 @@ def merged_pieces(pieces: Sequence[Prediction]) -> Prediction:
     """
     starts = itertools.accumulate((len(piece.tags or ()) for piece in pieces), initial=0)
 
-    def moved(piece: Prediction, start: int) -> Prediction:
-        return piece.with_entities(lambda own: [each.moved(start) for each in own])
-
-    return _joined(moved(*each) if each[1] else each[0] for each in zip(pieces, starts))
+    return _joined(piece.moved(start) if start else piece for piece, start in zip(pieces, starts))
 
 
 def merged_chains(chains: Sequence[Prediction]) -> Prediction:
@@ -46,7 +43,7 @@ def merged_chains(chains: Sequence[Prediction]) -> Prediction:
     Entities are in the order of their first tokens, longer ones first; `probabilities` are of all tags
     but `O`, which each chain has. A chain leaves out the tags of other labels, or gives them 0.
     """
-    found = _joined(chains, ENTITIES).with_entities(
+    found = _joined(chains, (*ENTITIES, *SETS)).with_entities(
         lambda entities: sorted(entities, key=lambda entity: (entity.first, -entity.last))
     )
     tokens = zip(*(chain.probabilities or () for chain in chains))
@@ -57,7 +54,7 @@ def merged_chains(chains: Sequence[Prediction]) -> Prediction:
 
 
 def _joined(
-    given: Iterable[Prediction], names: Sequence[str] = (*OF_TOKENS, *ENTITIES)
+    given: Iterable[Prediction], names: Sequence[str] = (*OF_TOKENS, *ENTITIES, *SETS)
 ) -> Prediction:
     """The named lists as one each, and what leaks from all parts, which know nothing of one another."""
     parts = list(given)

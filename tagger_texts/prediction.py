@@ -6,6 +6,8 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tup
 OF_TOKENS = ("tokens", "tags", "labels", "probabilities")
 #: Those that are lists of entities.
 ENTITIES = ("entities", "candidates")
+#: Those that are lists of what may be true.
+SETS = ("sets", "sequences")
 
 
 class Entity(NamedTuple):
@@ -54,6 +56,36 @@ class Entity(NamedTuple):
         return found
 
 
+class AnswerSet(NamedTuple):
+    """What may be true of a token: the entities that contain it, or none.
+
+    The answers exclude one another, so their probabilities sum to at most 1.
+
+    Attributes:
+        token: The index of the token.
+        alternatives: Entities with this token, the most probable first.
+        none: The probability that no entity contains the token.
+    """
+
+    token: int
+    alternatives: List[Entity]
+    none: float
+
+
+class SequenceSet(NamedTuple):
+    """The tag sequences that may be true of a sentence.
+
+    Attributes:
+        first: The index of the sentence's first token.
+        last: The index of its last token.
+        sequences: The tags of the sentence and their probability, the most probable first.
+    """
+
+    first: int
+    last: int
+    sequences: List[Tuple[List[str], float]]
+
+
 class Prediction(NamedTuple):
     """What a tagger says of a sentence, a document, or a part of one.
 
@@ -71,6 +103,8 @@ class Prediction(NamedTuple):
     candidates: Optional[List[Entity]] = None
     leak_probability: Optional[float] = None
     expected_missed: Optional[float] = None
+    sets: Optional[List[AnswerSet]] = None
+    sequences: Optional[List[SequenceSet]] = None
 
     def to_json(self) -> Dict[str, Any]:
         """Returns the fields that are given, as in a line of JSON.
@@ -87,12 +121,25 @@ class Prediction(NamedTuple):
         for name, entities in (("entities", self.entities), ("candidates", self.candidates)):
             if entities is not None:
                 found[name] = [entity.to_json() for entity in entities]
+        if self.sets is not None:
+            found["sets"] = [
+                {**each._asdict(), "alternatives": [e.to_json() for e in each.alternatives]}
+                for each in self.sets
+            ]
+        if self.sequences is not None:
+            found["sequences"] = [
+                {
+                    **each._asdict(),
+                    "sequences": [{"tags": tags, "probability": p} for tags, p in each.sequences],
+                }
+                for each in self.sequences
+            ]
         return found
 
     def of_tokens(self, own: slice) -> "Prediction":
         """Returns what is said of some tokens, with the entities that begin there, counted from there.
 
-        It has no text, no sentences, and no leaks, which are those of the whole.
+        It has no text, no sentences, no leaks and no sets, which are those of the whole.
         """
         of_tokens = {name: getattr(self, name) for name in OF_TOKENS}
         found = Prediction(**{name: each and each[own] for name, each in of_tokens.items()})
@@ -107,13 +154,53 @@ class Prediction(NamedTuple):
         entities, candidates = (each and change(each) for each in (self.entities, self.candidates))
         return self._replace(entities=entities, candidates=candidates)
 
+    def with_each(self, change: Callable[[Entity], Entity]) -> "Prediction":
+        """Returns a prediction in which each entity is changed, also among candidates and in sets."""
+        found = self.with_entities(lambda entities: [change(each) for each in entities])
+        if self.sets is None:
+            return found
+        changed = [
+            each._replace(alternatives=[change(own) for own in each.alternatives])
+            for each in self.sets
+        ]
+        return found._replace(sets=changed)
+
+    def moved(self, tokens: int) -> "Prediction":
+        """Returns a prediction for a text in which as many other tokens come first."""
+        found = self.with_each(lambda entity: entity.moved(tokens))
+        return found._replace(
+            sets=found.sets and [each._replace(token=each.token + tokens) for each in found.sets],
+            sequences=self.sequences
+            and [
+                SequenceSet(s.first + tokens, s.last + tokens, s.sequences) for s in self.sequences
+            ],
+        )
+
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> "Prediction":
         """Reads what `to_json` returned; other fields are ignored."""
         kept = {name: found[name] for name in cls._fields if name in found}
         for name in kept.keys() & ENTITIES:
-            unknown = {"text": "", "start": None, "end": None, "probability": None}
-            kept[name] = [Entity(**{**unknown, **entity}) for entity in kept[name]]
+            kept[name] = list(map(_entity, kept[name]))
+        if "sets" in kept:
+            kept["sets"] = [
+                AnswerSet(each["token"], list(map(_entity, each["alternatives"])), each["none"])
+                for each in kept["sets"]
+            ]
+        if "sequences" in kept:
+            kept["sequences"] = [
+                SequenceSet(
+                    each["first"],
+                    each["last"],
+                    [(own["tags"], own["probability"]) for own in each["sequences"]],
+                )
+                for each in kept["sequences"]
+            ]
         if "sentences" in kept:
             kept["sentences"] = [(first, last) for first, last in kept["sentences"]]
         return cls(**kept)
+
+
+def _entity(found: Mapping[str, Any]) -> Entity:
+    unknown = {"text": "", "start": None, "end": None, "probability": None}
+    return Entity(**{**unknown, **found})

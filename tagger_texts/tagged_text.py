@@ -5,10 +5,22 @@ import itertools
 from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from tagger_texts.display import LABELS, MARK_TINT, label_colours, spell_probability
-from tagger_texts.prediction import Entity, Prediction
+from tagger_texts.prediction import AnswerSet, Entity, Prediction, SequenceSet
 
 #: A text, or its tokens.
 TextOrTokens = Union[str, Sequence[str]]
+
+
+class SetThresholds(NamedTuple):
+    """What belongs to the sets of answers of a tagger; None for what they cannot promise.
+
+    Attributes:
+        least_probability: The least probability of an entity in a set.
+        most_before: The most probability of the better sequences before a sequence in a set.
+    """
+
+    least_probability: Optional[float]
+    most_before: Optional[float]
 
 
 class Extras(NamedTuple):
@@ -17,20 +29,24 @@ class Extras(NamedTuple):
     probabilities: bool = False
     leak_labels: Tuple[str, ...] = ()
     candidates: Optional[float] = None
+    sets: Optional[SetThresholds] = None
 
 
 NO_EXTRAS = Extras()
 
 
 def extras_of(
-    probabilities: bool = False, leak_labels: Sequence[str] = (), candidates: Optional[float] = None
+    probabilities: bool = False,
+    leak_labels: Sequence[str] = (),
+    candidates: Optional[float] = None,
+    sets: Optional[SetThresholds] = None,
 ) -> Extras:
     """Collects these arguments of `TextTagger.tag`; refuses a single string as `leak_labels`."""
     if isinstance(leak_labels, str):
         raise TypeError(
             f"`leak_labels` must be a list of labels; got {leak_labels!r}; put it in a list"
         )
-    return Extras(probabilities, tuple(leak_labels or ()), candidates)
+    return Extras(probabilities, tuple(leak_labels or ()), candidates, sets)
 
 
 class TaggedText(NamedTuple):
@@ -50,6 +66,10 @@ class TaggedText(NamedTuple):
         expected_missed: The expected number of such entities; None unless asked for.
         candidates: Every entity that is probable enough, predicted or not, in the order of the text;
             empty unless asked for.
+        sets: The places in doubt, in the order of the text: each has a token and all entities that may
+            contain it, with their probabilities and that of none; empty unless asked for.
+        sequences: The sentences in doubt, with all tag sequences that may be true; empty unless asked
+            for.
         known_labels: All labels that the tagger knows; they determine the colours in a notebook.
     """
 
@@ -63,6 +83,8 @@ class TaggedText(NamedTuple):
     leak_probability: Optional[float] = None
     expected_missed: Optional[float] = None
     candidates: Sequence[Entity] = ()
+    sets: Sequence[AnswerSet] = ()
+    sequences: Sequence[SequenceSet] = ()
     known_labels: Sequence[str] = ()
 
     @classmethod
@@ -81,6 +103,8 @@ class TaggedText(NamedTuple):
             prediction.leak_probability,
             prediction.expected_missed,
             prediction.candidates or [],
+            prediction.sets or [],
+            prediction.sequences or [],
             known_labels,
         )
 

@@ -49,8 +49,8 @@ class Text(NamedTuple):
         """Returns a prediction for these words with the text, and with the characters of entities."""
         sentences = self.sentence_spans() if is_document else None
         found = prediction._replace(text=self.text, tokens=self.words, sentences=sentences)
-        return found.with_entities(
-            lambda own: [self.entity(e.label, e.first, e.last, e.probability) for e in own]
+        return found.with_each(
+            lambda own: self.entity(own.label, own.first, own.last, own.probability)
         )
 
 

@@ -20,7 +20,7 @@ from typing import (
 )
 
 from tagger_texts.inputs import RUN_CHARACTERS, InputError, check_text_or_tokens, check_tokens
-from tagger_texts.tagged_text import Extras, TaggedText, extras_of
+from tagger_texts.tagged_text import Extras, SetThresholds, TaggedText, extras_of
 
 #: The type of a single text: a string, or the result of `tagger.SavedTagger.split`.
 T = TypeVar("T")
@@ -41,6 +41,7 @@ class TextTagger(ABC, Generic[T]):
         probabilities: bool = False,
         leak_labels: Sequence[str] = (),
         candidates: Optional[float] = None,
+        sets: bool = False,
     ) -> TaggedText: ...
 
     @overload
@@ -51,6 +52,7 @@ class TextTagger(ABC, Generic[T]):
         probabilities: bool = False,
         leak_labels: Sequence[str] = (),
         candidates: Optional[float] = None,
+        sets: bool = False,
     ) -> List[TaggedText]: ...
 
     def tag(
@@ -61,6 +63,7 @@ class TextTagger(ABC, Generic[T]):
         probabilities: bool = False,
         leak_labels: Sequence[str] = (),
         candidates: Optional[float] = None,
+        sets: bool = False,
     ) -> Union[TaggedText, List[TaggedText]]:
         """Tags one text or many; tagging many in one call is faster than one by one.
 
@@ -73,6 +76,8 @@ class TextTagger(ABC, Generic[T]):
                 `leak_probability` and `expected_missed`.
             candidates: A probability above 0. If given, the `candidates` of each result are all
                 entities that are at least that probable, predicted or not.
+            sets: Whether to return the `sets` and `sequences` of what is in doubt. They hold the truth
+                with the confidence for which `allennlp tune-decoding --sets` calibrated the archive.
 
         Returns:
             The text with its tags and entities, or for several inputs a list in the same order. A text
@@ -85,7 +90,7 @@ class TextTagger(ABC, Generic[T]):
                 tagger does not support what is asked for (a `ConfigurationError`, except from
                 exported ones).
         """
-        extras = extras_of(probabilities, leak_labels, candidates)
+        extras = self._extras_of(probabilities, leak_labels, candidates, sets)
         if (inputs is None) == (tokens is None):
             raise InputError("give either `inputs`, one text or several, or `tokens`")
         if tokens is not None:
@@ -106,13 +111,14 @@ class TextTagger(ABC, Generic[T]):
         probabilities: bool = False,
         leak_labels: Sequence[str] = (),
         candidates: Optional[float] = None,
+        sets: bool = False,
     ) -> Iterator[TaggedText]:
         """Tags a stream of inputs, such as the lines of a file, and yields the results in order.
 
         Inputs are read, sorted by length and tagged in groups of `window`, which are in memory
         together. The other arguments are those of `tag`.
         """
-        extras = extras_of(probabilities, leak_labels, candidates)
+        extras = self._extras_of(probabilities, leak_labels, candidates, sets)
         inputs, position = iter(inputs), 0
         while some := list(itertools.islice(inputs, window)):
             yield from self._tag_all(self._all_checked(some, position), extras)
@@ -132,6 +138,22 @@ class TextTagger(ABC, Generic[T]):
         if isinstance(value, self.text_types) and not isinstance(value, str):
             return value
         return check_text_or_tokens(value, name, self.run_characters)
+
+    def _extras_of(
+        self,
+        probabilities: bool,
+        leak_labels: Sequence[str],
+        candidates: Optional[float],
+        sets: bool,
+    ) -> Extras:
+        thresholds = self._set_thresholds() if sets else None
+        return extras_of(probabilities, leak_labels, candidates, thresholds)
+
+    def _set_thresholds(self) -> SetThresholds:
+        raise ValueError(
+            "this tagger gives no `sets`; load an archive that `allennlp tune-decoding --sets` has "
+            "written by `tagger.load`"
+        )
 
     @abstractmethod
     def _tag_all(self, inputs: List[Union[T, Sequence[str]]], extras: Extras) -> List[TaggedText]:

@@ -20,6 +20,7 @@ from allennlp.predictors import Predictor
 
 from tagger.commands.command import Command, add_shared
 from tagger.commands.command_line import load, make_predictor, parse_object
+from tagger.commands.prediction_extras import add_options, check_options, predictor_args_of
 from tagger.commands.prediction_inputs import (
     InstanceInputs,
     LineInputs,
@@ -111,13 +112,7 @@ class PredictFile(Command):
             "with the error and the line number instead"
         )
         add("--on-error", choices=("stop", "skip"), default="stop", help=text)
-        text = (
-            "add `leak_probability` and `expected_missed`: the probability that entities of "
-            "these labels are missed, and their expected number; such as PER,LOC"
-        )
-        add("--leaks", metavar="LABELS", help=text)
-        text = "add `candidates`: every entity that is at least this probable, such as 0.01"
-        add("--candidates", type=float, metavar="PROBABILITY", help=text)
+        add_options(parser)
         text = "overwrite the output, and that of an unfinished run with other settings"
         add("--force", action="store_true", help=text)
         add_shared(parser, "--cuda-device")
@@ -140,13 +135,10 @@ class PredictFile(Command):
                     f"`--{needed}`, or leave it out"
                 )
         _check_options(args, asked, others)
+        check_options(args)
         predictor_args = parse_object("--predictor-args", args.predictor_args)
         if args.plain:
             predictor_args["plain"] = True
-        if args.leaks is not None:
-            predictor_args["leak_labels"] = args.leaks.split(",")
-        if args.candidates is not None:
-            predictor_args["candidates"] = args.candidates
         runner = RUNNERS[asked[0]][1](args) if asked else None
         files = files_of(args.input_file) if runner else [args.input_file]
         inputs = [args.archive_file, args.input_file, *files]
@@ -160,6 +152,7 @@ class PredictFile(Command):
         predictor_args.update(other.predictor_args if other else {})
         os.environ.setdefault(*FEW_SHAPES)
         archive = load(args)
+        predictor_args.update(predictor_args_of(args, archive.model))
         predict_file(
             make_predictor(archive, predictor_args),
             args.input_file,

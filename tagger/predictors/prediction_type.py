@@ -23,6 +23,10 @@ def prediction_type() -> Any:
     entities = pa.list_(pa.struct({**entity, "probability": number}))
     fields = {"text": text, "tokens": texts, "tags": texts, "labels": pa.list_(texts)}
     fields |= {"sentences": pa.list_(places), "entities": entities, "candidates": entities}
+    answers = pa.struct({"token": whole, "alternatives": entities, "none": number})
+    sequence = pa.struct({"tags": texts, "probability": number})
+    of_sentence = {"first": whole, "last": whole, "sequences": pa.list_(sequence)}
+    fields |= {"sets": pa.list_(answers), "sequences": pa.list_(pa.struct(of_sentence))}
     fields |= {"leak_probability": number, "expected_missed": number, "error": text}
     return pa.struct(fields)
 

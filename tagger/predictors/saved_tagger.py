@@ -17,11 +17,12 @@ from tagger.models import TaggingModel
 from tagger.models.tagging_model import chain_of
 from tagger.modules.chain_decoder import labels_with_bias
 from tagger.predictors import SequenceTaggerPredictor
+from tagger.predictors.calibrated_sets import set_thresholds
 from tagger.spans import AMBIGUOUS, labels_of_tags
 from tagger.transformers.pretrained import transformer_given
 from tagger_texts.inputs import RUN_CHARACTERS
 from tagger_texts.prediction import Entity
-from tagger_texts.tagged_text import NO_EXTRAS, Extras, TaggedText, extras_of
+from tagger_texts.tagged_text import NO_EXTRAS, Extras, SetThresholds, TaggedText
 from tagger_texts.text import Text
 from tagger_texts.text_tagger import TextTagger
 
@@ -60,6 +61,7 @@ class SavedTagger(TextTagger[Union[str, Text]]):
         run_characters: Optional[int] = RUN_CHARACTERS,
     ) -> None:
         self._name = name
+        self._archive_file: Union[str, Path, None] = None
         with collections_paused():  # This imports spaCy.
             self.predictor = SequenceTaggerPredictor(
                 model, dataset_reader, language, run_characters=run_characters
@@ -135,6 +137,7 @@ class SavedTagger(TextTagger[Union[str, Text]]):
         probabilities: bool = False,
         leak_labels: Sequence[str] = (),
         candidates: Optional[float] = None,
+        sets: bool = False,
     ) -> TaggedText:
         """Tags the sentences of a document together.
 
@@ -148,7 +151,7 @@ class SavedTagger(TextTagger[Union[str, Text]]):
             sentences are joined by line feeds.
         """
         inputs = {"document" if isinstance(document, str) else "sentences": document}
-        extras = extras_of(probabilities, leak_labels, candidates)
+        extras = self._extras_of(probabilities, leak_labels, candidates, sets)
         (prediction,) = self.predictor.of(extras).predict_inputs([inputs])
         return TaggedText.of(prediction, extras, self.labels)
 
@@ -199,6 +202,9 @@ class SavedTagger(TextTagger[Union[str, Text]]):
 
     def _repr_html_(self) -> str:
         return f"<code>{html.escape(repr(self))}</code>"
+
+    def _set_thresholds(self) -> SetThresholds:
+        return set_thresholds(self._archive_file, self.model)
 
     def _is_single(self, inputs: Any) -> bool:
         is_recording = self.predictor.reads_numbers and getattr(inputs, "ndim", None) == 2
@@ -255,7 +261,9 @@ def load(
     """
     with collections_paused(), transformer_given(transformer):
         archive = load_archive(path, cuda_device=cuda_device)
-    return SavedTagger.of(archive, str(path), language, run_characters)
+    found = SavedTagger.of(archive, str(path), language, run_characters)
+    found._archive_file = path
+    return found
 
 
 def _with_own_head(model: TaggingModel) -> TaggingModel:

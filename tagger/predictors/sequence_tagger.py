@@ -32,7 +32,7 @@ from tagger_texts.inputs import (
 from tagger_texts.merging import merged_pieces
 from tagger_texts.prediction import Prediction
 from tagger_texts.recordings import check_numbers
-from tagger_texts.tagged_text import Extras, extras_of
+from tagger_texts.tagged_text import Extras, SetThresholds, extras_of
 from tagger_texts.text import Text
 
 #: The fields that may hold an object's input; exactly one must be given.
@@ -59,6 +59,10 @@ class SequenceTaggerPredictor(BatchedPredictor):
     - `leak_probability` and `expected_missed`, on request: the probability that the text has an entity
       of certain labels that is missing from `entities`, and the expected number of these.
     - `candidates`, on request: every sufficiently probable entity, predicted or not, like `entities`.
+    - `sets`, on request: an object for each place in doubt, with a `token`; its `alternatives`, the
+      entities that may contain the token, like `entities`; and the probability of `none`.
+    - `sequences`, on request: an object for each sentence in doubt, with its `first` and `last` token,
+      and `sequences`, each with `tags` and a `probability`.
     - `entities`: an object per entity with its `label`; its `text`; the character offsets `start` and
       `end` (exclusive); `first` and `last`, the indices of its tokens; and its `probability`, which is
       exact, and is missing in IOB1. There are no `entities` if the tags spell none.
@@ -81,6 +85,7 @@ class SequenceTaggerPredictor(BatchedPredictor):
             rules split, because their time grows with its square; None for no limit.
         leak_labels: Also return `leak_probability` and `expected_missed` for entities of these labels.
         candidates: Also return `candidates` of at least this probability.
+        sets: Also return `sets` and `sequences`; the thresholds, see `SetThresholds`, by name.
         sentence_borders: Where sentences of a `document` end: `"rules"` for punctuation, as found by
             spaCy's `sentencizer`, and blank lines; `"lines"` for every line end.
 
@@ -107,12 +112,15 @@ class SequenceTaggerPredictor(BatchedPredictor):
         run_characters: Optional[int] = RUN_CHARACTERS,
         leak_labels: Optional[List[str]] = None,
         candidates: Optional[float] = None,
+        sets: Optional[Dict[str, Optional[float]]] = None,
     ) -> None:
         self._numbers: Optional[NumericSequencesDatasetReader] = None
         if isinstance(dataset_reader, NumericSequencesDatasetReader):
             self._numbers = dataset_reader = dataset_reader.without_labels()
         super().__init__(model, dataset_reader, frozen, batch_tokens, plain)
-        self._extras = self._checked(extras_of(probabilities, leak_labels or (), candidates))
+        thresholds = None if sets is None else SetThresholds(**sets)
+        extras = extras_of(probabilities, leak_labels or (), candidates, thresholds)
+        self._extras = self._checked(extras)
         check_is_one_of("sentence_borders", sentence_borders, SENTENCE_BORDERS)
         if run_characters is not None and run_characters < 1:
             raise ConfigurationError(f"`run_characters` must be at least 1; got {run_characters}")
@@ -135,8 +143,9 @@ class SequenceTaggerPredictor(BatchedPredictor):
         return self._model(**batch, extras=self._extras)
 
     def _checked(self, extras: Extras) -> Extras:
-        if self._numbers is not None and extras.leak_labels:
-            raise ConfigurationError("`leak_labels` needs texts; this tagger reads numbers")
+        for name in ("leak_labels", "sets"):
+            if self._numbers is not None and getattr(extras, name):
+                raise ConfigurationError(f"`{name}` needs texts; this tagger reads numbers")
         self.model.head.check(extras)
         return extras
 
@@ -279,6 +288,10 @@ class SequenceTaggerPredictor(BatchedPredictor):
             candidates=None if self._extras.candidates is None else [],
             leak_probability=0.0 if self._extras.leak_labels else None,
             expected_missed=0.0 if self._extras.leak_labels else None,
+            sets=[] if self._extras.sets and self._extras.sets.least_probability else None,
+            sequences=[]
+            if self._extras.sets and self._extras.sets.most_before is not None
+            else None,
         )
 
 

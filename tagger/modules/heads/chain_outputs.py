@@ -14,6 +14,8 @@ from torch.nn.functional import pad
 
 from tagger.common.vocabulary import check_is_label
 from tagger.linear_chain import ChainScores
+from tagger.modules.heads.answer_sets import NAMES as NAMES_OF_SETS
+from tagger.modules.heads.answer_sets import entities_in_sets, read_sets, set_tensors
 from tagger.modules.recalibration import Recalibration
 from tagger.spans.encodings import AMBIGUOUS, split_tag
 from tagger.spans.entities import Entities, EntityFinder
@@ -30,8 +32,18 @@ _ENTITIES = ("entity_lengths", "entity_probabilities")
 _LEAKS = ("expected_missed", "log_none_missed")
 # (B, T, M): the number of tokens, 0 where there is no candidate; the label; the probability.
 _CANDIDATES = ("candidate_lengths", "candidate_labels", "candidate_probabilities")
+# The same of the entities in sets.
+_IN_SETS = ("set_lengths", "set_labels", "set_probabilities")
 #: The names of all tensors that a prediction may have; `marginals` are (B, T, K).
-NAMES = ("predicted_tags", *_ENTITIES, *_LEAKS, *_CANDIDATES, "marginals")
+NAMES = (
+    "predicted_tags",
+    *_ENTITIES,
+    *_LEAKS,
+    *_CANDIDATES,
+    *_IN_SETS,
+    *NAMES_OF_SETS,
+    "marginals",
+)
 
 
 class EntityOutputs:
@@ -59,16 +71,16 @@ class EntityOutputs:
         Entities below the thresholds of their labels, (C,), are dropped from the tags, too.
         """
         correct = recalibration or (lambda values, _: values)
-        entities, probabilities = self.find(tags, mask), None
+        entities, probabilities, own = self.find(tags, mask), None, None
         if self.has_probabilities:
-            probabilities = self.find.probabilities(scores, entities, mask)
+            probabilities = own = self.find.probabilities(scores, entities, mask)
             least = probabilities.new_tensor(thresholds)
             is_kept = probabilities >= least[_on(probabilities, entities.labels)]
             if not bool(is_kept.all()):
                 is_dropped = _is_inside(entities.where((~is_kept).cpu().numpy()), mask)
                 tags = tags.masked_fill(is_dropped, self._tags.index("O"))
                 entities = entities.where(is_kept.cpu().numpy())
-                probabilities = probabilities[is_kept]
+                probabilities = own = probabilities[is_kept]
             probabilities = correct(probabilities, _on(probabilities, entities.labels))
         rows, firsts = _on(tags, entities.rows), _on(tags, entities.firsts)
         lengths = torch.zeros_like(tags)
@@ -87,6 +99,12 @@ class EntityOutputs:
             found, probabilities = self.find.candidates(scores, extras.candidates, mask)
             probabilities = correct(probabilities, _on(probabilities, found.labels))
             output.update(zip(_CANDIDATES, _at_firsts(found, probabilities, mask)))
+        if extras.sets is not None and own is not None:
+            output.update(set_tensors(self._tags, self.tag_encoding, scores, mask, extras.sets))
+            if extras.sets.least_probability is not None:
+                given = entities, own, extras.sets.least_probability, mask
+                found, probabilities = entities_in_sets(self.find, scores, *given)
+                output.update(zip(_IN_SETS, _at_firsts(found, probabilities, mask)))
         return output
 
     def read(self, output: Tensors, tags: List[List[str]]) -> Dict[str, List[Any]]:
@@ -103,16 +121,24 @@ class EntityOutputs:
             # Exactly rounded, and so the same with any padding.
             fields["expected_missed"] = list(map(math.fsum, expected.tolist()))
         if _CANDIDATES[0] in output:
-            lengths, labels, probabilities = (output.pop(name) for name in _CANDIDATES)
-            candidates: List[List[Entity]] = [[] for _ in tags]
-            indices = labels[lengths.nonzero(as_tuple=True)].tolist()
-            spans = _read_spans(lengths, probabilities)
-            for index, (row, first, last, probability) in zip(indices, spans):
-                label = self.find.labels[index]
-                label = "" if label == "_" else label
-                candidates[row].append(Entity.of_tokens(label, first, last, probability))
-            fields["candidates"] = candidates
-        return fields
+            fields["candidates"] = self._read_candidates(output, _CANDIDATES, len(tags))
+        in_sets: List[List[Entity]] = []
+        if _IN_SETS[0] in output:
+            in_sets = self._read_candidates(output, _IN_SETS, len(tags))
+        return {**fields, **read_sets(output, in_sets, entities, self._tags)}
+
+    def _read_candidates(
+        self, output: Tensors, names: Sequence[str], num_rows: int
+    ) -> List[List[Entity]]:
+        lengths, labels, probabilities = (output.pop(name) for name in names)
+        candidates: List[List[Entity]] = [[] for _ in range(num_rows)]
+        indices = labels[lengths.nonzero(as_tuple=True)].tolist()
+        spans = _read_spans(lengths, probabilities)
+        for index, (row, first, last, probability) in zip(indices, spans):
+            label = self.find.labels[index]
+            label = "" if label == "_" else label
+            candidates[row].append(Entity.of_tokens(label, first, last, probability))
+        return candidates
 
 
 def check_extras(entities: Optional[EntityOutputs], extras: Extras) -> None:
@@ -124,6 +150,8 @@ def check_extras(entities: Optional[EntityOutputs], extras: Extras) -> None:
             )
         for label in extras.leak_labels:
             check_is_label("leak_labels", label, entities.find.labels, of="tagger")
+    if extras.sets is not None:
+        with_probabilities("sets", entities)
     if extras.candidates is not None:
         with_probabilities("candidates", entities)
         if not 0 < extras.candidates <= 1:

@@ -117,7 +117,7 @@ class TaggingHead(torch.nn.Module, Registrable):
 
     def check(self, extras: Extras) -> None:
         """Raises a `ConfigurationError` if `predict` cannot return these extras."""
-        for name in ("leak_labels", "candidates"):
+        for name in ("leak_labels", "candidates", "sets"):
             if getattr(extras, name):
                 raise ConfigurationError(
                     f"`{name}` needs a tagger with the head `crf` or `softmax`, and tags that spell "

@@ -23,6 +23,7 @@ from tagger.data.fields.label_chains_field import LabelChainsField
 from tagger.data.fields.tag_sets_field import TagSetsField
 from tagger.models import SequenceTagger, SequenceTaggerEnsemble
 from tagger.models.tagging_model import chain_of
+from tagger.predictors.calibrated_sets import SETS_NAME
 from tagger.spans import AMBIGUOUS, labels_of_tags, labels_opened
 from tagger.tools.labels.new_chains import only_new, tags_in
 from tagger.tools.labels.new_label_bias import PARTS_NAME, cross_validated_bias
@@ -43,7 +44,7 @@ from tagger.training.run_inputs import record_inputs
 #: Settings that only make sense for the old labels' training or decoding; left out of the new archive.
 _OF_TRAINING = ("weighting", "distillation_weight")
 _DROPPED_OF_HEAD = ("decode_bias", "entity_thresholds", "recalibration", *_OF_TRAINING)
-_DROPPED_FILES = (PROMISES_NAME, CURVES_NAME)
+_DROPPED_FILES = (PROMISES_NAME, CURVES_NAME, SETS_NAME)
 _DROPPED_OF_CONFIG = ("validation_data_path", "test_data_path", "evaluate_on_test", "distributed")
 #: The part of the config for the small encoder that reads the old tagger's states.
 _EXTENSION = {

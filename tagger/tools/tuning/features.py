@@ -13,6 +13,7 @@ from allennlp.models import Model
 
 from tagger.linear_chain import ChainScores, tag_marginals
 from tagger.modules.heads import Chain
+from tagger.modules.heads.answer_sets import entity_keys
 from tagger.modules.token_embedders.word_vectors import are_unknown
 from tagger.spans.entities import Entities, EntityFinder
 from tagger.spans.finding import tag_tables
@@ -104,7 +105,7 @@ def _candidates(
     predicted = finder(head.decode(batch.emissions, batch.mask), batch.mask)
     probable, of_probable = finder.candidates(scores, LEAST_PROBABILITY, batch.mask)
     of_predicted = finder.probabilities(scores, predicted, batch.mask)
-    keys = [_keys(each, batch.mask.shape) for each in (predicted, probable, gold)]
+    keys = [entity_keys(each, batch.mask.size(1)) for each in (predicted, probable, gold)]
     is_other = ~np.isin(keys[1], keys[0])
     rest = probable.where(is_other)
     numbers = torch.cat([of_predicted, of_probable[torch.from_numpy(is_other)]])
@@ -115,13 +116,6 @@ def _candidates(
         np.arange(len(numbers)) < len(predicted.rows),
         np.isin(np.concatenate([keys[0], keys[1][is_other]]), keys[2]),
     )
-
-
-def _keys(entities: Entities, shape: torch.Size) -> np.ndarray:
-    """Returns a number for each entity that is equal for the same tokens and label."""
-    num_tokens = shape[1]
-    places = (entities.rows * num_tokens + entities.firsts) * num_tokens + entities.lasts
-    return places * 2**16 + entities.labels
 
 
 def _sums(

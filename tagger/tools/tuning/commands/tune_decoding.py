@@ -16,7 +16,7 @@ from tagger.commands.command_line import load
 from tagger.common.console import say
 from tagger.common.locations import check_output
 from tagger.metrics.label_metrics import metrics_by_label, precision_recall_f1
-from tagger.tools.tuning.commands import thresholds
+from tagger.tools.tuning.commands import answer_sets, thresholds
 from tagger.tools.tuning.curves import decoding_curves
 from tagger.tools.tuning.decoding import LEAST_TUNED, MEANS, DecodingTuner, Settings
 from tagger.tools.tuning.estimates import calibration_errors, fitted_correction
@@ -83,8 +83,8 @@ class TuneDecoding(Command):
         )
         add("--for-next", type=int, metavar="NUMBER", help=text)
         text = (
-            "with --confidence: the unit that is drawn independently: document, sentence, the number of "
-            "a column (from 0), or a field of the metadata; by default document, if the file "
+            "with --confidence or --sets: the unit that is drawn independently: document, sentence, the "
+            "number of a column (from 0), or a field of the metadata; by default document, if the file "
             "marks documents"
         )
         add("--unit", metavar="FIELD", help=text)
@@ -99,6 +99,7 @@ class TuneDecoding(Command):
         )
         add("--recalibrate", action="store_true", help=text)
         add_shared(parser, "--force", "--batch-size", "--cuda-device")
+        answer_sets.add_options(parser)
         thresholds.add_options(parser)
 
     def run(self, args: argparse.Namespace) -> None:
@@ -109,6 +110,8 @@ class TuneDecoding(Command):
             thresholds.tune_thresholds(args, archive)
         elif args.recalibrate:
             _recalibrate(args, archive)
+        elif args.sets is not None:
+            answer_sets.calibrate_sets(args, archive)
         else:
             _tune(args, archive)
         say(f"Wrote {args.output}")
@@ -170,18 +173,22 @@ def _recalibrate(args: argparse.Namespace, archive: Archive) -> None:
 
 def _check_options(args: argparse.Namespace) -> None:
     has_target = args.macro_f1 or any(getattr(args, measure) for measure in PROMISED)
-    if not (has_target or args.curves or args.recalibrate or args.target or args.common):
+    of_several = args.target or args.common
+    alone = {"recalibrate": args.recalibrate, "sets": args.sets is not None}
+    if not (has_target or args.curves or of_several or any(alone.values())):
         raise ConfigurationError(
-            "no target is given; add --precision, --recall, --f-beta or --macro-f1, or --curves or "
-            "--recalibrate; or --target for a model of several labels"
+            "no target is given; add --precision, --recall, --f-beta or --macro-f1, or --curves, "
+            "--recalibrate or --sets; or --target for a model of several labels"
         )
-    if args.recalibrate and (has_target or args.curves or args.by or args.confidence is not None):
-        raise ConfigurationError(
-            "`--recalibrate` cannot be combined with targets, --curves, --by or --confidence; run it "
-            "first, then tune the archive it writes"
-        )
+    others = has_target or args.curves or args.by or args.confidence is not None or of_several
+    for name in (each for each, is_given in alone.items() if is_given):
+        if others or all(alone.values()):
+            raise ConfigurationError(
+                f"`--{name}` cannot be combined with targets, --curves, --by, --confidence or other "
+                "such options; run it in a command of its own, on the archive that the other writes"
+            )
     if args.confidence is None:
-        for name in (*OF_SEVERAL, "for_next", "unit"):
+        for name in (*OF_SEVERAL, "for_next", *([] if alone["sets"] else ["unit"])):
             if getattr(args, name) is not None:
                 raise ConfigurationError(
                     f"`--{name.replace('_', '-')}` is part of a promise; add --confidence, such as 0.95"
