@@ -48,6 +48,7 @@ def merged_chains(chains: Sequence[Prediction]) -> Prediction:
     )
     tokens = zip(*(chain.probabilities or () for chain in chains))
     return found._replace(
+        sets=found.sets and sorted(found.sets, key=lambda each: each.token),
         tags=list(map(joined_tags, zip(*(chain.tags or () for chain in chains)))),
         probabilities=None if chains[0].probabilities is None else list(map(_inside, tokens)),
     )

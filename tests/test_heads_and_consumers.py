@@ -282,6 +282,31 @@ def promise_of_masks(cell):
     assert masking.of_tokens.tolist() == [t in inside for t in range(len(WORDS))] * TIMES
 
 
+def answer_sets(cell):
+    """Calibrates sets, and lists the sets of the input: the gold entities are in them, or sure."""
+    tuned, output = cell.path("tuned.tar.gz"), cell.path("out.jsonl")
+    cell.allennlp("tune-decoding", cell.archive, cell.gold(), "-o", tuned, "--sets", "0.9")
+    cell.allennlp("predict-file", tuned, cell.inputs(), "-o", output, "--sets")
+    found = json.loads(output.read_text())
+    listed = [each for own in found["sets"] for each in own["alternatives"]] + found["entities"]
+    gold = OVERLAPPING_SPANS if cell.head == "label_chains" else GOLD_SPANS
+    assert {(each["label"], each["first"], each["last"]) for each in listed} >= gold
+    saved = tagger.load(tuned)
+    tagged = (
+        saved.tag_document(TEXT, sets=True)
+        if cell.kind == "documents"
+        else saved.tag(TEXT, sets=True)
+    )
+    assert [each.token for each in tagged.sets] == [each["token"] for each in found["sets"]]
+    for own in tagged.sets:
+        assert own.none + sum(each.probability for each in own.alternatives) <= 1 + 1e-5
+
+
+def sets_without_calibration(cell):
+    inputs = np.array(NUMBERS) if cell.kind == "numbers" else TEXT
+    tagger.load(cell.archive).tag(inputs, sets=True)
+
+
 def compare_data(cell):
     output, gold = cell.path("compared.json"), cell.gold()
     cell.allennlp("compare-data", cell.archive, gold, gold, "-o", output)
@@ -364,6 +389,8 @@ CONSUMERS: Dict[str, Callable[[Cell], None]] = {
     "evaluate --from-text": evaluate_from_text,
     "tune-decoding": tune_decoding,
     "tune-decoding --masked": promise_of_masks,
+    "sets": answer_sets,
+    "sets without calibration": sets_without_calibration,
     "compare-data": compare_data,
     "report": report,
     "show-chain": show_chain,
@@ -416,6 +443,13 @@ REFUSED = {
     ),
     "tune-decoding": TUNED,
     "tune-decoding --masked": TUNED,
+    "sets": TUNED | refused((["numbers"], "needs a tagger of texts")),
+    "sets without calibration": refused(
+        (KINDS, "has no calibrated sets; run `allennlp tune-decoding"),
+        (SIGMOIDS, "`sets` needs a tagger with the head `crf` or `softmax`"),
+        (["numbers"], "`sets` needs tags that spell entities in BIO"),
+        ONLY_TAGGERS,
+    ),
     "compare-data": TUNED,
     "show-chain": refused(
         ([*SIGMOIDS, *CHAINS, "numbers"], "expected a tagger of text with one chain"), ONLY_TAGGERS

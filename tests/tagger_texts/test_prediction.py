@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from tagger_texts.prediction import Entity, Prediction
+from tagger_texts.prediction import AnswerSet, Entity, Prediction, SequenceSet
 from tagger_texts.text import Text
 from tests.conftest import ROOT
 
@@ -17,6 +17,8 @@ FULL = Prediction(
     candidates=[],
     leak_probability=0.0,
     expected_missed=0.25,
+    sets=[AnswerSet(2, [Entity.of_tokens("LOC", 2, 2, 0.5)], 0.25)],
+    sequences=[SequenceSet(0, 2, [(["B-PER", "O", "B-LOC"], 0.75), (["O", "O", "O"], 0.125)])],
 )
 #: What a text is at each station: its words, what a tagger says of it, what Python users get, and an
 #: annotated text of a file.
@@ -47,6 +49,14 @@ def test_json_has_what_is_known_in_order():
     assert found["entities"][1] == {
         **{"label": "LOC", "text": "York", "start": 9, "end": 13, "first": 2, "last": 2}
     }
+    assert found["sets"] == [
+        {
+            "token": 2,
+            "alternatives": [{**found["entities"][1], "probability": 0.5}],
+            "none": 0.25,
+        }
+    ]
+    assert found["sequences"][0]["sequences"][1] == {"tags": ["O"] * 3, "probability": 0.125}
     assert FULL.to_json()["entities"][0] == {
         **{"label": "PER", "first": 0, "last": 0, "probability": 0.75}
     }

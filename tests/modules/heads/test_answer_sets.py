@@ -5,7 +5,6 @@ import torch
 
 from tagger.modules import CrfHead
 from tagger.modules.heads.answer_sets import best_sequences, places_in_doubt
-from tagger.spans import tags_to_spans
 from tagger_texts.prediction import Entity, Prediction
 from tagger_texts.tagged_text import Extras, SetThresholds
 from tests.linear_chain.chains import mask_of
@@ -21,7 +20,8 @@ from tests.modules.heads.test_chain_head import (
     vocab,
 )
 
-assert emissions and vocab  # fixtures
+assert emissions
+assert vocab
 
 
 @pytest.fixture(params=HEADS)
@@ -91,8 +91,8 @@ def test_sequences_are_the_best_until_they_are_probable_enough(head, emissions, 
             continue
         (of_row,) = found[row].sequences
         assert (of_row.first, of_row.last) == (0, LENGTHS[row] - 1)
-        given = dict((tuple(tags), p) for tags, p in of_row.sequences)
-        assert given == pytest.approx(dict((tuple(tags), p) for tags, p in expected))
+        given = {tuple(tags): p for tags, p in of_row.sequences}
+        assert given == pytest.approx({tuple(tags): p for tags, p in expected})
         most = max(most, len(expected))
     assert most > 5 or most_before < 0.9
     assert found[LENGTHS.index(0)].sequences == []
