@@ -66,9 +66,9 @@ class TaggedText(NamedTuple):
         expected_missed: The expected number of such entities; None unless asked for.
         candidates: Every entity that is probable enough, predicted or not, in the order of the text;
             empty unless asked for.
-        sets: The places in doubt, in the order of the text: each has a token and all entities that may
+        sets: The uncertain places, in the order of the text: each has a token and all entities that may
             contain it, with their probabilities and that of none; empty unless asked for.
-        sequences: The sentences in doubt, with all tag sequences that may be true; empty unless asked
+        sequences: The uncertain sentences, with all tag sequences that may be true; empty unless asked
             for.
         known_labels: All labels that the tagger knows; they determine the colours in a notebook.
     """

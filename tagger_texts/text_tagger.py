@@ -76,7 +76,7 @@ class TextTagger(ABC, Generic[T]):
                 `leak_probability` and `expected_missed`.
             candidates: A probability above 0. If given, the `candidates` of each result are all
                 entities that are at least that probable, predicted or not.
-            sets: Whether to return the `sets` and `sequences` of what is in doubt. They hold the truth
+            sets: Whether to return the `sets` and `sequences` of what is uncertain. They hold the truth
                 with the confidence for which `allennlp tune-decoding --sets` calibrated the archive.
 
         Returns:

@@ -18,7 +18,7 @@ FIGURE = re.compile(
 #: Pages about the project's work and not about results.
 OTHERS = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 #: Options, settings and prompts are no claims.
-SETTING = re.compile(r"--confidence|lr: |group_quantiles: |^\$")
+SETTING = re.compile(r"--confidence|--sets|lr: |group_quantiles: |^\$")
 
 
 def lines_with_headings(text):

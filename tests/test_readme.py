@@ -18,9 +18,12 @@ from allennlp.commands.train import TrainModel
 from allennlp.common import Params, Registrable
 
 from tagger.commands.command import Command
+from tagger.predictors.calibrated_sets import SETS_NAME
+from tagger.tools.tuning.tuned_archive import rewrite_archive
 from tests.configs import build_model, save_small_transformer
 from tests.conftest import CONFIGS, ROOT
 from tests.pages import BLOCK, DOCS, PAGES, README, blocks, run, shown_commands
+from tests.tools.tuning.test_sets_command import SETS
 
 SETTINGS = re.compile(r"^(?:\w+=\w+ )*")
 RECORDINGS = "recording,x,y,z,activity\na,0.1,0.8,0.3,walk\na,0.2,,0.3,\nb,0.0,0.1,1.0,sit\n"
@@ -72,6 +75,8 @@ def test_python_runs(block, trained, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     Path("runs").mkdir()
     Path("runs/toy").symlink_to(trained)
+    added = {SETS_NAME: SETS.to_json()}
+    rewrite_archive(trained / "model.tar.gz", Path("sets.tar.gz"), {}, added=added)
     # What it registers is forgotten after the test.
     registry = {base: dict(names) for base, names in Registrable._registry.items()}
     monkeypatch.setattr(Registrable, "_registry", defaultdict(dict, registry))

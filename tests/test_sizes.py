@@ -32,10 +32,10 @@ def test_modules_have_at_most_350_lines():
 #: The maximum lines of Python in each part of the project, with the folders that belong to it. A
 #: commit that needs more raises the number and says why; one that needs fewer lowers it.
 TOTALS = {
-    "core": (41_660, ["tagger", "tagger_compat", "tagger_onnx", "tagger_texts"]),
-    "tools": (15_370, ["tagger/tools"]),
+    "core": (42_129, ["tagger", "tagger_compat", "tagger_onnx", "tagger_texts"]),
+    "tools": (15_643, ["tagger/tools"]),
     "integrations": (6_030, ["tagger/integrations"]),
-    "tests and scripts": (56_860, ["tests", "scripts"]),
+    "tests and scripts": (57_566, ["tests", "scripts"]),
 }
 WINGS = ["tagger/tools", "tagger/integrations"]
 

@@ -110,8 +110,9 @@ def _row(
             found.append([math.nan] * 4)
             continue
         holds, sizes = (each[is_tested] for each in of_threshold(threshold))
-        _, document_of = np.unique(tested.documents[is_tested], return_inverse=True)
-        by_document = np.bincount(document_of, holds) / np.bincount(document_of)
+        documents = tested.documents[is_tested]
+        numbers = np.bincount(documents)
+        by_document = np.bincount(documents, holds)[numbers > 0] / numbers[numbers > 0]
         found.append([by_document.mean(), holds.mean(), sizes.mean(), np.median(sizes)])
     table = np.array(found)
     answers = np.isfinite(table[:, 0])
@@ -133,8 +134,9 @@ def _splits(
     names = np.unique(given.documents)
     rng = np.random.default_rng(0)
     for _ in range(number):
-        chosen = rng.permutation(names)[: len(names) // 2]
-        is_calibrating = np.isin(given.documents, chosen)
+        is_chosen = np.zeros(names.max() + 1, dtype=bool)
+        is_chosen[rng.permutation(names)[: len(names) // 2]] = True
+        is_calibrating = is_chosen[given.documents]
         yield is_calibrating, ~is_calibrating
 
 

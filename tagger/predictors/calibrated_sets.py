@@ -19,7 +19,7 @@ SETS_NAME = "sets.json"
 
 
 class CalibratedSets(NamedTuple):
-    """Thresholds of sets, and what they promise for data whose units are drawn like those given."""
+    """Thresholds of sets, and what they promise for data with units drawn like those given."""
 
     confidence: float  # The probability that a set holds the truth
     unit: str  # The unit that is drawn: see `Groups.kind`

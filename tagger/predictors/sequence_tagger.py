@@ -59,9 +59,9 @@ class SequenceTaggerPredictor(BatchedPredictor):
     - `leak_probability` and `expected_missed`, on request: the probability that the text has an entity
       of certain labels that is missing from `entities`, and the expected number of these.
     - `candidates`, on request: every sufficiently probable entity, predicted or not, like `entities`.
-    - `sets`, on request: an object for each place in doubt, with a `token`; its `alternatives`, the
+    - `sets`, on request: an object for each uncertain place, with a `token`; its `alternatives`, the
       entities that may contain the token, like `entities`; and the probability of `none`.
-    - `sequences`, on request: an object for each sentence in doubt, with its `first` and `last` token,
+    - `sequences`, on request: an object for each uncertain sentence, with its `first` and `last` token,
       and `sequences`, each with `tags` and a `probability`.
     - `entities`: an object per entity with its `label`; its `text`; the character offsets `start` and
       `end` (exclusive); `first` and `last`, the indices of its tokens; and its `probability`, which is

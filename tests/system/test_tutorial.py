@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,18 @@ def test_in_the_tutorial_of_numbers_unknown_steps_are_best_left_out(folder):
     for seed in "123":
         assert found["taken for negative", seed] < found["left out", seed] - 0.3
         assert found["left out", seed] > 0.8
+
+
+def test_after_an_hour_most_errors_are_found_by_answering_what_is_uncertain(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "training_config").symlink_to(ROOT / "training_config")
+    printed = check_page("tutorial/one_hour", digits=False)
+    for name in ("second", "third"):
+        given, true = (Path(f"{name}{end}.conll").read_text() for end in ("_answered", ""))
+        lines = list(zip(given.split("\n"), true.split("\n"), strict=True))
+        assert sum(one == other for one, other in lines) > 0.95 * len(lines)
+    (f1,) = re.findall(r"f1-measure-overall ([\d.]+) with 200 sentences", printed)
+    assert float(f1) > 90
 
 
 def test_deidentification_leads_from_brat_folders_to_masked_texts(tmp_path, monkeypatch):

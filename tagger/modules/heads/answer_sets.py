@@ -114,25 +114,25 @@ def read_sets(
     if _PLACES[0] in output:
         none, least = (output.pop(name).tolist() for name in _PLACES)
         fields["sets"] = [
-            places_in_doubt(own, {each[:6] for each in given}, outside, limits[0] if limits else 0)
+            uncertain_places(own, {each[:6] for each in given}, outside, limits[0] if limits else 0)
             for own, given, outside, limits in zip(candidates, predicted, none, least)
         ]
     if _SEQUENCES[0] in output:
         lengths, probabilities, tags = (output.pop(name).tolist() for name in _SEQUENCES)
         fields["sequences"] = [
-            list(_sentences_in_doubt(*of_row, names))
+            list(_uncertain_sentences(*of_row, names))
             for of_row in zip(lengths, probabilities, tags)
         ]
     return fields
 
 
-def places_in_doubt(
+def uncertain_places(
     candidates: Sequence[Entity],
     predicted: Collection[Tuple[Any, ...]],
     none: Sequence[float],
     least: float,
 ) -> List[AnswerSet]:
-    """Groups the entities in sets by tokens, and returns the tokens that are in doubt.
+    """Groups the entities in sets by tokens, and returns the tokens that are uncertain.
 
     These have more than one answer, or one that is predicted but not probable enough.
 
@@ -168,7 +168,7 @@ def places_in_doubt(
     return sorted(found, key=lambda each: each.token)
 
 
-def _sentences_in_doubt(
+def _uncertain_sentences(
     lengths: Sequence[int],
     probabilities: Sequence[Sequence[float]],
     tags: Sequence[Sequence[int]],

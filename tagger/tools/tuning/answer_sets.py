@@ -73,8 +73,8 @@ def scored_items(
         is_gold = ((best.paths == batch.gold_tags.unsqueeze(1)) | ~mask.unsqueeze(1)).all(2)
         is_gold &= best.probabilities > 0
         tensors = (is_gold, best.before, best.probabilities)
-        of_rows = (each.unflatten(0, (-1, num_rows))[has_gold] for each in tensors)
-        sentences.append(_sentences(*(each.cpu().numpy() for each in of_rows), known + first))
+        of_rows = [each.unflatten(0, (-1, num_rows))[has_gold].cpu().numpy() for each in tensors]
+        sentences.append(_sentences(of_rows[0], of_rows[1], of_rows[2], known + first))
         gold = finder(batch.gold_tags, mask)
         gold = gold.where(np.isin(gold.rows // num_rows, known))
         probabilities = finder.probabilities(scores, gold, mask).double().cpu().numpy()

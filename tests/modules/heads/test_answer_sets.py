@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tagger.modules import CrfHead
-from tagger.modules.heads.answer_sets import best_sequences, places_in_doubt
+from tagger.modules.heads.answer_sets import best_sequences, uncertain_places
 from tagger_texts.prediction import Entity, Prediction
 from tagger_texts.tagged_text import Extras, SetThresholds
 from tests.linear_chain.chains import mask_of
@@ -55,7 +55,7 @@ def test_sets_hold_all_entities_that_may_contain_a_token(head, emissions, least)
             none = [p for p, path in zip(paths, chain.paths) if TAGS[path[each.token]] == "O"]
             assert each.none == pytest.approx(sum(none))
             assert sum(given.values()) + each.none <= 1 + 1e-9
-            # Else nothing is in doubt.
+            # Else nothing is uncertain.
             is_answer = each.none >= least or not predicted & given.keys()
             assert len(given) + is_answer > 1 or max(given.values()) < least
             num_shared += len(given) > 1
@@ -100,6 +100,9 @@ def test_sequences_are_the_best_until_they_are_probable_enough(head, emissions, 
 
 def test_the_mass_before_a_sequence_is_that_of_all_better_ones(head, emissions):
     best = best_sequences(scores_of(head, emissions), mask_of(LENGTHS))
+    # A sequence at the limit is kept.
+    (of_first,) = predict(head, emissions, None, float(best.before[0, 3]))[0].sequences
+    assert len(of_first.sequences) == 4
     for row, chain in chains(head, emissions).items():
         every = chain.probabilities().sort(descending=True).values[:64]
         torch.testing.assert_close(best.probabilities[row, : len(every)], every)
@@ -127,7 +130,7 @@ def test_recalibration_does_not_change_sets(vocab, emissions):
     for recalibration in (None, {"X": [0.1, 3.0, 0.0], "Y": [0.1, 3.0, 0.0]}):
         torch.manual_seed(1)
         head = CrfHead(vocab, tag_encoding="BIO", recalibration=recalibration).double()
-        found.append(predict(head, emissions, 0.1, None))
+        found.append(predict(head, emissions, 0.95, None))
     before, after = found
     assert [each.sets for each in before] == [each.sets for each in after]
     assert [each.entities for each in before] != [each.entities for each in after]
@@ -141,15 +144,15 @@ def test_two_short_entities_and_a_long_one_are_asked_about_where_they_exclude_on
     long, sure = entity("ORG", 0, 2, 0.4), entity("PER", 4, 4, 0.99)
     predicted = {each[:6] for each in (short, other, sure)}
     none = [0.1, 0.6, 0.1, 1.0, 0.01]
-    found = places_in_doubt([short, long, other, sure], predicted, none, 0.05)
+    found = uncertain_places([short, long, other, sure], predicted, none, 0.05)
     assert [(each.token, each.alternatives) for each in found] == [
         (0, [short, long]),
         (2, [other, long]),
     ]
     # No entity is an answer, too, once it is as probable as others have to be.
-    found = places_in_doubt([sure], predicted, none, 0.01)
+    found = uncertain_places([sure], predicted, none, 0.01)
     assert [tuple(each) for each in found] == [(4, [sure], 0.01)]
-    assert places_in_doubt([sure], set(), none, 0.05)[0].alternatives == [sure]
+    assert uncertain_places([sure], set(), none, 0.05)[0].alternatives == [sure]
     moved = Prediction(tags=["O"] * 5, sets=found, entities=[]).moved(3)
     assert [(each.token, each.alternatives[0].first) for each in moved.sets] == [(7, 7)]
     assert Prediction.from_json(moved.to_json()).sets[0].token == 7

@@ -140,7 +140,7 @@ def test_the_number_of_documents_that_are_needed_is_the_least_that_is_enough(con
 
 
 def documents(rng, number):
-    """Scores of documents of very different sizes, whose items are alike; larger ones are easier."""
+    """Scores of documents of very different sizes with similar items; larger ones are easier."""
     for _ in range(number):
         size = int(rng.choice([1, 2, 40]))
         yield rng.normal(3 / size**0.5, 1) + 0.2 * rng.normal(size=size)

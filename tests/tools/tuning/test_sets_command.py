@@ -21,7 +21,7 @@ DEV, TEST = (str(ROOT / f"data/toy/{name}.txt") for name in ("dev", "test"))
 TEXTS = ["Grace Mwangi met Paulo Ferraz in Oslo Harbour.", "The Bank of York Trust closed."]
 
 
-#: Not very sure, so that something is in doubt.
+#: Not very sure, so that something is uncertain.
 SETS = CalibratedSets(0.9, "document", 19, 0.02, 0.95, 7, 9, "test.txt", "0" * 64, "2026-01-31")
 
 

@@ -185,7 +185,7 @@ def _check_options(args: argparse.Namespace) -> None:
         if others or all(alone.values()):
             raise ConfigurationError(
                 f"`--{name}` cannot be combined with targets, --curves, --by, --confidence or other "
-                "such options; run it in a command of its own, on the archive that the other writes"
+                "such options; run it in a separate command, on the archive that the other writes"
             )
     if args.confidence is None:
         for name in (*OF_SEVERAL, "for_next", *([] if alone["sets"] else ["unit"])):
