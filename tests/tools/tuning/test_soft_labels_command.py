@@ -69,9 +69,11 @@ def test_tags_of_the_text_do_not_matter(soft_labels, tmp_path):
 
 
 def test_mistakes_end_in_one_line(soft_labels, tmp_path):
-    output = tmp_path / "soft.npz"
+    output, texts = tmp_path / "soft.npz", tmp_path / "texts.txt"
+    texts.write_text("Ada left\nShe came back\n")
     for file, options, message in (
         (tmp_path / "nothing.txt", [], ".*nothing.txt"),
+        (texts, [], ".*texts.txt:1: expected 3 columns.*; if each line is a text, add `--format"),
         (TRAIN, ["--temperature", "-1"], "`temperature` must be a positive number"),
         (TRAIN, [], "`--output` .* already exists"),
     ):

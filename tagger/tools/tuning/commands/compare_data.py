@@ -15,7 +15,7 @@ from tagger.common.console import say
 from tagger.common.files import write_atomically
 from tagger.common.locations import check_output
 from tagger.models.tagging_model import chain_of
-from tagger.tools.tuning.commands.soft_labels import reader_without_tags
+from tagger.tools.tuning.commands.soft_labels import advising_text, reader_without_tags
 from tagger.tools.tuning.data_comparison import (
     Difference,
     difference,
@@ -95,7 +95,8 @@ class CompareData(Command):
             new = features_of_lines(model, predictor, args.new_file, args.batch_size)
         else:
             reader = reader_without_tags(archive)
-            new = features_of_columns(model, reader, args.new_file, args.batch_size)
+            with advising_text(args.new_file):
+                new = features_of_columns(model, reader, args.new_file, args.batch_size)
         found = difference(labelled, new, args.run)
         is_different = found.p_value <= args.level
         _say_difference(args, found, labelled, new, is_different)

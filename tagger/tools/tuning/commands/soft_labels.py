@@ -1,8 +1,9 @@
 """The subcommand `allennlp soft-labels teacher.tar.gz train.txt -o soft.npz`."""
 
 import argparse
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Iterable
+from typing import Iterable, Iterator
 
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError
@@ -59,7 +60,8 @@ class WriteSoftLabels(Command):
             )
             instances = _instances_of_text(archive, args.input_file, splitter)
         else:
-            instances = reader_without_tags(archive).read(args.input_file)
+            with advising_text(args.input_file):
+                instances = list(reader_without_tags(archive).read(args.input_file))
         labels = soft_labels_of(archive.model, instances, args.batch_size, args.temperature)
         with write_atomically(args.output, args.force) as path:
             labels.save(path)
@@ -75,6 +77,18 @@ def reader_without_tags(archive: Archive) -> DatasetReader:
     if not isinstance(reader, ColumnDatasetReader):
         return reader
     return reader.with_reading(reader.reading.without_tags())
+
+
+@contextmanager
+def advising_text(path: str) -> Iterator[None]:
+    """Adds to the error of a file that is not in columns how to read texts."""
+    try:
+        yield
+    except ValueError as error:
+        if not str(error).startswith(f"{path}:"):
+            raise
+        advice = "; if each line is a text, add `--format text`"
+        raise ConfigurationError(f"{error}{advice}") from None
 
 
 def _instances_of_text(archive: Archive, path: str, splitter: TextSplitter) -> Iterable[Instance]:
