@@ -9,8 +9,8 @@ tagger is trained on random sentences of train.txt with 12,000 tokens together, 
 third as many of dev.txt, and all of test.txt is tagged. The settings are those that `allennlp start`
 proposes for data of this size, without and with the encoder.
 
-With `--source`, taggers with the encoder are tested on the other languages, whose labels must be the
-same: trained on the sample of the source alone, with 100 sentences of the other language added, and
+With `--source`, taggers with the encoder are tested on the other languages, which must have the same
+labels: trained on the sample of the source alone, with 100 sentences of the other language added, and
 trained on those 100 alone. The epoch is always chosen on the source's sample.
 
 Finished runs are kept; results.csv has the metrics of each.
