@@ -9,7 +9,11 @@ from transformers import BertConfig, BertModel, BertTokenizerFast
 
 TRANSFORMER = "data/all-MiniLM-L6-v2"
 #: The number of layers of each transformer, because configs refer to layers by number.
-NUM_LAYERS = {TRANSFORMER: 6, "data/all-mpnet-base-v2": 12}
+NUM_LAYERS = {
+    TRANSFORMER: 6,
+    "data/all-mpnet-base-v2": 12,
+    "data/multilingual-e5-small": 12,
+}
 LABELS = ("PER", "ORG", "LOC", "MISC")
 
 
