@@ -32,17 +32,10 @@ def test_modules_have_at_most_350_lines():
 #: The maximum lines of Python in each part of the project, with the folders that belong to it. A
 #: commit that needs more raises the number and says why; one that needs fewer lowers it.
 TOTALS = {
-<<<<<<< HEAD
     "core": (42_129, ["tagger", "tagger_compat", "tagger_onnx", "tagger_texts"]),
-    "tools": (15_643, ["tagger/tools"]),
+    "tools": (15_670, ["tagger/tools"]),
     "integrations": (6_030, ["tagger/integrations"]),
-    "tests and scripts": (57_566, ["tests", "scripts"]),
-=======
-    "core": (41_660, ["tagger", "tagger_compat", "tagger_onnx", "tagger_texts"]),
-    "tools": (15_380, ["tagger/tools"]),
-    "integrations": (6_030, ["tagger/integrations"]),
-    "tests and scripts": (57_120, ["tests", "scripts"]),
->>>>>>> f048fecf (Ten languages, transfer from English and goals that were missed; a config for CoNLL-2003 over the multilingual encoder. Totals: 10 lines of tools, and the script with its tests)
+    "tests and scripts": (57_920, ["tests", "scripts"]),
 }
 WINGS = ["tagger/tools", "tagger/integrations"]
 
