@@ -59,6 +59,19 @@ def say_lines(lines: Iterable[str]) -> None:
             say(line)
 
 
+#: A topic, and what is said of it, which may be `Painted`; None or empty for nothing.
+Said = Tuple[str, Optional[str]]
+
+
+def topics(said: Iterable[Said], margin: str = "  ", width: int = 11) -> List[str]:
+    """Returns a line for each topic of which something is said."""
+    return [
+        Painted([(f"{margin}{topic:{width}}", None), *getattr(text, "parts", [(text, None)])])
+        for topic, text in said
+        if text
+    ]
+
+
 def show_last(title: str, text: str) -> None:
     """Logs a result and shows it when the command ends; a later result of that title replaces it."""
     logger.info("%s\n%s", title, text, extra={"is_shown_last": _is_command})

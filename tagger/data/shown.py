@@ -18,14 +18,13 @@ from typing import (
     Tuple,
 )
 
-from tagger.common.console import Painted
+from tagger.common.console import Painted, Said
 from tagger.common.inputs import PathOrAddress, is_address
 from tagger.data.column_file import Row
 from tagger.data.doubts import check_contents
 from tagger.data.doubts.contents import MOST_TEXTS
 from tagger.data.formats.annotated_text import (
     ASKED,
-    DOCUMENT_KEYS,
     OPEN,
     PLAIN_TAGS,
     AnnotatedText,
@@ -136,45 +135,62 @@ def examples_of(texts: Iterable[AnnotatedText]) -> List[LabelExamples]:
     ]
 
 
-def report_on(
-    texts: Sequence[AnnotatedText],
-    path: object,
-    unused: Sequence[str] = (),
-    quiet: bool = False,
-    doubts: Mapping[int, Optional[str]] = MappingProxyType({}),
-    margin: str = "  ",
-    width: int = 11,
-) -> List[str]:
-    """Returns lines about what was read: what was not used, sentences, examples and doubts.
+class Evidence(NamedTuple):
+    """What shows how a file was read: its first texts, and for a column file its layout.
 
-    Args:
-        texts: The first texts of the file, at most `MOST_TEXTS`.
+    Attributes:
         path: The file, for messages.
-        unused: What was not used, from `unused_columns` or `unused_keys`.
-        quiet: Whether to leave out sentences and examples.
-        doubts: Further doubts, by number; None where there is no doubt.
-        margin: What is before each line.
-        width: How many characters the topic of a line takes.
-
-    Raises:
-        ValueError: If what was read cannot be right.
+        texts: The first texts or sentences, at most `MOST_TEXTS`.
+        columns: The layout of a column file.
+        sentences: Its lines.
     """
-    found = {**check_contents(texts, path), **doubts}
-    lines = _said_unused(unused, margin, width)
-    lines += [] if quiet else _shown(texts, margin, width)
-    topics = ((f"doubt {number}", doubt) for number, doubt in found.items() if doubt)
-    return lines + [f"{margin}{topic:{width}}{doubt}" for topic, doubt in topics]
+
+    path: object
+    texts: Sequence[AnnotatedText]
+    columns: Optional[ColumnSurvey] = None
+    sentences: Sequence[Sequence[Row]] = ()
+
+    def unused(self, used: Iterable[str] = ()) -> List[str]:
+        """Names the columns or keys that were not used, except the numbers or names in `used`.
+
+        Raises:
+            ValueError: As `unused_columns` and `unused_keys`.
+        """
+        if self.columns is None:
+            return unused_keys(self.texts, self.path, [*used])
+        numbers = [int(each) for each in used if each.isdecimal()]
+        return unused_columns(self.columns, self.sentences, numbers)
+
+    def report(
+        self,
+        used: Iterable[str] = (),
+        quiet: bool = False,
+        doubts: Mapping[int, Optional[str]] = MappingProxyType({}),
+    ) -> List[Said]:
+        """Says what was not used, and shows sentences and examples unless `quiet`, and doubts.
+
+        Further `doubts` are given by number.
+
+        Raises:
+            ValueError: If what was read cannot be right.
+        """
+        unused = self.unused(used)
+        found = {**check_contents(self.texts, self.path), **doubts}
+        return [
+            ("not used", "; ".join(_first(unused, _MOST_NAMED, "others"))),
+            *([] if quiet else self._shown()),
+            *((f"doubt {number}", doubt) for number, doubt in found.items()),
+        ]
+
+    def _shown(self) -> List[Said]:
+        examples = _first([*map(str, examples_of(self.texts))], _MOST_LABELS, "other labels")
+        topic_of = ["examples"] * _MOST_LABELS + [""]
+        return [*(("read", line) for line in bracketed(self.texts)), *zip(topic_of, examples)]
 
 
-def _shown(texts: Sequence[AnnotatedText], margin: str, width: int) -> List[str]:
-    lines: List[str] = [
-        Painted([(f"{margin}{'read':{width}}", None), *line.parts]) for line in bracketed(texts)
-    ]
-    examples = examples_of(texts)
-    lines += [f"{margin}{'examples':{width}}{each}" for each in examples[:_MOST_LABELS]]
-    if len(examples) > _MOST_LABELS:
-        lines.append(f"{margin}{'':{width}}and {len(examples) - _MOST_LABELS:,} other labels")
-    return lines
+def _first(found: List[str], most: int, others: str) -> List[str]:
+    more = len(found) - most
+    return found[:most] + ([f"and {more:,} {others}"] if more > 0 else [])
 
 
 def unused_columns(
@@ -255,26 +271,14 @@ def _looks_like_spans(value: Any) -> bool:
     )
 
 
-def _said_unused(unused: Sequence[str], margin: str, width: int) -> List[str]:
-    if not unused:
-        return []
-    more = [f"and {len(unused) - _MOST_NAMED:,} others"] if len(unused) > _MOST_NAMED else []
-    return [f"{margin}{'not used':{width}}{'; '.join([*unused[:_MOST_NAMED], *more])}"]
-
-
-def unused_of(
+def evidence_of(
     texts: Sequence[AnnotatedText], path: PathOrAddress, format: str, reading: Reading
-) -> List[str]:
-    """Names what was not used of a file that `read_texts` has read.
-
-    Raises:
-        ValueError: As `unused_columns` and `unused_keys`.
-    """
-    is_file = is_address(path) or Path(path).is_file()
-    if is_file and format == "columns":
+) -> Evidence:
+    """Returns the evidence for a file whose first texts `read_texts` has read."""
+    if format == "columns" and (is_address(path) or Path(path).is_file()):
         found = survey_columns(path, reading)
-        return unused_columns(found, [*itertools.islice(found.sentences(), MOST_TEXTS)])
-    return unused_keys(texts, path, DOCUMENT_KEYS)
+        return Evidence(path, texts, found, [*itertools.islice(found.sentences(), MOST_TEXTS)])
+    return Evidence(path, texts)
 
 
 class Watched:

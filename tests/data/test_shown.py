@@ -3,10 +3,11 @@
 import pytest
 
 from tagger.common import console
-from tagger.common.console import Painted, say_lines
+from tagger.common.console import Painted, say_lines, topics
 from tagger.data.formats import AnnotatedText, Annotation, read_texts
+from tagger.data.formats.annotated_text import DOCUMENT_KEYS
 from tagger.data.reading import DETECTED, Reading
-from tagger.data.shown import Watched, bracketed, examples_of, report_on, unused_keys, unused_of
+from tagger.data.shown import Evidence, Watched, bracketed, evidence_of, examples_of, unused_keys
 
 
 def text_of(text, *entities, **properties):
@@ -63,14 +64,15 @@ def test_only_a_terminal_gets_colours(capsys, monkeypatch):
 
 def test_a_report_has_what_was_not_used_sentences_and_doubts():
     texts = [text_of("Ann", ("7", 0, 3), id=3, doc_id="d")]
-    lines = report_on(texts, "a", unused_keys(texts, "a", ["doc_id"]), margin="", width=9)
+    lines = topics(Evidence("a", texts).report(["doc_id"]), margin="", width=9)
     assert lines[:3] == [
         "not used key id, in 1 texts, 1 bytes",
         "read     [Ann 7]",
         "examples 7: longest 'Ann', most frequent 'Ann' (1 of 1)",
     ]
     assert lines[3].startswith("doubt 6  1 of 1 labels look like tags")
-    assert [line[:7] for line in report_on(texts, "a", quiet=True, margin="")] == ["doubt 6"]
+    said = topics(Evidence("a", texts).report(["doc_id", "id"], quiet=True), margin="")
+    assert [line[:7] for line in said] == ["doubt 6"]
 
 
 @pytest.mark.parametrize("spans", [[[0, 3, "PER"]], [{"from": 0, "to": 3, "what": "PER"}]])
@@ -87,10 +89,12 @@ def test_entities_that_were_not_used_are_refused_if_there_are_no_others(spans):
 def test_columns_that_were_not_used_are_named(tmp_path):
     path = tmp_path / "a.conll"
     path.write_text("Ann NNP B-PER\nran VBD O\n\n" * 3)
-    assert unused_of([], path, "columns", DETECTED) == ["column 1, 6 cells such as 'NNP'"]
+    assert evidence_of([], path, "columns", DETECTED).unused() == [
+        "column 1, 6 cells such as 'NNP'"
+    ]
     path.write_text("text,entities,doc_id,source,\nAnn,[],1,web,7\nBob,[],1,,8\n")
     texts = [*read_texts(path, Reading("csv"))]
-    assert unused_of(texts, path, "csv", DETECTED) == [
+    assert evidence_of(texts, path, "csv", DETECTED).unused(DOCUMENT_KEYS) == [
         "key source, in 1 texts, 5 bytes",
         "key column 4, in 2 texts, 6 bytes",
     ]
@@ -101,7 +105,7 @@ def test_words_beside_numbers_that_were_taken_for_tokens_are_refused(tmp_path):
     rows = "".join(f"{n}.5 word{chr(97 + n)} {'B-PER' if n % 3 else 'O'}\n" for n in range(9))
     path.write_text(f"{rows}\n{rows}")
     with pytest.raises(ValueError, match="`--token-column 1`"):
-        unused_of([], path, "columns", Reading(token_column=0))
+        evidence_of([], path, "columns", Reading(token_column=0)).unused()
 
 
 def test_texts_that_cannot_be_right_are_refused_before_a_writer_ends():

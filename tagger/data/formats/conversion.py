@@ -4,6 +4,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Iterable, Iterator, List, Sequence, Tuple
 
+from tagger.common.console import topics
 from tagger.common.inputs import bare_suffix
 from tagger.data.formats.annotated_text import (
     PLAIN_TAGS,
@@ -78,7 +79,7 @@ class TextCounts:
         return "; ".join(f"{what} {number}" for what, number in self.items())
 
     def __str__(self) -> str:
-        return "\n".join(f"{what:10}{number}" for what, number in self.items())
+        return "\n".join(topics(self.items(), "", 10))
 
 
 class _Examples:

@@ -94,21 +94,21 @@ def format_named(name: str, among: Mapping[str, Format] = FORMATS) -> Format:
     return among[name]
 
 
-def describe_file(path: PathOrAddress, format: str, reading: Reading) -> List[str]:
-    """Returns lines that describe a file; none for self-describing formats."""
+def describe_file(path: PathOrAddress, format: str, reading: Reading) -> List[Tuple[str, str]]:
+    """Returns topics and what is said of them; nothing for self-describing formats."""
     if format == "columns":
         # `annotators` imports this module.
         from tagger.data.formats.annotators import annotator_columns
 
-        lines = survey_columns(path, reading).describe()
+        found = survey_columns(path, reading).describe()
         several = annotator_columns(path, reading) if reading.tag_column is None else {}
         if several:
-            lines.append(("sources", f"{', '.join(several)}, it seems; {SEVERAL}"))
-        return [f"{what:10}{found}" for what, found in lines]
+            found.append(("sources", f"{', '.join(several)}, it seems; {SEVERAL}"))
+        return found
     if format != "spacy" and (is_address(path) or Path(path).is_file()):
         with open_text(path, reading.text_encoding) as (_, text_encoding):
             if text_encoding != "utf-8" and not is_arrow(path):
-                return [f"text      {NAMES.get(text_encoding, text_encoding.upper())}"]
+                return [("text", NAMES.get(text_encoding, text_encoding.upper()))]
     return []
 
 

@@ -25,7 +25,7 @@ from tagger.data.survey.column_survey import ColumnSurvey, survey_columns
 
 #: Values of `--documents`, by what marks documents.
 DOCSTART, COMMENTS, BLANK_LINES = "docstart", "comments", "blank_lines"
-COLUMN, TEXTS, NONE = "column", "texts", "none"
+TEXTS, NONE = "texts", "none"
 #: A comment that begins a document, and one that names the document of the following sentences.
 _NEW_DOCUMENT = re.compile(
     r"#\s*(newdoc\b|begin document\b|new document\b)|<(doc|document|text)\b", re.IGNORECASE
@@ -47,7 +47,7 @@ class Documents(NamedTuple):
 
     Attributes:
         told_by: What marks documents, for messages: "`-DOCSTART-` lines".
-        how: `docstart`, `comments`, `blank_lines`, `column`, `texts`, or the key of a property.
+        how: The value of `--documents` that marks them so.
         of_item: The document number of each sentence or text, from 0. What has one name has one number,
             wherever it stands.
         names: The name of each document that has one, by number.
@@ -124,7 +124,7 @@ def documents_of_rows(
             f"{name}: `--documents` names column {column}, but there are {num_columns} columns, "
             "counted from 0"
         )
-    return _named([rows[0].columns[column] for rows in sentences], f"column {column}", COLUMN)
+    return _named([rows[0].columns[column] for rows in sentences], f"column {column}", str(column))
 
 
 def documents_of_columns(found: ColumnSurvey, how: Optional[str] = None) -> Optional[Documents]:
@@ -303,7 +303,7 @@ def _by_names(
     if any(len({row.columns[column] for row in rows}) > 1 for rows in sentences):
         return None
     names = [rows[0].columns[column] for rows in sentences]
-    found = _named(names, f"column {column}", COLUMN)
+    found = _named(names, f"column {column}", str(column))
     if found.number == 1:
         return None
     if header and header[column].strip().lower() in DOCUMENT_KEYS:
@@ -325,7 +325,9 @@ def _by_offsets(sentences: Sequence[Sequence[Row]], column: int) -> Optional[Doc
     if any(one >= other for each in numbers for one, other in pairwise(each)):
         return None
     starts = [each[0] <= last[-1] for last, each in zip([[-1], *numbers], numbers)]
-    return _if_of_several(_bordered(starts, f"restarts of the numbers in column {column}", COLUMN))
+    return _if_of_several(
+        _bordered(starts, f"restarts of the numbers in column {column}", str(column))
+    )
 
 
 def _if_of_several(found: Optional[Documents]) -> Optional[Documents]:

@@ -58,6 +58,11 @@ class Division(NamedTuple):
     groups: Groups
     parts: Dict[str, List[int]]
 
+    @property
+    def marks(self) -> List[str]:
+        """The number of the column or the key that tells documents apart, if there is one."""
+        return [self.groups.documents.how] if self.groups.documents else []
+
     def items(self, name: str) -> List[Item]:
         """Returns the items of a part."""
         return [self.source.items[number] for number in self.parts[name]]

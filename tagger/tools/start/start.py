@@ -5,14 +5,13 @@ from pathlib import Path
 from statistics import mean
 from typing import Dict, List, NamedTuple, Optional, Sequence
 
+from tagger.common.console import Said, topics
 from tagger.common.inputs import bare_suffix
 from tagger.data.column_file import Row
 from tagger.data.dataset_readers.file_lists import SUFFIX, ListedFile, list_of_files, listed_files
 from tagger.data.doubts import COPIES, LOST_IN_TEXT, copies, lost_in_text
 from tagger.data.joined_text import join_tokens
 from tagger.data.reading import DETECTED, Reading
-from tagger.data.shown import report_on
-from tagger.data.splitting.documents import Documents
 from tagger.data.splitting.overlap import Overlap, overlap
 from tagger.tools.start.config import (
     best_metric,
@@ -67,12 +66,12 @@ def start(
     found = survey(paths, reading)
     files: Dict[Path, str] = {}
     chosen: List[str] = []
-    told: List[Optional[Documents]] = []
+    marks: List[List[str]] = []
     if len(paths) == 1:
         # The parts are in UTF-8, and parts of texts have a fixed format.
         found.reading = found.reading_of_parts()
         divisions = [_divided(found, file, seed, documents) for file in found.train]
-        told = [each.groups.documents for each in divisions]
+        marks = [each.marks for each in divisions]
         parts = [
             [
                 file.sentences[n]
@@ -96,7 +95,7 @@ def start(
     return Start(
         files,
         [
-            *describe(found, quiet, told),
+            *describe(found, quiet, marks),
             "Chose",
             *chosen,
             *_choices(found, parts[0]),
@@ -208,94 +207,81 @@ def commands_for(output: Path, dev: Path, example: Optional[str] = None) -> List
     ]
 
 
-def describe(
-    found: Survey, quiet: bool = False, told: Sequence[Optional[Documents]] = ()
-) -> List[str]:
-    """Describes the files and their contents, in lines; `told` are the documents of each file."""
+def describe(found: Survey, quiet: bool = False, marks: Sequence[Sequence[str]] = ()) -> List[str]:
+    """Describes the files and their contents, in lines; `marks` tell the documents of each file."""
     lines: List[str] = []
     how = found.tokenization
     for number, file in enumerate(found.files):
-        lines += _described_file(found, file)
-        texts = found.texts_of(file)
-        unused = found.unused_in(file, told[number] if told else None)
-        lost = (
-            {LOST_IN_TEXT: lost_in_text(texts, how.tokenizer, how.remedy)}
-            if number < found.num_train
-            else {}
+        is_whole = file.annotated is None
+        lines.append(
+            str(file.path if is_whole else ListedFile(file.path, tuple(file.annotated or ())))
         )
-        lines += report_on(texts, file.path, unused, quiet, lost)
+        evidence = found.evidence(file)
+        is_train = number < found.num_train
+        lost = lost_in_text(evidence.texts, how.tokenizer, how.remedy) if is_train else None
+        used = marks[number] if marks else ()
+        said = [*_described(found, file), *evidence.report(used, quiet, {LOST_IN_TEXT: lost})]
         if number == found.num_train - 1:
-            lines += how.describe()
+            said += how.describe()
+        lines += topics(said)
     unseen = found.unseen_labels()
-    if unseen:
-        train = " and ".join(str(file.path) for file in found.train)
-        lines.append(f"  warning    labels that {train} lacks cannot be learnt: {listed(unseen)}")
-    return lines
+    train = " and ".join(str(file.path) for file in found.train)
+    warning = f"labels that {train} lacks cannot be learnt: {listed(unseen)}" if unseen else ""
+    return lines + topics([("warning", warning)])
 
 
-def _described_file(found: Survey, file: SurveyedFile) -> List[str]:
-    noun, lengths = "texts" if file.texts else "sentences", [*map(len, file.sentences)]
-    counts = found.count_labels(file)
+def _described(found: Survey, file: SurveyedFile) -> List[Said]:
+    lengths, counts = [*map(len, file.sentences)], found.count_labels(file)
+    most = max(lengths)
     by = "tokens" if found.scheme.source_encoding is None else "spans"
-    described = (
-        [each for each in file.columns.describe() if each[0] != "tags"] if file.columns else []
-    )
-    if file.texts:
-        described = [("format", f"{file.texts.format}: {file.texts.counts.in_one_line()}")]
-    lines = [
-        str(file.path if file.annotated is None else ListedFile(file.path, tuple(file.annotated))),
-        *(f"  {what:11}{found}" for what, found in described),
-        *_doubtful(file),
-        f"  {noun:11}{len(lengths):,}, of {mean(lengths):.1f} tokens on average, {max(lengths):,} at "
-        f"most",
-        f"  tags       {found.scheme.describe()}{_mistakes(found, file)}",
-        f"  labels     {len(counts)}, by {by}: {listed_counts(counts)}",
+    rare = listed(rare_labels(counts)) if counts else ""
+    said: List[Said] = [
+        *_layout(file),
+        (
+            "texts" if file.texts else "sentences",
+            f"{len(lengths):,}, of {mean(lengths):.1f} tokens on average, {most:,} at most",
+        ),
+        ("tags", f"{found.scheme.describe()}{_mistakes(found, file)}"),
+        ("labels", f"{len(counts)}, by {by}: {listed_counts(counts)}"),
+        ("rare", rare and f"{rare}: less than a tenth as often as {next(iter(counts))}"),
     ]
-    if counts and rare_labels(counts):
-        most = next(iter(counts))
-        lines.append(
-            f"  rare       {listed(rare_labels(counts))}: less than a tenth as often as {most}"
-        )
     if file.texts:
-        return lines + _described_cuts(file.texts)
-    if max(lengths) > _LONGEST:
-        longest = max(file.sentences, key=len)
-        lines.append(
-            f"  warning    the sentence on line {longest[0].number} has {len(longest):,} tokens: is a "
-            f"blank line missing?"
-        )
-    return lines
+        return said + _cuts(file.texts)
+    line = file.sentences[lengths.index(most)][0].number
+    warning = f"the sentence on line {line} has {most:,} tokens: is a blank line missing?"
+    return [*said, ("warning", warning if most > _LONGEST else None)]
 
 
-def _described_cuts(texts: TextFile) -> List[str]:
+def _layout(file: SurveyedFile) -> List[Said]:
+    """Describes the columns or the format, with a line for which the encoding was guessed."""
+    if file.texts:
+        return [("format", f"{file.texts.format}: {file.texts.counts.in_one_line()}")]
+    assert file.columns is not None
+    said: List[Said] = [each for each in file.columns.describe() if each[0] != "tags"]
+    if file.columns.text_encoding == "cp1252":
+        texts = (row.text for rows in file.sentences for row in rows if not row.text.isascii())
+        remedy = "look right? If not, name the encoding by --text-encoding"
+        said.append(("warning", f"does {next(texts, '')!r} {remedy}"))
+    return said
+
+
+def _cuts(texts: TextFile) -> List[Said]:
     """Says how many sentences long texts are cut into, and points out one that could not be cut."""
     every = [length for text in texts.cut for length in text.sentence_lengths or ()]
     if len(every) == len(texts.cut):
         return []
-    lines = [
-        f"  sentences  {len(every):,}, of {mean(every):.1f} tokens on average: texts of more than "
-        f"{MOST_TOKENS} tokens are cut between lines and sentences"
-    ]
+    number = f"{len(every):,}, of {mean(every):.1f} tokens on average"
+    why = f"texts of more than {MOST_TOKENS} tokens are cut between lines and sentences"
+    said: List[Said] = [("sentences", f"{number}: {why}")]
     if max(every) > _LONGEST:
         text = max(texts.cut, key=lambda text: max(text.sentence_lengths or ()))
         lengths = text.sentence_lengths or []
         first = sum(lengths[: lengths.index(max(lengths))])
         start = text.tokens[first][0] if text.tokens else 0
-        lines.append(
-            f"  warning    {text.place}: from character {start:,} on, no line and no sentence ends for "
-            f"{max(lengths):,} tokens, which are read as one sentence"
-        )
-    return lines
-
-
-def _doubtful(file: SurveyedFile) -> List[str]:
-    """Shows a line for which the encoding was guessed."""
-    if file.columns is None or file.columns.text_encoding != "cp1252":
-        return []
-    texts = (row.text for rows in file.sentences for row in rows if not row.text.isascii())
-    return [
-        f"  warning    does {next(texts, '')!r} look right? If not, name the encoding by --text-encoding"
-    ]
+        where = f"{text.place}: from character {start:,} on, no line and no sentence ends"
+        what = f"{max(lengths):,} tokens, which are read as one sentence"
+        said.append(("warning", f"{where} for {what}"))
+    return said
 
 
 def _mistakes(found: Survey, file: SurveyedFile) -> str:

@@ -24,8 +24,7 @@ from tagger.data.formats import (
 from tagger.data.formats.annotated_text import PLAIN_TAGS
 from tagger.data.joined_text import join_tokens
 from tagger.data.reading import AUTO, DETECTED, Reading
-from tagger.data.shown import MOST_TEXTS, unused_columns, unused_keys
-from tagger.data.splitting.documents import Documents
+from tagger.data.shown import MOST_TEXTS, Evidence
 from tagger.data.survey.column_survey import ColumnSurvey, survey_columns
 from tagger.data.survey.schemes import Scheme, check_scheme, find_scheme, labels_in, spans_in
 from tagger.data.text_splitter import TextSplitter
@@ -156,13 +155,9 @@ class Survey:
         place = f"{file.path}:{rows[0].number}"
         return AnnotatedText(text, entities, places, [len(rows)], place, properties)
 
-    def unused_in(self, file: SurveyedFile, documents: Optional[Documents] = None) -> List[str]:
-        """Names what was not used of a file, given what told its documents."""
-        if file.columns is not None:
-            told = documents.told_by.rpartition(" ")[2] if documents else ""
-            used = [int(told)] if told.isdecimal() else []
-            return unused_columns(file.columns, file.sentences, used)
-        return unused_keys(self.texts_of(file), file.path, [documents.how] if documents else [])
+    def evidence(self, file: SurveyedFile) -> Evidence:
+        """Returns what shows how a file was read."""
+        return Evidence(file.path, self.texts_of(file), file.columns, file.sentences)
 
     def count_overlaps(self) -> Tuple[int, int]:
         """Returns how many entities the training file has, and how many of them one chain would lose.
@@ -212,7 +207,7 @@ def survey(paths: Sequence[Path], reading: Reading = DETECTED) -> Survey:
     ]
     first = found.files[0]
     if not found.count_labels(*found.train):
-        found.unused_in(first)  # may be refused for a better reason
+        found.evidence(first).unused()  # may be refused for a better reason
         raise ValueError(
             f"{first.path}: expected labels in column {found.tag_column}, got no tag but "
             f"{found.tags(first.sentences[0])[0]!r}; name another by `--tag-column`"

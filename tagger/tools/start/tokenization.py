@@ -7,6 +7,7 @@ from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequenc
 import regex
 from allennlp.data import Tokenizer
 
+from tagger.common.console import Said
 from tagger.common.word_splitter import splitter_at_hand
 from tagger.data.doubts.measured import fitting_entities
 from tagger.data.formats.annotated_text import PLAIN_TAGS, AnnotatedText
@@ -80,7 +81,7 @@ class Tokenization(NamedTuple):
             return {"type": "language_rules", "language": found.language}
         return None
 
-    def describe(self) -> List[str]:
+    def describe(self) -> List[Said]:
         """Describes the language, how well each tokenizer fits, and what to do if none does."""
         (best, share), *others = self.shares.items()
         if self.of == "tokens":
@@ -89,13 +90,11 @@ class Tokenization(NamedTuple):
         else:
             fits = [f"splitting by {best} fits {self._num(share)} of {self.num_entities:,}"]
             fits += [f"by {name} {self._num(each)}" for name, each in others]
-        lines = [f"  {self.of:11}{'; '.join(fits)}"]
         language = "unknown to spaCy" if self.language == "xx" else self.language
         if not self.has_blanks:
             language += ", without blanks between words, so tokens are joined without any"
-        if language != "en":
-            lines.insert(0, f"  language   {language}")
-        return lines + ([f"  warning    {self.advice}"] if self.advice else [])
+        shown = None if language == "en" else language
+        return [("language", shown), (self.of, "; ".join(fits)), ("warning", self.advice)]
 
     @property
     def remedy(self) -> str:

@@ -3,6 +3,7 @@ from itertools import pairwise
 
 import pytest
 
+from tagger.common.console import topics
 from tagger.data.doubts import check_contents
 from tagger.data.formats import AnnotatedText, Annotation
 from tagger.data.joined_text import join_tokens
@@ -87,7 +88,7 @@ def test_the_tokenizer_that_fits_the_entities_is_found_and_their_number_said(
         assert next(iter(found.shares.values())) >= 0.9
         return
     assert found.config == {"type": name}
-    described = "\n".join(found.describe())
+    described = "\n".join(topics(found.describe()))
     num = 5 * len(text.entities)
     assert f"entities   splitting by {found.tokenizer} fits {num:,} of {num:,}; " in described
     if not has_tokens:
@@ -114,7 +115,7 @@ def test_advice_was_tried():
     found = find_tokenization(texts)
     assert found.tokenizer.__class__.__name__ == "LanguageRulesTokenizer"
     assert found.remedy.startswith("splitting by characters fits 36 of 36;")
-    assert "characters 36" in found.describe()[-1]
+    assert "characters 36" in topics(found.describe())[-1]
     # No tokenizer separates a vowel sign from its letter.
     found = find_tokenization([marked("हिन[्द]ी")] * 9)
     assert found.remedy == "no tokenizer that was tried fits more"
@@ -124,6 +125,6 @@ def test_converting_is_advised_with_the_share_that_it_gains():
     text = text_of_tokens("我 喜欢 北京大学 的 图书馆 。".split())
     place = text.text.index("北京大学")
     text = text._replace(entities=[Annotation("ORG", place, place + 4)])
-    *_, last = find_tokenization([text] * 3).describe()
+    *_, last = topics(find_tokenization([text] * 3).describe())
     assert "convert" in last
     assert last.endswith("it fits 100.0% of the entities")

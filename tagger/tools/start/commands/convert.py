@@ -10,7 +10,7 @@ from pathlib import Path
 from allennlp.commands.subcommand import Subcommand
 
 from tagger.commands.command import Command, add_shared
-from tagger.common.console import say_lines
+from tagger.common.console import say_lines, topics
 
 
 @Subcommand.register("convert")
@@ -49,8 +49,9 @@ class Convert(Command):
             format_of_path,
             read_texts,
         )
+        from tagger.data.formats.annotated_text import DOCUMENT_KEYS
         from tagger.data.reading import Reading
-        from tagger.data.shown import Watched, report_on, unused_of
+        from tagger.data.shown import Watched, evidence_of
         from tagger.data.splitting.documents import with_documents
 
         source = args.source or format_of(args.input)
@@ -67,6 +68,6 @@ class Convert(Command):
         counts = convert_texts(watched, args.output, target, args.overlapping)
         described = describe_file(args.input, source, reading)
         title = f"{args.input} ({source}) -> {args.output} ({target})"
-        unused = unused_of(watched.kept, args.input, source, reading)
-        lines = report_on(watched.kept, args.input, unused, args.quiet, margin="", width=10)
-        say_lines([title, *described, *str(counts).splitlines(), *lines])
+        evidence = evidence_of(watched.kept, args.input, source, reading)
+        said = [*described, *counts.items(), *evidence.report(DOCUMENT_KEYS, args.quiet)]
+        say_lines([title, *topics(said, "", 10)])

@@ -6,17 +6,16 @@ allennlp split documents.jsonl splits --label-key topics
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Dict, Optional, Sequence, Tuple
 
 from allennlp.commands.subcommand import Subcommand
 
 from tagger.commands.command import Command, add_shared
-from tagger.common.console import say, say_lines
+from tagger.common.console import Said, say, say_lines, topics
 
 if TYPE_CHECKING:
-    from tagger.data.formats import AnnotatedText
+    from tagger.data.shown import Evidence
     from tagger.tools.start.parts import Division, Source
-    from tagger.tools.start.survey import Survey
 
 
 @Subcommand.register("split")
@@ -75,10 +74,13 @@ class Split(Command):
             parts.append(paths_of_parts(args.folder, numbered, names))
             divisions.append(divide(source, shares, args.seed, args.documents))
         # Nothing is written if what was read from one of the files cannot be right.
-        reports = [read.report(division, args.quiet) for read, division in zip(shown, divisions)]
-        for division, paths, lines in zip(divisions, parts, reports):
+        reports = [
+            read.report(division.marks, args.quiet) if read else []
+            for read, division in zip(shown, divisions)
+        ]
+        for division, paths, said in zip(divisions, parts, reports):
             write_parts(division, paths)
-            _tell(division, paths, args.folder, lines)
+            _tell(division, paths, args.folder, said)
         for name, path in lists.items():
             own = [
                 file._replace(path=Path(paths[name].name))
@@ -90,7 +92,7 @@ class Split(Command):
             say(f"\nWrote {', '.join(path.name for path in lists.values())} to {args.folder}")
 
 
-def _tell(division: "Division", paths: Dict[str, Path], folder: Path, lines: Sequence[str]) -> None:
+def _tell(division: "Division", paths: Dict[str, Path], folder: Path, said: Sequence[Said]) -> None:
     from tagger.data.doubts import COPIES, copies
     from tagger.tools.start.parts import table_of
 
@@ -104,38 +106,16 @@ def _tell(division: "Division", paths: Dict[str, Path], folder: Path, lines: Seq
         doubt = copies(found, noun)
         if doubt:
             say(f"  doubt {COPIES}: {doubt}")
-    say_lines(lines)
+    say_lines(topics(said))
     say(f"\n{table_of(division)}")
 
 
-class _Read(NamedTuple):
-    """What was read: texts, or a surveyed file; nothing if texts have only labels."""
-
-    path: Path
-    texts: Sequence["AnnotatedText"] = ()
-    found: Optional["Survey"] = None
-
-    def report(self, division: "Division", quiet: bool) -> List[str]:
-        """Returns lines about it, see `report_on`."""
-        from tagger.data.shown import MOST_TEXTS, report_on, unused_keys
-
-        documents = division.groups.documents
-        if self.found is not None:
-            file = self.found.files[0]
-            unused = self.found.unused_in(file, documents)
-            return report_on(self.found.texts_of(file), self.path, unused, quiet)
-        if not self.texts:
-            return []
-        texts = self.texts[:MOST_TEXTS]
-        unused = unused_keys(texts, self.path, [documents.how] if documents else [])
-        return report_on(texts, self.path, unused, quiet)
-
-
-def _source(path: Path, args: argparse.Namespace) -> Tuple["Source", str, _Read]:
-    """Returns the contents of a file, the suffix for its uncompressed parts, and what was read."""
+def _source(path: Path, args: argparse.Namespace) -> Tuple["Source", str, Optional["Evidence"]]:
+    """Returns a file's contents, the suffix for its parts, and how it was read, if not as labels."""
     from tagger.common.inputs import bare_suffix
     from tagger.data.formats import READ_FORMATS, format_of
     from tagger.data.reading import Reading
+    from tagger.data.shown import MOST_TEXTS, Evidence
     from tagger.tools.start.parts import (
         source_of_columns,
         source_of_conllu,
@@ -146,16 +126,17 @@ def _source(path: Path, args: argparse.Namespace) -> Tuple["Source", str, _Read]
 
     if args.label_key:
         source = source_of_labelled_texts(path, args.label_key, args.documents)
-        return source, bare_suffix(path), _Read(path)
+        return source, bare_suffix(path), None
     format = format_of(path)
     names = ("text_encoding", "token_column", "tag_column", "label_names", "offsets")
     reading = Reading.of({"format": format, **{name: getattr(args, name) for name in names}})
     if format == "columns":
         found = survey([path], reading)
         source = source_of_columns(found, found.files[0], args.documents)
-        return source, bare_suffix(path), _Read(path, found=found)
+        return source, bare_suffix(path), found.evidence(found.files[0])
     texts = list(READ_FORMATS[format].read(path, reading))
+    evidence = Evidence(path, texts[:MOST_TEXTS]) if texts else None
     if format == "conllu":
         source = source_of_conllu(texts, path, args.documents)
-        return source, bare_suffix(path), _Read(path, texts)
-    return source_of_texts(texts, path, format, args.documents), ".jsonl", _Read(path, texts)
+        return source, bare_suffix(path), evidence
+    return source_of_texts(texts, path, format, args.documents), ".jsonl", evidence
