@@ -94,8 +94,7 @@ def torchcrf_of_tags() -> Adapter:
 
 def allennlp(weighting: str = "Emission") -> Adapter:
     """AllenNLP 2.10.1's classes, by weighting: `Emission`, `Trans` or `Lannoy`."""
-    from allennlp.modules import ConditionalRandomField as AllenNlpCrf
-    from allennlp.modules import conditional_random_field
+    from allennlp.modules import ConditionalRandomField as AllenNlpCrf, conditional_random_field
 
     weighted_crf = getattr(conditional_random_field, f"ConditionalRandomFieldWeight{weighting}")
 

@@ -12,27 +12,25 @@ import tagger_compat
 from tagger.common.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from tagger import data, linear_chain, metrics, models, modules, predictors, spans, training
-    from tagger.integrations.huggingface.import_tagger import from_hugging_face
-    from tagger.predictors.saved_tagger import Entity, SavedTagger, TaggedText, load
+    from tagger import (
+        data as data,
+        linear_chain as linear_chain,
+        metrics as metrics,
+        models as models,
+        modules as modules,
+        predictors as predictors,
+        spans as spans,
+        training as training,
+    )
+    from tagger.integrations.huggingface.import_tagger import from_hugging_face as from_hugging_face
+    from tagger.predictors.saved_tagger import (
+        Entity as Entity,
+        SavedTagger as SavedTagger,
+        TaggedText as TaggedText,
+        load as load,
+    )
 
 __version__ = "0.1.0"
-
-__all__ = [
-    "Entity",
-    "SavedTagger",
-    "TaggedText",
-    "data",
-    "from_hugging_face",
-    "linear_chain",
-    "load",
-    "metrics",
-    "models",
-    "modules",
-    "predictors",
-    "spans",
-    "training",
-]
 
 
 def _extension() -> Any:

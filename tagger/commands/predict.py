@@ -7,10 +7,8 @@ from contextlib import ExitStack
 from typing import Any, Callable, Iterator, List, Optional
 
 from allennlp.commands import Subcommand
-from allennlp.commands.predict import Predict as AllenNlpPredict
-from allennlp.commands.predict import _PredictManager
-from allennlp.common import JsonDict
-from allennlp.common import logging as common_logging
+from allennlp.commands.predict import Predict as AllenNlpPredict, _PredictManager
+from allennlp.common import JsonDict, logging as common_logging
 from allennlp.common.checks import ConfigurationError
 
 from tagger.commands.command import HelpFormatter

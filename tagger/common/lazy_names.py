@@ -3,44 +3,46 @@
 import importlib
 import importlib.util
 import sys
+from functools import cache
 from typing import Any, Dict
 
 from tagger.common.collections_paused import collections_paused
 
 
 def lazy_names(package: str) -> None:
-    """Lets a package find the names of its `__all__` where it imports them `if TYPE_CHECKING`.
+    """Gives a package its `__all__`, and finds the names that it imports `if TYPE_CHECKING`.
 
-    Type checkers would accept any name if the package itself had a `__getattr__`.
+    The public names are those imported as `from a import b as b`, which type checkers and editors take
+    for names of the package. They would accept any name if the package itself had a `__getattr__`.
     """
     module: Any = sys.modules[package]
-    module_of: Dict[str, str] = {}
 
     def get(name: str) -> Any:
-        if name in module.__all__:
-            if not module_of:
-                module_of.update(_imports_for_types(package))
-            if module_of[name] != package:
+        if name == "__all__":
+            return sorted(_public_names(package))
+        if not name.startswith("_"):
+            source = _public_names(package).get(name)
+            if source not in (None, package):
                 with collections_paused():
-                    return getattr(importlib.import_module(module_of[name]), name)
-        if not name.startswith("_") and importlib.util.find_spec(f"{package}.{name}"):
-            return importlib.import_module(f"{package}.{name}")
+                    return getattr(importlib.import_module(source), name)
+            if importlib.util.find_spec(f"{package}.{name}"):
+                return importlib.import_module(f"{package}.{name}")
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     module.__getattr__ = get
     module.__dir__ = lambda: sorted({*vars(module), *module.__all__})
 
 
-def _imports_for_types(package: str) -> Dict[str, str]:
-    """Returns the module from which each name is imported `if TYPE_CHECKING`, without importing it."""
+@cache
+def _public_names(package: str) -> Dict[str, str]:
+    """Returns the module from which each public name is imported, without importing it."""
     import ast
 
     spec: Any = sys.modules[package].__spec__
     return {
         alias.name: str(node.module)
-        for block in ast.parse(spec.loader.get_source(package)).body
-        if isinstance(block, ast.If)
-        for node in block.body
+        for node in ast.walk(ast.parse(spec.loader.get_source(package)))
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
+        if alias.name == alias.asname
     }

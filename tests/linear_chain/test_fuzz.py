@@ -11,8 +11,7 @@ import os
 import hypothesis
 import pytest
 import torch
-from hypothesis import HealthCheck
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, strategies as st
 
 from tagger.linear_chain import ChainScores, use_implementation
 from tests.linear_chain.fuzzed_functions import CHOICES, QUESTIONS

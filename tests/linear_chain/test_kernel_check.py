@@ -8,8 +8,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from tagger.linear_chain import IMPLEMENTATIONS as FOUND
-from tagger.linear_chain import implementations, kernel_check, log_likelihood, use_implementation
+from tagger.linear_chain import (
+    IMPLEMENTATIONS as FOUND,
+    implementations,
+    kernel_check,
+    log_likelihood,
+    use_implementation,
+)
 from tests.linear_chain.cases import IMPLEMENTATIONS, Case
 from tests.linear_chain.conftest import needs_triton
 

@@ -4,8 +4,7 @@ import shutil
 from typing import Callable, NamedTuple
 
 from tests.allennlp_command import digests, run_command
-from tests.conftest import CONFIGS as SHIPPED
-from tests.conftest import ROOT
+from tests.conftest import CONFIGS as SHIPPED, ROOT
 from tests.system.archives import CONFIGS, MEMBERS, write_archive
 
 BIO = "Maria B-PER\nLindqvist I-PER\nvisited O\nLisbon B-LOC\n\nPaulo B-PER\nleft O\n"

@@ -20,9 +20,11 @@ import torch
 from allennlp.commands.train import TrainModel
 from allennlp.common import Params
 
-from scripts.experiments.benchmarks import prediction as benchmark_prediction
-from scripts.experiments.benchmarks import sides
-from scripts.experiments.benchmarks import training as benchmark_training
+from scripts.experiments.benchmarks import (
+    prediction as benchmark_prediction,
+    sides,
+    training as benchmark_training,
+)
 from scripts.experiments.gpu_check.measuring import (
     Options,
     Results,

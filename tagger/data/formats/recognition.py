@@ -8,8 +8,7 @@ from typing import Any, List, Optional
 from tagger.common.files import check_is_file
 from tagger.common.inputs import PathOrAddress, bare_suffix, is_address, open_input
 from tagger.data.formats.arrow_files import is_arrow
-from tagger.data.formats.conll2012 import OPENING as CONLL2012
-from tagger.data.formats.conll2012 import is_conll2012
+from tagger.data.formats.conll2012 import OPENING as CONLL2012, is_conll2012
 from tagger.data.formats.huggingface import keys_of_tags
 from tagger.data.formats.json_files import read_records
 from tagger.data.formats.list_cells import has_list_cells

@@ -14,28 +14,17 @@ from tagger_compat import after_import
 
 if TYPE_CHECKING:
     from tagger.integrations.huggingface.crf_for_token_classification import (
-        CrfConfig,
-        CrfForTokenClassification,
+        CrfConfig as CrfConfig,
+        CrfForTokenClassification as CrfForTokenClassification,
     )
-    from tagger.integrations.huggingface.word_piece_tagger import WordPieceTagger
+    from tagger.integrations.huggingface.word_piece_tagger import WordPieceTagger as WordPieceTagger
     from tagger.integrations.huggingface.word_pieces import (
-        MASKED,
-        UNKNOWN,
-        PieceWindow,
-        encode_words,
-        window_size,
+        MASKED as MASKED,
+        UNKNOWN as UNKNOWN,
+        PieceWindow as PieceWindow,
+        encode_words as encode_words,
+        window_size as window_size,
     )
-
-__all__ = [
-    "MASKED",
-    "UNKNOWN",
-    "CrfConfig",
-    "CrfForTokenClassification",
-    "PieceWindow",
-    "WordPieceTagger",
-    "encode_words",
-    "window_size",
-]
 
 # Each module registers its classes. Two import parts of transformers that take seconds to load.
 after_import("transformers", lambda: import_module(f"{__name__}.crf_for_token_classification"))

@@ -6,8 +6,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Tuple, Union, cast
 
-from allennlp.common import Params
-from allennlp.common import logging as common_logging
+from allennlp.common import Params, logging as common_logging
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 from allennlp.common.meta import META_NAME, Meta

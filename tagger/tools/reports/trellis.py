@@ -11,8 +11,13 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Instance
 
 from tagger.data.text_splitter import tokens_of
-from tagger.linear_chain import ChainScores, log_likelihood, sequence_score, tag_marginals
-from tagger.linear_chain import transition_marginals as marginals_of_transitions
+from tagger.linear_chain import (
+    ChainScores,
+    log_likelihood,
+    sequence_score,
+    tag_marginals,
+    transition_marginals as marginals_of_transitions,
+)
 from tagger.models.tagging_model import chain_of
 from tagger.modules.heads import Chain
 from tagger.predictors.saved_tagger import SavedTagger

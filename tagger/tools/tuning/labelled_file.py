@@ -6,8 +6,7 @@ from typing import Any, Dict, Iterator, List, Sequence, Tuple
 import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import lazy_groups_of
-from allennlp.data import Batch as InstanceBatch
-from allennlp.data import DatasetReader, Instance
+from allennlp.data import Batch as InstanceBatch, DatasetReader, Instance
 from allennlp.models import Model
 from allennlp.nn.util import get_text_field_mask, move_to_device
 

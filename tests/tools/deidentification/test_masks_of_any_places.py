@@ -8,8 +8,7 @@ from unicodedata import normalize
 
 import pytest
 from allennlp.common.checks import ConfigurationError
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from tagger.spans.places import merged
 from tagger.spans.repeats import with_repeats

@@ -19,8 +19,8 @@ from tagger.tools.runs.results import (
     read_results,
     read_table,
     tabulate,
+    write_results as write,
 )
-from tagger.tools.runs.results import write_results as write
 from tagger.training.run_inputs import digests_of_inputs
 from tests.conftest import CONFIGS
 
