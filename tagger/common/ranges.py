@@ -50,3 +50,9 @@ def check_dropouts(**dropouts: float) -> None:
     """Raises a `ConfigurationError` unless each dropout probability is in [0, 1)."""
     for name, dropout in dropouts.items():
         check_number(name, dropout, 0 <= dropout < 1, "at least 0 and below 1")
+
+
+def check_shares(**shares: float) -> None:
+    """Raises a `ConfigurationError` unless each share is above 0 and at most 1."""
+    for name, share in shares.items():
+        check_number(name, share, 0 < share <= 1, "above 0 and at most 1")

@@ -19,7 +19,6 @@ from tagger.data.soft_labels import SoftLabels
 from tagger.linear_chain import ChainMarginals, ChainScores, chain_marginals
 from tagger.models.sequence_tagger_ensemble import SequenceTaggerEnsemble
 from tagger.models.tagging_model import TaggingModel, chain_of
-from tagger.modules.heads import Chain
 from tagger.modules.sentence_rows import SentenceRows
 
 # How many batches are sorted by length together.
@@ -102,8 +101,9 @@ def _marginals(
             for member in model.members
         ]
         return ChainMarginals(*(torch.stack(each).mean(0) for each in zip(*by_member)))
-    head = cast(Chain, model.head)
-    scores = head.chain_scores(model.emissions(tokens, mask, rows).float())
+    chain = chain_of(model)
+    assert chain is not None
+    scores = chain.chain_scores(model.emissions(tokens, mask, rows).float())
     return chain_marginals(ChainScores(*(each / temperature for each in scores)), rows.mask)
 
 

@@ -7,7 +7,8 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.training.optimizers import Optimizer
 
-from tagger.training.optimizers import FUSED, check_adam, check_rates
+from tagger.common.ranges import check_shares
+from tagger.training.optimizers import FUSED, check_adam
 
 # A layer's number is the first one in its parameters' names: `encoder.layer.3.output.dense.bias`.
 _LAYER = re.compile(r"\.(\d+)\.")
@@ -45,7 +46,7 @@ class LayerwiseAdamW(Optimizer, torch.optim.AdamW):
         betas: Tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
     ) -> None:
-        check_rates(lr=lr, transformer_lr=transformer_lr, layer_decay=layer_decay)
+        check_shares(lr=lr, transformer_lr=transformer_lr, layer_decay=layer_decay)
         check_adam(betas, eps, weight_decay)
         heights = layer_heights([name for name, _ in model_parameters], transformer)
         # Keys are the learning rate and the weight decay.

@@ -8,7 +8,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.training.moving_average import ExponentialMovingAverage, MovingAverage
 from allennlp.training.optimizers import Optimizer, make_parameter_groups
 
-from tagger.common.ranges import check_number
+from tagger.common.ranges import check_number, check_shares
 
 #: Options for a fused update in one pass over memory, on CPUs since torch 2.5.
 FUSED: Dict[str, Any] = (
@@ -30,17 +30,11 @@ class _Fused(Optimizer):
         amsgrad: bool = False,
     ) -> None:
         _check_expressions(model_parameters, parameter_groups or [])
-        check_rates(lr=lr)
+        check_shares(lr=lr)  # larger rates diverge
         check_adam(betas, eps, weight_decay)
         groups = make_parameter_groups(model_parameters, parameter_groups)
         options: Dict[str, Any] = {"lr": lr, "betas": betas, "eps": eps, "amsgrad": amsgrad}
         super().__init__(groups, **{**options, "weight_decay": weight_decay, **FUSED})
-
-
-def check_rates(**rates: float) -> None:
-    """Raises a `ConfigurationError` unless each learning rate is in (0, 1]; larger rates diverge."""
-    for name, rate in rates.items():
-        check_number(name, rate, 0 < rate <= 1, "above 0 and at most 1")
 
 
 def check_adam(betas: Tuple[float, float], eps: float, weight_decay: float) -> None:

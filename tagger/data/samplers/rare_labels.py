@@ -5,7 +5,7 @@ from typing import Any, Sequence
 import numpy as np
 from allennlp.data.samplers import BatchSampler
 
-from tagger.common.ranges import check_number
+from tagger.common.ranges import check_shares
 from tagger.data.samplers.repeating import (
     RepeatingBatchSampler,
     SentenceLabels,
@@ -26,26 +26,18 @@ class OversamplingBatchSampler(RepeatingBatchSampler):
         batch_size: The number of sentences in a batch.
         threshold: A label in less than this share of sentences, above 0 and at most 1, is rare.
         empty_rate: How often an epoch shows a sentence without a known label, above 0 and at most 1.
-        label_namespace: As in `RepeatingBatchSampler`.
-        **kwargs: The arguments of AllenNLP's `bucket`.
+        **kwargs: The other arguments of `RepeatingBatchSampler`.
 
     Raises:
         ConfigurationError: If `threshold` or `empty_rate` is out of range.
     """
 
     def __init__(
-        self,
-        batch_size: int,
-        threshold: float,
-        empty_rate: float = 1.0,
-        label_namespace: str = "labels",
-        **kwargs: Any,
+        self, batch_size: int, threshold: float, empty_rate: float = 1.0, **kwargs: Any
     ) -> None:
-        super().__init__(batch_size, label_namespace, **kwargs)
-        for name, value in {"threshold": threshold, "empty_rate": empty_rate}.items():
-            check_number(name, value, 0 < value <= 1, "above 0 and at most 1")
-        self.threshold = threshold
-        self.empty_rate = empty_rate
+        super().__init__(batch_size, **kwargs)
+        check_shares(threshold=threshold, empty_rate=empty_rate)
+        self.threshold, self.empty_rate = threshold, empty_rate
 
     def factors(self, sentences: Sequence[SentenceLabels]) -> np.ndarray:
         shares = shares_of_sentences(sentences, np.ones(len(sentences)))
@@ -67,24 +59,15 @@ class UndersamplingBatchSampler(RepeatingBatchSampler):
         batch_size: The number of sentences in a batch.
         rate: How often an epoch shows a sentence without a rare label, above 0 and at most 1.
         threshold: A label in less than this share of sentences, above 0 and at most 1, is rare.
-        label_namespace: As in `RepeatingBatchSampler`.
-        **kwargs: The arguments of AllenNLP's `bucket`.
+        **kwargs: The other arguments of `RepeatingBatchSampler`.
 
     Raises:
         ConfigurationError: If `rate` or `threshold` is out of range.
     """
 
-    def __init__(
-        self,
-        batch_size: int,
-        rate: float,
-        threshold: float = 0.1,
-        label_namespace: str = "labels",
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(batch_size, label_namespace, **kwargs)
-        check_number("rate", rate, 0 < rate <= 1, "above 0 and at most 1")
-        check_number("threshold", threshold, 0 < threshold <= 1, "above 0 and at most 1")
+    def __init__(self, batch_size: int, rate: float, threshold: float = 0.1, **kwargs: Any) -> None:
+        super().__init__(batch_size, **kwargs)
+        check_shares(rate=rate, threshold=threshold)
         self.rate, self.threshold = rate, threshold
 
     def factors(self, sentences: Sequence[SentenceLabels]) -> np.ndarray:

@@ -35,17 +35,14 @@ class SentenceResamplingBatchSampler(RepeatingBatchSampler):
     Args:
         batch_size: The number of sentences in a batch.
         form: One of the four formulas.
-        label_namespace: As in `RepeatingBatchSampler`.
-        **kwargs: The arguments of AllenNLP's `bucket`.
+        **kwargs: The other arguments of `RepeatingBatchSampler`.
 
     Raises:
         ConfigurationError: If the form is unknown.
     """
 
-    def __init__(
-        self, batch_size: int, form: str = "nsCRD", label_namespace: str = "labels", **kwargs: Any
-    ) -> None:
-        super().__init__(batch_size, label_namespace, **kwargs)
+    def __init__(self, batch_size: int, form: str = "nsCRD", **kwargs: Any) -> None:
+        super().__init__(batch_size, **kwargs)
         if form not in FORMS:
             raise ConfigurationError(f"`form` must be one of {', '.join(FORMS)}; got {form!r}")
         self.form = form

@@ -1,10 +1,11 @@
 """What the cells of a column file say: a tag, tags of overlapping entities, or several labels."""
 
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import Dict, List, NamedTuple, Optional, Sequence, Union
 
 from allennlp.common.checks import ConfigurationError
 
+from tagger.data.reading import Reading
 from tagger.data.survey.column_survey import ColumnSurvey
 from tagger.data.survey.spellings import STANDARD
 from tagger.spans import Span, check_tags, spans_to_tags, tags_to_spans
@@ -121,14 +122,11 @@ class LabelCells(NamedTuple):
         return [] if cell == self.none else cell.split(self.separator)
 
 
-def cells_of(
-    found: ColumnSurvey, reader: Mapping[str, Any], path: Path
-) -> Union[TagCells, LabelCells]:
-    """Returns how a file spells labels, for the reader's config; refuses what cannot be corrected."""
-    scheme, layout = found.scheme, found.layout
-    separator = reader.get("label_separator")
-    if separator and not reader.get("label_chains"):
-        return LabelCells(separator, reader.get("no_label_tag", "O"))
+def cells_of(found: ColumnSurvey, reading: Reading, path: Path) -> Union[TagCells, LabelCells]:
+    """Returns how a file that is read so spells labels; refuses what cannot be corrected."""
+    scheme, layout, separator = found.scheme, found.layout, reading.label_separator
+    if separator and not reading.label_chains:
+        return LabelCells(separator, reading.no_label_tag)
     is_spelled = scheme.spelling == STANDARD and not scheme.outside
     is_unusual = not is_spelled or layout.is_quoted or scheme.source_encoding == "IO"
     if scheme.source_encoding is None or is_unusual:
@@ -137,5 +135,5 @@ def cells_of(
             f"{dict(found.describe())['tags']}; make such a file: allennlp convert {path} "
             f"{path.with_suffix('.conll')}"
         )
-    joining = (separator or SEPARATOR) if reader.get("label_chains") else ""
+    joining = (separator or SEPARATOR) if reading.label_chains else ""
     return TagCells(scheme.source_encoding, joining)

@@ -82,7 +82,7 @@ class Corpus:
         known = Reading.of_reader({**reader, "source_encoding": None if has_sets else encoding})
         found = survey_columns(path, known)
         layout = found.layout
-        self._cells = cells_of(found, reader, path)
+        self._cells = cells_of(found, known, path)
         self.encoding = self._cells.encoding
         self._text_encoding = found.text_encoding
         self._tag_column: int = layout.tag or 0
