@@ -32,10 +32,10 @@ def test_modules_have_at_most_350_lines():
 #: The maximum lines of Python in each part of the project, with the folders that belong to it. A
 #: commit that needs more raises the number and says why; one that needs fewer lowers it.
 TOTALS = {
-    "core": (42_129, ["tagger", "tagger_compat", "tagger_onnx", "tagger_texts"]),
-    "tools": (15_670, ["tagger/tools"]),
-    "integrations": (6_030, ["tagger/integrations"]),
-    "tests and scripts": (57_920, ["tests", "scripts"]),
+    "core": (42_091, ["tagger", "tagger_compat", "tagger_onnx", "tagger_texts"]),
+    "tools": (15_627, ["tagger/tools"]),
+    "integrations": (6_013, ["tagger/integrations"]),
+    "tests and scripts": (57_913, ["tests", "scripts"]),
 }
 WINGS = ["tagger/tools", "tagger/integrations"]
 

@@ -14,8 +14,12 @@ from torch.nn.functional import pad
 
 from tagger.common.vocabulary import check_is_label
 from tagger.linear_chain import ChainScores
-from tagger.modules.heads.answer_sets import NAMES as NAMES_OF_SETS
-from tagger.modules.heads.answer_sets import entities_in_sets, read_sets, set_tensors
+from tagger.modules.heads.answer_sets import (
+    NAMES as NAMES_OF_SETS,
+    entities_in_sets,
+    read_sets,
+    set_tensors,
+)
 from tagger.modules.recalibration import Recalibration
 from tagger.spans.encodings import AMBIGUOUS, split_tag
 from tagger.spans.entities import Entities, EntityFinder
