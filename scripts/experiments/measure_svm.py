@@ -15,8 +15,8 @@ machines before they converge, and warns about it.
 In the rows `shifted`, each hyperplane is moved to the place with the highest F1 in a cross-validation on
 the training documents, with three folds that have their share of each label (Yang 2001, "A study of
 thresholding strategies for text categorization"). Labels with a single training document are not moved.
-In the rows `shifted together`, all hyperplanes are moved by the same distance, to the highest micro F1 there;
-Huang et al. (2021) do this, on development documents.
+In the rows `shifted together`, all hyperplanes are moved by the same distance, to the highest micro F1
+there; Huang et al. (2021) do this, on development documents.
 
 Labels are rare or frequent by the number of their training documents, as Huang et al. (2021) group them,
 or with `--quantiles 0.33 0.67` by quantiles of these numbers.
