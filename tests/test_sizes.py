@@ -29,28 +29,35 @@ def test_modules_have_at_most_350_lines():
         assert source.count("\n") <= 350, path
 
 
-#: The maximum lines of Python in each part of the project, with the folders that belong to it. A
-#: commit that needs more raises the number and says why; one that needs fewer lowers it.
+#: The maximum lines of Python in each part of the project, with the folders that belong to it. They are
+#: multiples of `STEP`, so that most commits change none. A commit that needs more raises one by a step
+#: and says why; one that leaves two steps free lowers it.
 TOTALS = {
-    "core": (42_091, ["tagger", "tagger_compat", "tagger_onnx", "tagger_texts"]),
-    "tools": (15_627, ["tagger/tools"]),
-    "integrations": (6_013, ["tagger/integrations"]),
-    "tests and scripts": (57_913, ["tests", "scripts"]),
+    # without tools and integrations
+    "core": (42_250, ["tagger", "tagger_compat", "tagger_onnx", "tagger_texts"]),
+    # what prepares data, studies and improves taggers
+    "tools": (15_750, ["tagger/tools"]),
+    # with other libraries
+    "integrations": (6_250, ["tagger/integrations"]),
+    # the whole folders
+    "tests and scripts": (58_000, ["tests", "scripts"]),
 }
-WINGS = ["tagger/tools", "tagger/integrations"]
+STEP = 250
 
 
-def num_lines(folder):
-    return sum(path.read_text().count("\n") for path in (ROOT / folder).rglob("*.py"))
+def num_lines(folders):
+    paths = {path for folder in folders for path in (ROOT / folder).rglob("*.py")}
+    return sum(path.read_text().count("\n") for path in paths)
 
 
 @pytest.mark.parametrize("part", TOTALS)
 def test_a_part_keeps_to_its_total(part):
     most, folders = TOTALS[part]
-    num = sum(map(num_lines, folders))
+    num = num_lines(folders)
     if part == "core":
-        num -= sum(map(num_lines, WINGS))
-    assert num <= most
+        num -= num_lines(["tagger/tools", "tagger/integrations"])
+    assert most % STEP == 0
+    assert most - 2 * STEP < num <= most
 
 
 def test_tagger_has_at_most_15_entries():
