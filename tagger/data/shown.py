@@ -274,7 +274,7 @@ def _looks_like_spans(value: Any) -> bool:
 def evidence_of(
     texts: Sequence[AnnotatedText], path: PathOrAddress, format: str, reading: Reading
 ) -> Evidence:
-    """Returns the evidence for a file whose first texts `read_texts` has read."""
+    """Returns the evidence for a file; `texts` are the first ones that `read_texts` returns."""
     if format == "columns" and (is_address(path) or Path(path).is_file()):
         found = survey_columns(path, reading)
         return Evidence(path, texts, found, [*itertools.islice(found.sentences(), MOST_TEXTS)])
