@@ -1,7 +1,5 @@
 """Files that hold the annotations of several people or models: each is read, with its source."""
 
-import re
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Dict, Iterator, Sequence
@@ -14,11 +12,8 @@ from tagger.data.formats.record_keys import annotator_of
 from tagger.data.formats.registry import read_texts
 from tagger.data.formats.webanno import users_in
 from tagger.data.reading import DETECTED, Column, Reading
+from tagger.data.survey.annotator_columns import annotator_columns
 from tagger.data.survey.column_survey import survey_columns
-from tagger.data.survey.schemes import labels_in
-
-#: Columns that are named like this have the tags of annotators.
-_NAME = re.compile(r"(a|ann|annotator|coder|rater|user|worker)[ _-]?\d+", re.IGNORECASE)
 
 
 def read_sources(
@@ -56,28 +51,6 @@ def _with_source(text: AnnotatedText) -> AnnotatedText:
     told = {key: value for key, value in text.properties.items() if key != SOURCE}
     source = text.properties.get(SOURCE) or annotator_of(told)
     return text._replace(properties=told if source is None else {**told, SOURCE: source})
-
-
-def annotator_columns(path: PathOrAddress, reading: Reading) -> Dict[str, int]:
-    """Returns the columns with the tags of an annotator each, by name; none if there are not several.
-
-    That are columns with names like `A1`, or else all columns with spans, if these have labels of the
-    column that is read by default.
-    """
-    found = survey_columns(path, reading)
-    tag = found.layout.tag
-    columns = [i for i, name in enumerate(found.header) if _NAME.fullmatch(name)]
-    if len(columns) < 2 and tag is not None and len(found.spans) > 1:
-        labels: Dict[int, Counter[str]] = {}
-        for column in found.spans:
-            own = survey_columns(path, replace(reading, tag_column=column))
-            labels[column] = Counter()
-            for rows in own.sentences():
-                labels[column].update(labels_in([row.columns[column] for row in rows], own.scheme))
-        columns = [column for column, own in labels.items() if own.keys() & labels[tag].keys()]
-    if len(columns) < 2:
-        return {}
-    return {found.header[i] if found.header else f"column {i}": i for i in columns}
 
 
 def _of_columns(

@@ -29,6 +29,7 @@ from tagger.data.formats.span_records import read_span_records, write_lists, wri
 from tagger.data.formats.tables import read_columns, read_csv, write_columns, write_csv
 from tagger.data.formats.webanno import read_webanno
 from tagger.data.reading import DETECTED, Reading
+from tagger.data.survey.annotator_columns import annotator_columns
 from tagger.data.survey.column_survey import NAMES, survey_columns
 from tagger.data.survey.text_encodings import open_text
 
@@ -97,9 +98,6 @@ def format_named(name: str, among: Mapping[str, Format] = FORMATS) -> Format:
 def describe_file(path: PathOrAddress, format: str, reading: Reading) -> List[Tuple[str, str]]:
     """Returns topics and what is said of them; nothing for self-describing formats."""
     if format == "columns":
-        # `annotators` imports this module.
-        from tagger.data.formats.annotators import annotator_columns
-
         found = survey_columns(path, reading).describe()
         several = annotator_columns(path, reading) if reading.tag_column is None else {}
         if several:
