@@ -52,9 +52,8 @@ def findings(name, text):
 
 def accidental_items(name, text):
     """Lines that begin with the number at the end of a sentence, which Markdown takes for a list."""
-    lines = re.sub(
-        r"^```.*?^```", lambda code: "\n" * code.group().count("\n"), text, 0, re.M | re.S
-    )
+    code = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+    lines = code.sub(lambda block: "\n" * block.group().count("\n"), text)
     before, last = "", 0
     for number, line in enumerate(lines.splitlines(), 1):
         if item := ITEM.match(line):

@@ -32,7 +32,7 @@ from typing import NamedTuple, Optional
 import numpy as np
 from allennlp.models import Archive, load_archive
 
-from tagger.tools.tuning.answer_sets import Items, hierarchical_quantile, scored_items
+from tagger.tools.tuning.answer_sets import Items, hierarchical_quantile, joined, scored_items
 from tagger.tools.tuning.groups import groups_of_file
 from tagger.tools.tuning.labelled_file import read_instances
 
@@ -82,10 +82,8 @@ def _populations(archive: Archive, paths: Sequence[str]) -> dict[str, Population
 
 
 def _joined(parts: Sequence[Population]) -> Population:
-    firsts = np.cumsum([0, *(len(part.documents) for part in parts)])
-    moved = [p.items._replace(owners=p.items.owners + f) for p, f in zip(parts, firsts)]
     documents = np.concatenate([part.documents for part in parts])
-    return Population(Items(*map(np.concatenate, zip(*moved))), documents)
+    return Population(joined([part.items for part in parts]), documents)
 
 
 def _row(

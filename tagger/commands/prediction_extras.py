@@ -6,8 +6,6 @@ from typing import Any, Dict
 from allennlp.common.checks import ConfigurationError
 from allennlp.models import Model
 
-from tagger.predictors.calibrated_sets import set_thresholds
-
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options."""
@@ -44,5 +42,7 @@ def predictor_args_of(args: argparse.Namespace, model: Model) -> Dict[str, Any]:
     if args.candidates is not None:
         found["candidates"] = args.candidates
     if args.sets:
+        from tagger.predictors.calibrated_sets import set_thresholds
+
         found["sets"] = set_thresholds(args.archive_file, model)._asdict()
     return found

@@ -1,6 +1,6 @@
 // An ablation on Reuters-21578 after Huang et al. (2021): threshold, learning rate, weight decay, batch and schedule, one at a
 // time, of the classifier in reuters_frozen_minilm.jsonnet with the loss `negative_tolerant`.
-// Files: as there. A run takes about a minute on one core.
+// Files: as there.
 local plain = (import '../reuters_frozen_minilm.jsonnet') + { test_data_path: 'data/reuters/test.jsonl' };
 
 local tuned(settings) = plain { trainer+: { callbacks+: [{ type: 'tune_thresholds' } + settings] } };

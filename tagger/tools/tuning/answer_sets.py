@@ -82,7 +82,7 @@ def scored_items(
         found = _entities(gold, probabilities, answers, of_answers.double().cpu().numpy())
         entities.append(found._replace(sentences=gold.rows // num_rows + first))
         first += len(rows.mask)
-    return _joined(entities), _joined(sentences), first
+    return joined(entities), joined(sentences), first
 
 
 def hierarchical_quantile(scores: np.ndarray, groups: np.ndarray, confidence: float) -> float:
@@ -147,7 +147,8 @@ def _entities(
     return Items(scores, gold.rows, ranks, owner, 1 - of_answers[answer])
 
 
-def _joined(parts: Sequence[Items]) -> Items:
+def joined(parts: Sequence[Items]) -> Items:
+    """Joins items that are numbered from 0 in each part; the numbers of sentences stay."""
     firsts = np.cumsum([0, *(len(each.scores) for each in parts)])
     moved = [p._replace(owners=p.owners + first) for p, first in zip(parts, firsts)]
     return Items(*map(np.concatenate, zip(*moved)))

@@ -26,8 +26,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Adds the option."""
     text = (
         "calibrate sets of answers for `predict-file --sets`: the entities at a place, and the tag "
-        "sequences of a sentence, that hold the truth with this confidence, such as 0.95; needs no "
-        "target"
+        "sequences of a sentence, that hold the truth with this confidence, such as 0.95; no target "
+        "is needed"
     )
     parser.add_argument("--sets", type=float, metavar="CONFIDENCE", help=text)
 
