@@ -156,7 +156,7 @@ def _measure(
         first, last = item.place
         part = scores[item.sentence][first : last + 1]
         np.maximum(part, probability, out=part)
-    outside = [1 - marginals[:, 0] for marginals in taggers.marginals]
+    outside = [1 - each for each in taggers.of_tags([[] for _ in taggers.marginals])]
     for start in range(0, len(noisy.rows), width):
         rows = range(start, start + width)
         given.append(np.stack([_has(noisy.rows[row]) for row in rows], axis=1))
