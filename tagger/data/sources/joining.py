@@ -128,8 +128,7 @@ def _read(
                 yield _Read(name or source, each.text._replace(entities=found))
         return
     for text in _texts(path, reading, tag_columns):
-        if text.properties.get(PLAIN_TAGS) and text.entities:
-            raise ValueError(f"{text.place}: expected entities, got a label for each token")
+        check_entities(text)
         told = text.properties.get(SOURCE)
         check_name(text, told)
         owner = name or told or default
@@ -160,6 +159,12 @@ def _is_joined(path: str) -> bool:
         return False
     _, record = next(read_records(path), ("", None))
     return isinstance(record, dict) and isinstance(record.get("annotations"), dict)
+
+
+def check_entities(text: AnnotatedText) -> None:
+    """Raises an error for a text with a plain label for each token."""
+    if text.properties.get(PLAIN_TAGS) and text.entities:
+        raise ValueError(f"{text.place}: expected entities, got a label for each token")
 
 
 def moved(text: AnnotatedText, other: AnnotatedText) -> Iterator[Annotation]:

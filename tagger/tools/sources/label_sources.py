@@ -3,7 +3,8 @@
 A config names them; it holds data, and nothing in it runs.
 """
 
-from collections import Counter
+import logging
+from collections import Counter, defaultdict
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from allennlp.common import Params, Registrable
@@ -13,9 +14,11 @@ from tagger.common.inputs import open_input
 from tagger.data.formats import AnnotatedText, Annotation, read_texts
 from tagger.data.reading import Reading
 from tagger.data.sources.annotations import SourcedText
-from tagger.data.sources.joining import moved
+from tagger.data.sources.joining import check_entities, moved
 from tagger.data.survey.text_encodings import decoded_lines
 from tagger.data.tokenizers import LanguageRulesTokenizer, RegularExpressionTokenizer, words_of
+
+logger = logging.getLogger(__name__)
 
 _FORM = (
     "`sources` must be an object of sources by name, such as { cities: { type: 'lexicon', label: "
@@ -136,17 +139,24 @@ class FileSource(LabelSource):
     """
 
     def __init__(self, file: str, format: Optional[str] = None) -> None:
-        self._texts = {_characters(text): text for text in read_texts(file, Reading(format))}
         self._file = file
+        # A text that is there several times may have other entities each time.
+        self._texts: Dict[str, List[AnnotatedText]] = defaultdict(list)
+        for text in read_texts(file, Reading(format)):
+            check_entities(text)
+            self._texts[_characters(text)].append(text)
 
     def find(self, texts: Sequence[AnnotatedText]) -> Iterator[Found]:
-        if not any(_characters(text) in self._texts for text in texts):
+        keys = [*map(_characters, texts)]
+        if texts and self._texts.keys().isdisjoint(keys):
             raise ValueError(
                 f"{self._file}: it has none of the texts; they must be equal, but for white space"
             )
-        for text in texts:
-            own = self._texts.get(_characters(text))
-            yield None if own is None else [*moved(own, text)]
+        nums: Counter[str] = Counter()
+        for key, text in zip(keys, texts):
+            own = self._texts.get(key)
+            yield None if own is None else [*moved(own[min(nums[key], len(own) - 1)], text)]
+            nums[key] += 1
 
 
 def _characters(text: AnnotatedText) -> str:
@@ -183,37 +193,39 @@ def label_texts(config: Params, texts: Sequence[AnnotatedText]) -> List[SourcedT
     for name in list(sources.params):
         try:
             settings = sources.pop(name)
-            labels = _labels(settings)
+            labels = _labels(name, settings)
             if settings.get("type") == "lexicon":
                 settings.params.setdefault("language", language)
             source = LabelSource.from_params(settings)
+            unseen = {*labels}
             for result, found in zip(results, source.find(split)):
                 if found is not None:
-                    trimmed = [_trimmed(each, result.text.text) for each in found]
-                    renamed = [(labels.get(each.label, each.label), each) for each in trimmed]
-                    result.annotations[name] = [
-                        each._replace(label=label)
-                        for label, each in renamed
-                        if label is not None and each.start < each.end
-                    ]
-        except (ConfigurationError, OSError, ValueError) as error:
+                    unseen -= {each.label for each in found}
+                    result.annotations[name] = [*_renamed(found, labels, result.text.text)]
+        except (ConfigurationError, OSError, TypeError, ValueError) as error:
             raise ConfigurationError(f"source `{name}`: {error}") from error
+        if unseen and split:
+            names = ", ".join(sorted(unseen))
+            logger.warning("source `%s`: `labels` renames %s, which it never gave", name, names)
     return results
 
 
-def _labels(settings: Any) -> Dict[str, Optional[str]]:
+def _labels(name: str, settings: Any) -> Dict[str, Optional[str]]:
     """Checks the settings of a source, and returns the new names of its labels."""
+    if not name.strip():
+        raise ConfigurationError("its name is blank; name the source")
     if not isinstance(settings, Params):
         raise ConfigurationError(f"expected an object with a `type`, got {settings!r}")
-    if settings.get("label") == "":
-        raise ConfigurationError("`label` is empty; name the label")
-    if isinstance(settings.get("terms"), str):
-        raise ConfigurationError(f"`terms` must be a list, got {settings['terms']!r}")
+    for key in ("label", "pattern", "file", "archive"):
+        value = settings.get(key, "not given")
+        if not isinstance(value, str) or not value.strip():
+            raise ConfigurationError(f"`{key}` must be a string that is not blank, got {value!r}")
+    terms = settings.params.get("terms", [])
+    if not isinstance(terms, list) or not all(isinstance(each, str) for each in terms):
+        raise ConfigurationError(f"`terms` must be a list of strings, got {terms!r:.60}")
     given = settings.params.pop("labels", {})
-    is_valid = isinstance(given, dict) and all(
-        new is None or (isinstance(new, str) and new) for new in given.values()
-    )
-    if not is_valid:
+    news = given.values() if isinstance(given, dict) else [""]
+    if not all(new is None or (isinstance(new, str) and new.strip()) for new in news):
         raise ConfigurationError(
             "`labels` must be an object of new names, such as { GPE: 'LOC', DATE: null }, got "
             f"{given!r:.60}"
@@ -221,12 +233,15 @@ def _labels(settings: Any) -> Dict[str, Optional[str]]:
     return dict(given)
 
 
-def _trimmed(entity: Annotation, text: str) -> Annotation:
-    """The entity without blanks around it."""
-    label, start, end = entity
-    found = text[start:end]
-    start += len(found) - len(found.lstrip())
-    return Annotation(label, start, start + len(found.strip()))
+def _renamed(
+    found: Sequence[Annotation], labels: Dict[str, Optional[str]], text: str
+) -> Iterator[Annotation]:
+    """Yields entities with their new labels, without blanks around them."""
+    for old, start, end in found:
+        label, quote = labels.get(old, old), text[start:end]
+        first = start + len(quote) - len(quote.lstrip())
+        if label is not None and quote.strip():
+            yield Annotation(label, first, first + len(quote.strip()))
 
 
 def _split(text: AnnotatedText, splitter: LanguageRulesTokenizer) -> AnnotatedText:

@@ -17,7 +17,8 @@ from tagger.tools.sources.hidden_chain import HiddenChain, Votes
 #: Two sources are suspected if they agree on this share of the tokens in entities of either; one is a
 #: copy if they share this share of their errors, and at least so many tokens with an error.
 _SUSPICIOUS, _SHARED_ERRORS, _FEWEST_ERRORS = 0.8, 0.9, 10
-#: The highest kappa of a source that is no better than chance, and the fewest tokens in entities.
+#: A source with this share of the highest kappa is no better than chance, and the fewest tokens in
+#: entities of which that is said.
 _CHANCE, _FEWEST_TOKENS = 0.05, 20
 _NUM_ERRORS = 3
 
@@ -97,7 +98,11 @@ class Comparison:
         )
 
     def is_chance(self, source: int) -> bool:
-        """Whether a source agrees with the others' labels no more than by chance (Cohen's kappa)."""
+        """Whether a source agrees with the others' labels no more than by chance.
+
+        By Cohen's kappa as a share of the highest that the numbers of labels allow (Cohen 1960), since
+        a rule that finds few places cannot agree with others about the rest.
+        """
         is_shared = (self.given[source] >= 0) & (self._num_votes > 1)
         label_of = self._chain.label_of
         own, others = label_of[self.given[source]][is_shared], self._without([source])[is_shared]
@@ -107,8 +112,9 @@ class Comparison:
         size = int(label_of[-1]) + 1
         shares = torch.bincount(own * size + others, minlength=size**2).double() / len(own)
         table = shares.view(size, size)
-        by_chance = float(table.sum(0) @ table.sum(1))
-        return float(table.trace()) - by_chance <= _CHANCE * (1 - by_chance)
+        of_others, of_own = table.sum(0), table.sum(1)
+        by_chance, highest = of_others @ of_own, torch.minimum(of_others, of_own).sum()
+        return bool(table.trace() - by_chance <= _CHANCE * (highest - by_chance))
 
     def _without(self, sources: Sequence[int]) -> torch.Tensor:
         """The best tags, (N,), in sentences that these have read, without their votes; else 0."""

@@ -72,6 +72,19 @@ def test_files_are_found_by_their_texts_and_labels_are_renamed(label, tmp_path):
     assert second == {"llm": [("PER", "Bo")]}
 
 
+def test_a_text_that_a_file_repeats_has_other_entities_each_time(label, tmp_path):
+    (tmp_path / "texts.txt").write_text("Bo left.\n" * 3)
+    records = [{"text": "Bo left.", "label": [[0, 2, label]]} for label in ("PER", "ORG")]
+    (tmp_path / "llm.jsonl").write_text("\n".join(map(json.dumps, records)))
+    found = label({"llm": {"type": "file", "file": "llm.jsonl"}})
+    assert [each["llm"] for each in found] == [[("PER", "Bo")], [("ORG", "Bo")], [("ORG", "Bo")]]
+
+
+def test_a_new_name_for_a_label_that_nobody_gave_is_a_warning(label, caplog):
+    label({"a": {**TERMS, "terms": ["Bo"], "labels": {"X": "PER", "x": "LOC"}}})
+    assert "source `a`: `labels` renames x, which it never gave" in caplog.text
+
+
 def test_white_space_makes_no_other_text_and_no_entity(label, tmp_path):
     (tmp_path / "llm.jsonl").write_text('{"text": "Bo  left Lima .", "label": [[9, 13, "LOC"]]}')
     sources = {
@@ -132,18 +145,29 @@ PATTERN = {"type": "regular_expression", "label": "X"}
             {"a": {**TERMS, "labels": {"X": 1}}},
             "source `a`: `labels` must be an object of new names",
         ),
-        ({"a": {**TERMS, "terms": "x"}}, "source `a`: `terms` must be a list, got 'x'"),
-        ({"a": {**TERMS, "label": ""}}, "source `a`: `label` is empty"),
+        ({"a": {**TERMS, "labels": {"X": " "}}}, "source `a`: `labels` must be an object"),
+        ({"a": {**TERMS, "terms": "x"}}, "source `a`: `terms` must be a list of strings, got 'x'"),
+        ({"a": {**TERMS, "terms": [1]}}, "source `a`: `terms` must be a list of strings, got .1"),
+        ({"a": {**TERMS, "terms": 1}}, "source `a`: `terms` must be a list of strings, got 1"),
+        ({"a": {**TERMS, "label": ""}}, "source `a`: `label` must be a string .*got ''"),
+        ({"a": {**TERMS, "label": 3}}, "source `a`: `label` must be a string .*got 3"),
+        ({"a": {**TERMS, "label": None}}, "source `a`: `label` must be a string .*got None"),
+        ({"a": {**TERMS, "file": 3}}, "source `a`: `file` must be a string .*got 3"),
+        ({"a": {**TERMS, "ignore_case": "x"}}, "source `a`: Expected ignore_case to be a bool"),
+        ({"a": {**PATTERN, "pattern": ""}}, "source `a`: `pattern` must be a string .*got ''"),
+        ({" ": TERMS}, "source ` `: its name is blank"),
         ({"a": {"type": "lexicon", "label": "X"}}, "source `a`: the list of `X` has no term"),
         ({"a": {"type": "lexicon", "label": "X", "file": "no.txt"}}, "source `a`: .*no.txt"),
         ({"a": {**PATTERN, "pattern": "("}}, "source `a`: .pattern. must be a regular expression"),
         ({"a": {**PATTERN, "pattern": "(a{999}){999}"}}, "source `a`: .pattern. must have at most"),
         ({"a": {"type": "tagger", "archive": "no.tar.gz"}}, "source `a`: .*no.tar.gz"),
         ({"a": {"type": "file", "file": "other.jsonl"}}, "source `a`: .*it has none of the texts"),
+        ({"a": {"type": "file", "file": "pos.conll"}}, "source `a`: .*got a label for each token"),
     ],
 )
 def test_a_bad_source_is_an_error_that_names_it(label, tmp_path, sources, error):
     (tmp_path / "other.jsonl").write_text('{"text": "Else", "label": [[0, 4, "X"]]}\n')
+    (tmp_path / "pos.conll").write_text("Bo NN\nleft VB\nLima NN\n. .\n")
     with pytest.raises(SystemExit, match=error) as caught:
         label(sources)
     assert "\n" not in str(caught.value)

@@ -78,6 +78,25 @@ def test_bad_input_is_an_error_that_says_what_to_do(files, allennlp, tmp_path, a
     assert (tmp_path / "anna.conll").read_text() == before
 
 
+def test_rules_that_no_other_source_can_judge_are_named(tmp_path, allennlp, capsys):
+    lines = []
+    for number in range(240):
+        found = {
+            name: [[0, 3, "PER"]] if row == number % 6 else [] for row, name in enumerate("abcdef")
+        }
+        lines.append(json.dumps({"text": f"Ada saw thing {number}", "annotations": found}))
+    (tmp_path / "all.jsonl").write_text("\n".join(lines))
+    allennlp("merge-labels", tmp_path / "all.jsonl", "-o", tmp_path / "m.conll")
+    said = capsys.readouterr().out
+    assert "Hardly any label of a, b, c, d, e, f is among the merged ones" in said
+    allennlp(
+        "merge-labels", tmp_path / "all.jsonl", "-o", tmp_path / "u.conll", "--method", "union"
+    )
+    said = capsys.readouterr().out
+    assert "240 entities" in said
+    assert "Hardly any" not in said
+
+
 def test_nothing_is_lost_if_the_output_cannot_hold_open_parts(tmp_path, allennlp):
     lines = [
         {"text": "Bob", "annotations": {"a": [[0, 3, "PER"]]}},

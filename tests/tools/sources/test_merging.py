@@ -89,6 +89,15 @@ def test_good_sources_are_no_copies_of_one_another():
     assert not any(each.copy_of or each.is_chance for each in found)
 
 
+def test_a_rule_that_finds_little_is_not_taken_for_chance():
+    sentences = true_sentences(1500)
+    people = [noisy(sentences, 0.2, 0.05, 0.02, seed) for seed in range(3)]
+    rule = noisy(sentences, 0.98, 0.0, 0.0, 4)
+    found = merge(sourced(*people, rule)).sources["d"]
+    assert (found.is_chance, found.num_entities) == (False, pytest.approx(40, abs=20))
+    assert found.precision > 0.9
+
+
 @pytest.mark.parametrize("method", ["hidden_chain", "dawid_skene"])
 def test_sources_no_better_than_chance_are_named(method):
     # The last one labels what others do not, and is worse than chance

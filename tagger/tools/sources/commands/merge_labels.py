@@ -19,6 +19,9 @@ from tagger_texts.display import aligned
 if TYPE_CHECKING:
     from tagger.tools.sources.merging import Merged
 
+#: Sources with so many entities, of which less than this share are among the merged ones, are named.
+_MANY, _REFUSED = 20, 0.05
+
 
 @Subcommand.register("merge-labels")
 class MergeLabels(Command):
@@ -105,6 +108,17 @@ def described(merged: "Merged") -> List[str]:
             )
         if found.is_chance:
             lines.append(f"{name} agrees with the others no more than by chance; leave it out")
+    refused = [
+        name
+        for name, found in merged.sources.items()
+        if not found.is_chance and found.num_entities >= _MANY and (found.precision or 0) < _REFUSED
+    ]
+    if refused:
+        lines.append(
+            f"Hardly any label of {', '.join(refused)} is among the merged ones: no other source labels "
+            "these words; if it is right, add a source that finds most entities, such as a tagger, or "
+            "take --method union"
+        )
     if merged.num_overlooked:
         lines.append(
             f"{merged.num_overlooked:,} words without a label seem overlooked, because the same source "
