@@ -1,0 +1,342 @@
+#!/usr/bin/env python
+"""Measures how many gold sentences labels from rules, lists and taggers are worth.
+
+    python -m scripts.experiments.measure_rules conll2003 runs/wnut17/model.tar.gz -s runs/rules
+    python -m scripts.experiments.measure_rules meddocan -s runs/weak_taggers
+
+`conll2003` labels 4,000 sentences of eng.train with the sources of sources_conll2003.jsonnet: lists of
+prepare_lexicons.py, rules, and a tagger of another corpus, from wnut17_frozen_minilm_crf.jsonnet. It
+scores what is merged against the gold labels, trains taggers on it and on 50 to 800 gold sentences of
+other documents, and scores them on eng.testb. The settings are those that `allennlp start` proposes for
+data of each size, with frozen MiniLM; the epoch is chosen on 200 sentences of eng.testa.
+
+`meddocan` trains three small taggers, each on another eighth of the training documents, and labels the
+development documents with them. Taggers are trained on the merged labels and scored on the test
+documents. The epoch is chosen on 31 other training documents.
+
+Finished runs are kept.
+"""
+
+import argparse
+import json
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Optional
+
+from allennlp.common import Params
+
+import tagger  # noqa: F401  (AllenNLP then knows our components)
+from scripts.experiments.measure_merging import GOLD, report, score, without_gold
+from tagger.common.console import say
+from tagger.data.column_file import read_documents
+from tagger.data.formats import AnnotatedText, Annotation, convert_texts, read_texts
+from tagger.data.reading import Reading
+from tagger.data.sources.annotations import SourcedText, read_annotations, write_annotations
+from tagger.data.tokenizers import WordsTokenizer, words_of
+from tagger.spans import tags_to_spans
+from tagger.tools.runs.configs import config_for
+from tagger.tools.runs.jobs import Job, run_jobs, seeded_jobs
+from tagger.tools.runs.results import Column, format_summary, read_results, tabulate
+from tagger.tools.sources.label_sources import label_texts
+from tagger.tools.sources.merging import Merged, merge
+from tagger.tools.start.config import sizes_for
+
+SOURCES = Path(__file__).with_name("sources_conll2003.jsonnet")
+NUM_LABELLED, NUM_DEV, NUM_ADDED = 4_000, 200, 100
+NUM_GOLD = (50, 100, 200, 400, 800)
+COLUMNS = [Column("test F1", ["test_f1-measure-overall"])]
+
+
+def read_conll2003(path: Path) -> list[list[SourcedText]]:
+    """Reads the sentences of each document, with the gold labels as the source `gold`."""
+    documents = []
+    with path.open("rb") as lines:
+        for number, document in enumerate(read_documents(lines, path)):
+            rows = ([row.columns for row in sentence] for sentence in document)
+            documents.append([_sentence(own, f"document {number}") for own in rows])
+    return documents
+
+
+def _sentence(rows: Sequence[Sequence[str]], document: str) -> SourcedText:
+    places: list[tuple[int, int]] = []
+    for word, *_ in rows:
+        start = places[-1][1] + 1 if places else 0
+        places.append((start, start + len(word)))
+    spans = tags_to_spans([row[-1] for row in rows], "IOB1")
+    gold = [Annotation(label, places[a][0], places[b][1]) for label, (a, b) in spans]
+    words = " ".join(row[0] for row in rows)
+    text = AnnotatedText(words, [], places, [len(places)], document, {"document": document})
+    return SourcedText(text, {GOLD: gold})
+
+
+def full_names(documents: Sequence[Sequence[SourcedText]]) -> Iterator[dict[str, Any]]:
+    """Labels first names with the capitalised words behind them, and then their last names."""
+    names = Path("data/lexicons/first_names.txt").read_text(encoding="utf-8").split("\n")
+    first_names = {each for each in names if each[:1].isupper()}
+    for document in documents:
+        known: set[str] = set()
+        for sourced in document:
+            text, places = sourced.text.text, sourced.text.tokens or []
+            words = [text[start:end] for start, end in places]
+            found, at = [], 0
+            while at < len(words):
+                end = at + 1
+                while end < min(len(words), at + 3) and words[end].istitle():
+                    end += 1
+                is_full = end > at + 1 and words[at] in first_names
+                if is_full:
+                    known.add(words[end - 1])
+                elif words[at] in known:
+                    end = at + 1
+                if is_full or words[at] in known:
+                    found.append([places[at][0], places[end - 1][1], "PER"])
+                at = end if is_full else at + 1
+            yield {"text": text, "label": found}
+
+
+def label_conll2003(args: argparse.Namespace) -> tuple[list[SourcedText], list[SourcedText]]:
+    """Returns sentences labelled by all sources and gold, and gold sentences of other documents."""
+    documents = read_conll2003(args.corpus / "eng.train")
+    random.Random(1).shuffle(documents)
+    labelled: list[list[SourcedText]] = []
+    while sum(map(len, labelled)) < NUM_LABELLED:
+        labelled.append(documents.pop())
+    rest = [sentence for document in documents for sentence in document]
+    random.Random(1).shuffle(rest)
+    # What rules say about the sentences that are added is needed, too.
+    texts = [sentence for document in labelled for sentence in document] + rest[:NUM_ADDED]
+    path = args.folder / "labelled.jsonl"
+    if path.exists():
+        return list(read_annotations(path)), rest
+    names = args.folder / "full_names.jsonl"
+    records = full_names([*labelled, *([each] for each in rest[:NUM_ADDED])])
+    names.write_text("".join(json.dumps(each) + "\n" for each in records), encoding="utf-8")
+    variables = {"full_names": str(names), "tagger": args.tagger}
+    config = Params.from_file(str(SOURCES), ext_vars=variables)
+    found = label_texts(config, [each.text for each in texts])
+    both = [
+        each._replace(annotations={**each.annotations, **gold.annotations})
+        for each, gold in zip(found, texts)
+    ]
+    write_annotations(both, path)
+    return both, rest
+
+
+def conll2003(args: argparse.Namespace) -> None:
+    """Trains on merged labels of CoNLL-2003, and on gold sentences."""
+    args.labels = ["LOC", "MISC", "ORG", "PER"]
+    texts, rest = label_conll2003(args)
+    own = texts[:-NUM_ADDED]
+    report_sources(own)
+    rules = [_without(each, "tweets") for each in texts]
+    say("rules and lists alone, and with gold sentences")
+    report(rules[:-NUM_ADDED])
+    _merge_with_gold(rules)
+    say("all sources, and with gold sentences")
+    results = report(own)
+    soft = _merge_with_gold(texts)
+    _write_parts(args.corpus, args.folder)
+    jobs: list[Job] = []
+    every = {
+        "majority": results["majority"],
+        "hidden_chain": results["hidden_chain"],
+        "hidden_chain and gold": soft,
+    }
+    for name, merged in every.items():
+        path = _written(merged.texts, args.folder / f"{name}.conll")
+        jobs += _jobs(args, {"labels": f"{name}, hard"}, path, merged.texts)
+        if name != "majority":
+            jobs += _jobs(args, {"labels": f"{name}, soft"}, path, merged.texts, merged)
+    for number in NUM_GOLD:
+        for seed in args.seeds:
+            first = NUM_GOLD[-1] * args.seeds.index(seed)
+            gold = _with_gold(rest[first : first + number])
+            path = _written(gold, args.folder / f"gold {number} {seed}.conll")
+            factors = {"labels": f"gold, {number} sentences"}
+            jobs += _jobs(args, factors, path, gold, seeds=[seed])
+    gold = _with_gold(own)
+    path = _written(gold, args.folder / "gold.conll")
+    jobs += _jobs(args, {"labels": "gold, all"}, path, gold, seeds=args.seeds[:1])
+    _run(jobs, args.folder)
+
+
+def _merge_with_gold(texts: Sequence[SourcedText]) -> Merged:
+    """Merges texts of which the last have gold labels, and prints the scores of the others."""
+    own, added = texts[:-NUM_ADDED], texts[-NUM_ADDED:]
+    merged = merge([*without_gold(own), *added], gold=GOLD)
+    precision, recall, f1, of_tokens = score(merged.texts[:-NUM_ADDED], own)
+    say(f"with gold: {precision:.1f} {recall:.1f} {f1:.1f} {of_tokens:.1f}")
+    return merged
+
+
+def _without(text: SourcedText, source: str) -> SourcedText:
+    return text._replace(annotations={k: v for k, v in text.annotations.items() if k != source})
+
+
+def report_sources(texts: Sequence[SourcedText]) -> None:
+    """Prints how good each source is, about the labels that it gives."""
+    for name in sorted({name for each in texts for name in each.annotations} - {GOLD}):
+        labels = {each.label for text in texts for each in text.annotations.get(name, ())}
+        gold, found = [], []
+        for text in texts:
+            if name in text.annotations:
+                true = [each for each in text.annotations[GOLD] if each.label in labels]
+                gold.append(text._replace(annotations={GOLD: true}))
+                found.append(text.text._replace(entities=text.annotations[name]))
+        if labels:
+            precision, recall, f1, _ = score(found, gold)
+            about = "/".join(sorted(labels))
+            say(f"{name:20}{about:20}{precision:8.1f}{recall:8.1f}{f1:8.1f}")
+
+
+def _with_gold(texts: Sequence[SourcedText]) -> list[AnnotatedText]:
+    return [each.text._replace(entities=each.annotations[GOLD]) for each in texts]
+
+
+def _write_parts(corpus: Path, folder: Path) -> None:
+    for part, number in (("testa", NUM_DEV), ("testb", None)):
+        documents = read_conll2003(corpus / f"eng.{part}")
+        sentences = [sentence for document in documents for sentence in document]
+        if number is not None:
+            random.Random(1).shuffle(sentences)
+        _written(_with_gold(sentences[:number]), folder / f"{part}.conll")
+
+
+def _written(texts: Sequence[AnnotatedText], path: Path) -> Path:
+    if not path.exists():
+        own = (each._replace(properties={**each.properties, "document": None}) for each in texts)
+        convert_texts(own, path, "columns")
+    return path
+
+
+def _jobs(
+    args: argparse.Namespace,
+    factors: Mapping[str, Any],
+    path: Path,
+    texts: Sequence[AnnotatedText],
+    merged: Optional[Merged] = None,
+    seeds: Optional[Sequence[int]] = None,
+) -> list[Job]:
+    """Returns runs that train on a file; on soft labels if there is something `merged`."""
+    num_entities = sum(len(each.entities) for each in texts)
+    sizes = sizes_for(sum(len(each.tokens or []) for each in texts), num_entities)
+    fields = {"source_encoding": "BIO", **sizes.settings, **args.settings}
+    config = _config(args.folder, fields)
+    dev, test = args.folder / "testa.conll", args.folder / "testb.conll"
+    if args.corpus_name == "meddocan":
+        dev, test = args.folder / "choice", args.corpus / "test"
+    config = config_for(config, args.labels, "BIO", path, dev)
+    config |= {"test_data_path": str(test), "evaluate_on_test": True}
+    if merged is not None:
+        soft = path.with_suffix(".npz")
+        if not soft.exists():
+            merged.soft_labels("BIOUL").save(soft)
+        reader = config["dataset_reader"]
+        config["validation_dataset_reader"] = reader
+        config["dataset_reader"] = {
+            "type": "soft_labelled",
+            "reader": reader,
+            "soft_labels": str(soft),
+        }
+        config["model"]["head"]["distillation_weight"] = 1.0
+    return seeded_jobs(factors, config, args.seeds if seeds is None else seeds)
+
+
+def _config(folder: Path, fields: Mapping[str, Any]) -> dict[str, Any]:
+    text = ", ".join(f"{name}:: {json.dumps(value)}" for name, value in fields.items())
+    path = folder / "config.jsonnet"
+    paths = "train_data_path: '', validation_data_path: ''"
+    path.write_text(f"(import 'tagger/training/template.libsonnet') + {{ {text}, {paths} }}\n")
+    return Params.from_file(str(path)).as_dict(quiet=True)
+
+
+def _run(jobs: list[Job], folder: Path) -> None:
+    # All have a figure before one has a second.
+    jobs.sort(key=lambda job: job.factors["seed"])
+    failed = run_jobs(jobs, folder, 1)
+    say(format_summary(tabulate(read_results(jobs, folder), COLUMNS)))
+    if failed:
+        raise SystemExit(f"{len(failed)} runs failed; see {failed[0].log(folder)}")
+
+
+def meddocan(args: argparse.Namespace) -> None:
+    """Trains three taggers on little, labels the development documents, and trains on that."""
+    # Of labels that are rarer than parts are.
+    corpus = [text for part in ("train", "dev", "test") for text in _brat(args.corpus / part)]
+    args.labels = sorted({each.label for text in corpus for each in text.entities})
+    paths = sorted((args.corpus / "train").glob("*.txt"))
+    parts = [paths[number::8] for number in range(3)]
+    _linked(paths[3::16], args.folder / "choice")
+    weak: list[Job] = []
+    for number, own in enumerate(parts, start=1):
+        part = _linked(own, args.folder / f"part{number}")
+        weak += _jobs(args, {"labels": f"part {number}"}, part, _brat(part), seeds=[number])
+    pooled = _linked([each for own in parts for each in own], args.folder / "pooled")
+    _run(weak, args.folder)
+    archives = [str(job.folder(args.folder) / "model.tar.gz") for job in weak]
+    sources = {
+        f"part{number}": {"type": "tagger", "archive": each}
+        for number, each in enumerate(archives, start=1)
+    }
+    dev = _brat(args.corpus / "dev")
+    config = Params({"sources": sources, "language": "es"})
+    texts = [
+        each._replace(annotations={**each.annotations, GOLD: gold.entities})
+        for each, gold in zip(label_texts(config, dev), dev)
+    ]
+    texts = [each.on_common_tokens() for each in texts]
+    results = report(texts)
+    jobs = _jobs(args, {"labels": "the three parts, gold"}, pooled, _brat(pooled))
+    for name in ("majority", "hidden_chain"):
+        merged = results[name]
+        path = _written(merged.texts, args.folder / f"{name}.conll")
+        jobs += _jobs(args, {"labels": f"{name}, hard"}, path, merged.texts)
+        if name != "majority":
+            jobs += _jobs(args, {"labels": f"{name}, soft"}, path, merged.texts, merged)
+    gold = _with_gold(texts)
+    path = _written(gold, args.folder / "gold.conll")
+    jobs += _jobs(args, {"labels": "gold"}, path, gold)
+    _run([*weak, *jobs], args.folder)
+
+
+def _linked(paths: Sequence[Path], folder: Path) -> Path:
+    folder.mkdir(exist_ok=True)
+    for path in paths:
+        for each in (path, path.with_suffix(".ann")):
+            if not (folder / each.name).exists():
+                (folder / each.name).symlink_to(each.resolve())
+    return folder
+
+
+def _brat(folder: Path) -> list[AnnotatedText]:
+    texts, tokenizer = [], WordsTokenizer()
+    for text in read_texts(folder, Reading("brat")):
+        words = zip(*words_of(tokenizer, text.text))
+        texts.append(text._replace(tokens=[(at, at + len(word)) for word, at in words]))
+    return texts
+
+
+def main(arguments: Optional[Sequence[str]] = None) -> None:
+    """Runs the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("corpus_name", choices=("conll2003", "meddocan"), metavar="CORPUS")
+    parser.add_argument("tagger", nargs="?", help="the archive of a tagger of WNUT-17")
+    parser.add_argument("-s", dest="folder", type=Path, required=True, help="for all results")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    args = parser.parse_args(arguments)
+    args.corpus = Path("data", args.corpus_name)
+    args.folder.mkdir(parents=True, exist_ok=True)
+    if args.corpus_name == "conll2003":
+        args.settings = {"transformer": "data/all-MiniLM-L6-v2", "carry_transformer": False}
+        conll2003(args)
+    else:
+        spanish = {"tokenizer": {"type": "words"}, "language": "es", "word_dropout": 0.2}
+        args.settings = {**spanish, "hidden_size": 100, "num_epochs": 20}
+        meddocan(args)
+
+
+if __name__ == "__main__":
+    main()
