@@ -4,6 +4,7 @@ Test files run in parallel processes with one thread each, which share the resul
 The process that distributes the tests reads this file too, so libraries are imported inside functions.
 """
 
+import contextlib
 import copy
 import gc
 import logging
@@ -20,7 +21,7 @@ from typing import NamedTuple
 import pytest
 from filelock import FileLock
 
-from tests.warm_python import WarmPython
+from tests import warm_python as warm
 
 ROOT = Path(__file__).parent.parent
 CONFIGS = ROOT / "training_config"
@@ -65,12 +66,11 @@ def pytest_configure(config):
 
         import_all()
     else:
-        folder = tempfile.TemporaryDirectory()
-        python = WarmPython(Path(folder.name))
-        config.add_cleanup(folder.cleanup)
-        config.add_cleanup(python.close)
+        stack = contextlib.ExitStack()
+        config.add_cleanup(stack.close)
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
         # The worker processes inherit it.
-        os.environ[WARM] = str(python.executable)
+        os.environ[WARM] = stack.enter_context(warm.started(Path(folder)))
 
 
 def _share_compiled_kernels(folder):
@@ -176,9 +176,8 @@ def warm_executable(tmp_path_factory):
     if WARM in os.environ:
         yield os.environ[WARM]
         return
-    python = WarmPython(tmp_path_factory.getbasetemp())
-    yield str(python.executable)
-    python.close()
+    with warm.started(tmp_path_factory.getbasetemp()) as python:
+        yield python
 
 
 @pytest.fixture
