@@ -30,6 +30,7 @@ from tagger.modules.heads.chain import legal_transitions
 from tagger.tools.deidentification.masks import STYLES
 from tagger.tools.reports.evaluation import evaluate
 from tagger.tools.reports.trellis import instance_of, trellis_of
+from tagger.tools.tuning import estimates
 from tagger.tools.tuning.decoding import Settings
 from tagger.tools.tuning.labelled_file import tuner_on_file
 from tests.heads import (
@@ -310,8 +311,8 @@ def sets_without_calibration(cell):
 def compare_data(cell):
     output, gold = cell.path("compared.json"), cell.gold()
     cell.allennlp("compare-data", cell.archive, gold, gold, "-o", output)
-    estimates = json.loads(output.read_text())["estimates"]
-    (truth,) = (each for name, each in estimates.items() if "the truth" in name)
+    found = json.loads(output.read_text())["estimates"]
+    (truth,) = (each for name, each in found.items() if "the truth" in name)
     assert {*LABELS, "overall"} == truth.keys()
 
 
@@ -525,6 +526,8 @@ def test_a_head_of_a_dozen_lines_outside_the_package_has_every_exit(
 
 
 def _check(consumer, cell, monkeypatch, capsys):
+    # Intervals are tested in `tests/tools/tuning/test_new_data.py`.
+    monkeypatch.setattr(estimates, "NUM_RESAMPLES", 2)
     monkeypatch.chdir(cell.folder)
     words = REFUSED.get(consumer, {}).get(cell.kind)
     if words is None:

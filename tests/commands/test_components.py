@@ -3,7 +3,6 @@
 import pkgutil
 from importlib import import_module
 
-import pytest
 from allennlp.common.registrable import Registrable
 
 import tagger
@@ -38,26 +37,25 @@ from allennlp.training import Trainer
 OURS = "[name for name in sys.modules if name.startswith('tagger.') and {part!r} in name]"
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        # A name loads its component and no other.
-        "Tokenizer.from_params(Params({'type': 'words'}))\n"
-        f"assert not {OURS.format(part='models')}, {OURS.format(part='models')}",
-        "assert Trainer.by_name('gradient_descent').__self__.__name__ == 'RecoverableTrainer'\n"
-        f"assert not {OURS.format(part='token_embedders')}",
-        # Lists have all names and load nothing.
-        "assert {'sequence_tagger', 'document_classifier'} <= {*Model.list_available()}\n"
-        f"assert not {OURS.format(part='models')}",
-        # A kind of ours has its default first.
-        "from tagger.modules.heads.tagging_head import TaggingHead\n"
-        "assert sorted(TaggingHead.list_available()) == ['crf', 'label_chains', 'sigmoid', 'softmax']",
-        # Paths of classes, of modules and of packages, name components too.
-        "assert Model.by_name('tagger.models.SequenceTagger') is Model.by_name('sequence_tagger')",
-    ],
-)
-def test_a_name_imports_its_component(code, succeed_fresh):
-    succeed_fresh(LOADS + code)
+def test_a_name_imports_its_component(succeed_fresh):
+    succeed_fresh(
+        LOADS
+        + f"""
+# Lists have all names and load nothing.
+assert {{'sequence_tagger', 'document_classifier'}} <= {{*Model.list_available()}}
+assert not {OURS.format(part="models")}, {OURS.format(part="models")}
+# A name loads its component and no other.
+Tokenizer.from_params(Params({{'type': 'words'}}))
+assert not {OURS.format(part="models")}, {OURS.format(part="models")}
+assert Trainer.by_name('gradient_descent').__self__.__name__ == 'RecoverableTrainer'
+assert not {OURS.format(part="token_embedders")}
+# A kind of ours has its default first.
+from tagger.modules.heads.tagging_head import TaggingHead
+assert sorted(TaggingHead.list_available()) == ['crf', 'label_chains', 'sigmoid', 'softmax']
+# Paths of classes, of modules and of packages, name components too.
+assert Model.by_name('tagger.models.SequenceTagger') is Model.by_name('sequence_tagger')
+"""
+    )
 
 
 def test_a_wrong_name_suggests_one_that_is_not_yet_imported(run_fresh):

@@ -70,6 +70,7 @@ def test_the_output_is_utf_8_lines_and_nothing_else(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm_python")
 def test_an_error_is_the_last_line(trained, tmp_path):
     path = tmp_path / "texts.txt"
     path.write_text("Maria Lindqvist met Paulo Ferraz in Lisbon.\n" * 300 + "[1]\n")

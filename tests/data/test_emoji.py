@@ -101,7 +101,8 @@ def test_exported_taggers_split_emoji_alike(name, tmp_path):
     assert [[token.text for token in split(text)] for text in texts] == expected
     given = {"splitting": splitting, "texts": texts}
     expression = (
-        "given.texts.map((text) => splitterOf(given.splitting).split(text).map((t) => t.text))"
+        "((splitter) => given.texts.map((text) => splitter.split(text).map((t) => t.text)))"
+        "(splitterOf(given.splitting))"
     )
     assert of_page("splitter.js", "splitterOf", expression, given, tmp_path) == expected
 

@@ -149,6 +149,7 @@ def test_missing_functions_are_skipped():
     assert tried["log-likelihood equals enumeration"] == 2
 
 
+@pytest.mark.usefixtures("warm_python")
 def test_the_table_is_printed():
     command = [sys.executable, "-m", "tagger.linear_chain.conformance", "--problems", "2"]
     command += ["examples.crf_adapters:ours"]

@@ -34,7 +34,13 @@ def data(tmp_path, monkeypatch):
 SLOW_PARTS = ("kernels", "tagger")
 
 
-@pytest.mark.parametrize("name", sorted(PARTS.keys() - {"memory", "tests", *SLOW_PARTS}))
+#: `test_the_command_writes_what_its_worker_measured` runs it.
+BY_COMMAND = "weightings"
+
+
+@pytest.mark.parametrize(
+    "name", sorted(PARTS.keys() - {"memory", "tests", BY_COMMAND, *SLOW_PARTS})
+)
 @pytest.mark.usefixtures("data")
 def test_a_part_runs(name, monkeypatch):
     if name == "processes":
@@ -106,10 +112,12 @@ def test_a_part_that_is_stopped_or_crashes_is_reported(tmp_path, monkeypatch):
 
 
 def test_the_command_writes_what_its_worker_measured(tmp_path, data, warm_python, capsys):
-    assert check_gpu.main(["weightings", *QUICK, str(tmp_path / "out")]) == 0
-    kept = json.loads((tmp_path / "out/weightings.json").read_text())
+    assert check_gpu.main([BY_COMMAND, *QUICK, str(tmp_path / "out")]) == 0
+    kept = json.loads((tmp_path / f"out/{BY_COMMAND}.json").read_text())
     assert kept["environment"]["device"] == "CPU"
-    assert len(kept["results"]["rows"]) == 16
+    rows = kept["results"]["rows"]
+    assert len(rows) == 16
+    assert not any("error" in row for row in rows)
     assert "| weighting |" in (tmp_path / "out/report.md").read_text()
 
 

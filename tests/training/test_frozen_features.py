@@ -166,6 +166,7 @@ def test_an_archive_carries_the_transformer_unless_the_config_says_otherwise(tra
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("warm_python")
 def test_a_pickled_tagger_tags_in_another_process(train, tmp_path):
     loaded, pickled = tagger.load(train()), tmp_path / "tagger.pickle"
     pickled.write_bytes(pickle.dumps(loaded))

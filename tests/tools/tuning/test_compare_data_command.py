@@ -4,14 +4,17 @@ import json
 
 import pytest
 
+from tagger.tools.tuning import estimates
 from tests.conftest import ROOT
 
 DEV, TRAIN = ROOT / "data/toy/dev.txt", ROOT / "data/toy/train.txt"
 
 
 @pytest.fixture
-def run(allennlp, trained, capsys):
+def run(allennlp, trained, capsys, monkeypatch):
     """Runs the subcommand on the toy archive; returns its exit status and what it prints."""
+    # `test_new_data.py` checks the intervals.
+    monkeypatch.setattr(estimates, "NUM_RESAMPLES", 2)
 
     def run(*arguments):
         status = 0
