@@ -3,9 +3,8 @@
 Each word has its own emissions, so that nothing of the models is needed to know the predictions.
 """
 
-import itertools
+import functools
 import json
-import math
 from typing import List, NamedTuple
 
 import torch
@@ -18,6 +17,7 @@ from allennlp.models.archival import archive_model
 from tagger.models.ensemble_archive import write_ensemble
 from tagger.models.sequence_tagger_ensemble import AVERAGES
 from tagger.modules.heads import TaggingHead
+from tests.oracles.all_paths import AllPaths
 
 TEXT = "the Bank of York Trust closed today"
 WORDS = TEXT.split()
@@ -180,6 +180,7 @@ def write_kind(kind, folder):
     return path
 
 
+@functools.cache
 def predictions(kind):
     """The entities that a kind of tagger finds in `TEXT`, by place, by enumeration of all paths."""
     head, _, average = kind.partition(", averaged ")
@@ -199,59 +200,37 @@ def label_probabilities(kind):
 
 
 def _of_chain(members: List, at: List[int], average: str, head: str) -> List[Found]:
-    tags = [TAGS[k] for k in at]
-    paths = _legal_paths(tags, len(WORDS))
-    score = _plain if head == "softmax" else _scored
+    if average != "marginals":
+        members = [[[sum(each) / len(members) for each in zip(*rows)] for rows in zip(*members)]]
+    tables = [_paths(rows, at, head) for rows in members]
+    is_legal = tables[0].path_scores > -torch.inf
+    tags = tables[0].tags[is_legal]
+    probabilities = tables[0].probabilities()[is_legal]
+    best = probabilities.argmax()
     if average == "marginals":
-        mixture = sum(_softmax(score(rows, at, paths)) for rows in members) / len(members)
-        marginals = [[0.0] * len(at) for _ in WORDS]
-        for path, probability in zip(paths, mixture.tolist()):
-            for t, k in enumerate(path):
-                marginals[t][k] += probability
-        risks = [sum(marginals[t][k] for t, k in enumerate(path)) for path in paths]
-        best = paths[max(range(len(paths)), key=risks.__getitem__)]
-        logs = [sum(math.log(marginals[t][k]) for t, k in enumerate(path)) for path in paths]
-        probabilities = _softmax(torch.tensor(logs, dtype=torch.float64))
-    else:
-        mean = [[sum(column) / len(members) for column in zip(*rows)] for rows in zip(*members)]
-        probabilities = _softmax(score(mean, at, paths))
-        best = paths[int(probabilities.argmax())]
-    of_paths = [set(_spans([tags[k] for k in path])) for path in paths]
+        marginals = sum(table.tag_marginals() for table in tables) / len(tables)
+        of_tags = marginals[torch.arange(len(WORDS)), tags]
+        best = of_tags.sum(1).argmax()
+        probabilities = of_tags.log().sum(1).softmax(0)
+    of_paths = [_spans([TAGS[at[k]] for k in path]) for path in tags.tolist()]
     return [
         Found(*span, sum(p for p, own in zip(probabilities.tolist(), of_paths) if span in own))
-        for span in _spans([tags[k] for k in best])
+        for span in of_paths[best]
     ]
 
 
-def _legal_paths(tags, length):
-    paths = [()]
-    for _ in range(length):
-        paths = [
-            (*path, k)
-            for path in paths
-            for k, tag in enumerate(tags)
-            if tag[0] != "I" or (path and tags[path[-1]][1:] == tag[1:])
-        ]
-    return paths
-
-
-def _plain(rows, at, paths):
-    scores = [sum(rows[t][at[k]] for t, k in enumerate(path)) for path in paths]
-    return torch.tensor(scores, dtype=torch.float64)
-
-
-def _scored(rows, at, paths):
-    others = [
-        START[at[path[0]]]
-        + END[at[path[-1]]]
-        + sum(TRANSITIONS[at[a]][at[b]] for a, b in itertools.pairwise(path))
-        for path in paths
-    ]
-    return _plain(rows, at, paths) + torch.tensor(others, dtype=torch.float64)
-
-
-def _softmax(scores):
-    return scores.softmax(0)
+def _paths(rows, at, head):
+    """All paths through words with these emissions; illegal ones have the score -inf."""
+    tags = [TAGS[k] for k in at]
+    is_legal = [[tag[0] != "I" or before[1:] == tag[1:] for tag in tags] for before in ["O", *tags]]
+    start, *inner = torch.tensor(
+        [[0.0 if each else -torch.inf for each in row] for row in is_legal]
+    )
+    scores = [torch.tensor(each, dtype=torch.float64) for each in (TRANSITIONS, START, END)]
+    transitions, own_start, end = [0 * each for each in scores] if head == "softmax" else scores
+    emissions = torch.tensor([rows], dtype=torch.float64)[:, :, at]
+    transitions = transitions[at][:, at] + torch.stack(inner)
+    return AllPaths((emissions, transitions, own_start[at] + start, end[at]), 0, range(len(rows)))
 
 
 def _spans(tags):
@@ -267,11 +246,9 @@ def _spans(tags):
 
 def best_steps():
     """The best labels of `NUMBERS`."""
-
-    def score(path):
-        total = START[path[0]] + END[path[-1]]
-        total += sum(TRANSITIONS[a][b] for a, b in itertools.pairwise(path))
-        return total + sum([*row, 0.0][k] for row, k in zip(NUMBERS, path))
-
-    paths = itertools.product(range(len(ACTIVITIES)), repeat=len(NUMBERS))
-    return [ACTIVITIES[k] for k in max(paths, key=score)]
+    emissions = torch.tensor([[[*row, 0.0] for row in NUMBERS]])
+    transitions, start, end = map(torch.tensor, (TRANSITIONS, START, END))
+    of_labels = slice(len(ACTIVITIES))
+    scores = emissions, transitions[of_labels, of_labels], start[of_labels], end[of_labels]
+    paths = AllPaths(scores, 0, range(len(NUMBERS)))
+    return [ACTIVITIES[k] for k in paths.paths[paths.path_scores.argmax()]]

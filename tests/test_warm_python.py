@@ -36,7 +36,7 @@ def test_a_call_ends_as_its_process(case, warm_python, tmp_path):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_signal_reaches_the_process(number, warm_python):
-    code = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
+    code = "import os, time; print(os.getpid(), flush=True); time.sleep(100)"
     command = [sys.executable, "-c", code]
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(command, **streams) as asking:

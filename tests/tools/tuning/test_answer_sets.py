@@ -18,10 +18,7 @@ from tagger.tools.tuning.answer_sets import (
 from tests.heads import (
     TAGS,
     WORDS,
-    _legal_paths,
-    _plain,
-    _scored,
-    _softmax,
+    _paths,
     _spans,
     rows_of,
     write_kind,
@@ -37,11 +34,11 @@ LENGTHS = [7, 3, 1]
 
 def enumerated(kind, at, length):
     """All legal sequences of a chain over the first words, best first, and their probabilities."""
-    paths = _legal_paths([TAGS[k] for k in at], length)
-    rows = [rows_of(kind)[word] for word in WORDS[:length]]
-    scores = (_plain if kind == "softmax" else _scored)(rows, at, paths)
-    order = scores.argsort(descending=True).tolist()
-    return [[TAGS[at[k]] for k in paths[n]] for n in order], _softmax(scores)[order].tolist()
+    paths = _paths([rows_of(kind)[word] for word in WORDS[:length]], at, kind)
+    order = paths.path_scores.argsort(descending=True)
+    order = order[paths.path_scores[order] > -math.inf]
+    tags = [[TAGS[at[k]] for k in path] for path in paths.tags[order].tolist()]
+    return tags, paths.probabilities()[order].tolist()
 
 
 def gold_of_chain(tags, at):
