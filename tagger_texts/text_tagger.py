@@ -146,10 +146,11 @@ class TextTagger(ABC, Generic[T]):
         candidates: Optional[float],
         sets: bool,
     ) -> Extras:
-        thresholds = self._set_thresholds() if sets else None
+        thresholds = self.set_thresholds() if sets else None
         return extras_of(probabilities, leak_labels, candidates, thresholds)
 
-    def _set_thresholds(self) -> SetThresholds:
+    def set_thresholds(self) -> SetThresholds:
+        """Returns the thresholds of `sets`; raises a `ValueError` if this tagger gives none."""
         raise ValueError(
             "this tagger gives no `sets`; load an archive that `allennlp tune-decoding --sets` has "
             "written by `tagger.load`"

@@ -62,6 +62,7 @@ class SavedTagger(TextTagger[Union[str, Text]]):
     ) -> None:
         self._name = name
         self._archive_file: Union[str, Path, None] = None
+        self._sets: Union[SetThresholds, ConfigurationError, None] = None
         with collections_paused():  # This imports spaCy.
             self.predictor = SequenceTaggerPredictor(
                 model, dataset_reader, language, run_characters=run_characters
@@ -203,8 +204,17 @@ class SavedTagger(TextTagger[Union[str, Text]]):
     def _repr_html_(self) -> str:
         return f"<code>{html.escape(repr(self))}</code>"
 
-    def _set_thresholds(self) -> SetThresholds:
-        return set_thresholds(self._archive_file, self.model)
+    def set_thresholds(self) -> SetThresholds:
+        """Returns the thresholds of `sets`; raises a `ConfigurationError` if this tagger gives none."""
+        # Read once, since it takes as long as unpacking the archive.
+        if self._sets is None:
+            try:
+                self._sets = set_thresholds(self._archive_file, self.model)
+            except ConfigurationError as error:
+                self._sets = error
+        if isinstance(self._sets, ConfigurationError):
+            raise self._sets
+        return self._sets
 
     def _is_single(self, inputs: Any) -> bool:
         is_recording = self.predictor.reads_numbers and getattr(inputs, "ndim", None) == 2

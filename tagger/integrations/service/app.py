@@ -26,6 +26,7 @@ from tagger.integrations.service.limits import (
     check_extras,
     check_sizes,
     inputs_of,
+    set_thresholds_of,
 )
 from tagger.integrations.service.retraining import Retraining
 from tagger.integrations.service.service_metrics import CONTENT_TYPE, ServiceMetrics
@@ -160,7 +161,10 @@ def _add_tagging(app: FastAPI, limits: Limits, batcher: Batcher, metrics: Servic
         check_biases(request.decode_bias, batcher.model.biases)
         biases = tuple(sorted(request.decode_bias.items()))
         extras = Extras(
-            request.probabilities, tuple(sorted(set(request.leak_labels))), request.candidates
+            request.probabilities,
+            tuple(sorted(set(request.leak_labels))),
+            request.candidates,
+            set_thresholds_of(batcher.model) if request.sets else None,
         )
         check_extras(extras, batcher.model)
         results = await batcher.tag(Job(inputs, extras, biases))
@@ -273,8 +277,20 @@ def _as_dict(result: TaggedText) -> Dict[str, Any]:
     entities, candidates = (
         [entity._asdict() for entity in each] for each in (result.entities, result.candidates)
     )
+    sets = [
+        {**each._asdict(), "alternatives": [entity._asdict() for entity in each.alternatives]}
+        for each in result.sets
+    ]
+    sequences = [
+        {
+            **each._asdict(),
+            "sequences": [dict(zip(("tags", "probability"), s)) for s in each.sequences],
+        }
+        for each in result.sequences
+    ]
     fields = {name: getattr(result, name) for name in schemas.TextTagged.model_fields}
-    return {**fields, "entities": entities, "candidates": candidates}
+    lists = {"entities": entities, "candidates": candidates, "sets": sets, "sequences": sequences}
+    return {**fields, **lists}
 
 
 def _hash_of(page: str, tag: str) -> str:

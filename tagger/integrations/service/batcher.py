@@ -155,7 +155,8 @@ class Batcher:
 def _tag_each(model: SavedTagger, inputs: Sequence[Inputs], extras: Extras) -> List[Outcome]:
     """Tags the inputs of several jobs in one call, or if that fails, one job at a time."""
     try:
-        results = iter(model.tag(list(chain(*inputs)), **extras._asdict()))
+        wishes = {**extras._asdict(), "sets": extras.sets is not None}
+        results = iter(model.tag(list(chain(*inputs)), **wishes))
         return [list(islice(results, len(texts))) for texts in inputs]
     except Exception as error:
         if len(inputs) == 1:

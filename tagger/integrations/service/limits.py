@@ -13,7 +13,7 @@ from tagger.integrations.service.schemas import TagRequest
 from tagger.predictors.saved_tagger import SavedTagger
 from tagger.spans import AMBIGUOUS
 from tagger_texts.inputs import RUN_CHARACTERS, InputError, longest_run, only_field
-from tagger_texts.tagged_text import Extras
+from tagger_texts.tagged_text import Extras, SetThresholds
 
 #: The fields for inputs; a request has exactly one of them.
 FIELDS = ("text", "tokens", "inputs")
@@ -169,6 +169,18 @@ def check_extras(extras: Extras, model: SavedTagger) -> None:
         if getattr(extras, name) and not (can and model.finds_entities):
             message = f"`{name}` must be left out: this tagger has no probabilities of entities"
             raise RequestError(422, "no_entities", message)
+
+
+def set_thresholds_of(model: SavedTagger) -> SetThresholds:
+    """Returns the thresholds of a tagger's sets of answers, or raises a `RequestError` without any."""
+    try:
+        return model.set_thresholds()
+    except ConfigurationError:
+        message = (
+            "`sets` must be left out: this tagger was not calibrated for them; serve an archive that "
+            "`allennlp tune-decoding --sets` has written"
+        )
+        raise RequestError(422, "no_sets", message) from None
 
 
 def _check_labels(argument: str, labels: Iterable[str], known: Sequence[str]) -> None:

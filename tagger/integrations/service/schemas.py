@@ -54,6 +54,11 @@ class TagRequest(BaseModel):
         description="A probability. If given, each result lists every entity that is at least that "
         "probable, whether predicted or not.",
     )
+    sets: bool = Field(
+        False,
+        description="Whether to return all answers at the places, and for the sentences, that are in "
+        "doubt; only for a model that `tune-decoding --sets` has calibrated.",
+    )
     decode_bias: Dict[str, Bias] = Field(
         default_factory=dict,
         description="By label, what to add to the scores of the tags that open an entity: above 0 finds "
@@ -74,6 +79,31 @@ class EntityFound(BaseModel):
     probability: Optional[float] = Field(
         description="The probability that exactly these tokens form such an entity; null if unknown."
     )
+
+
+class AnswerSet(BaseModel):
+    """What may be true of a token."""
+
+    token: int = Field(description="The index of the token.")
+    alternatives: List[EntityFound] = Field(
+        description="The entities that may contain it, the most probable first."
+    )
+    none: float = Field(description="The probability that no entity contains it.")
+
+
+class TagSequence(BaseModel):
+    """The tags of a sentence."""
+
+    tags: List[str]
+    probability: float
+
+
+class SequenceSet(BaseModel):
+    """The tag sequences that may be true of a sentence, the most probable first."""
+
+    first: int = Field(description="The index of the sentence's first token.")
+    last: int = Field(description="The index of its last token.")
+    sequences: List[TagSequence]
 
 
 class TextTagged(BaseModel):
@@ -103,6 +133,10 @@ class TextTagged(BaseModel):
     )
     candidates: List[EntityFound] = Field(
         description="Every entity that is probable enough, predicted or not; empty unless asked for."
+    )
+    sets: List[AnswerSet] = Field(description="The uncertain places; empty unless asked for.")
+    sequences: List[SequenceSet] = Field(
+        description="The uncertain sentences; empty unless asked for."
     )
 
 

@@ -12,10 +12,13 @@ from allennlp.models import load_archive
 import tagger
 import tagger_onnx
 from tagger.integrations.onnx.commands.export import export
+from tagger.integrations.service.app import Served, create_app
+from tagger.integrations.service.schemas import AnswerSet, SequenceSet
 from tagger.predictors.calibrated_sets import SETS_NAME, CalibratedSets, saved_sets
 from tagger.tools.tuning.decoding import Settings
 from tagger.tools.tuning.tuned_archive import rewrite_archive, write_settings
 from tests.conftest import ROOT
+from tests.integrations.service.test_app import ask
 
 DEV, TEST = (str(ROOT / f"data/toy/{name}.txt") for name in ("dev", "test"))
 TEXTS = ["Grace Mwangi met Paulo Ferraz in Oslo Harbour.", "The Bank of York Trust closed."]
@@ -141,6 +144,35 @@ def test_predictions_and_python_give_the_same_answers(calibrated, allennlp, tmp_
     assert list(model.stream(TEXTS, sets=True))[1].sets == model.tag(TEXTS[1], sets=True).sets
     assert model.tag("", sets=True).sets == []
     assert model.tag(TEXTS[0]).sets == []
+
+
+def test_the_service_gives_the_same_answers(calibrated, trained):
+    def ask_for_sets(archive):
+        app = create_app(Served(tagger.load(archive), "it"))
+        return ask(app, "POST", "/tag", json={"inputs": TEXTS, "sets": True})
+
+    answer = ask_for_sets(calibrated).json()
+    places = 0
+    for found, tagged in zip(
+        answer["results"], tagger.load(calibrated).tag(TEXTS, sets=True), strict=True
+    ):
+        for each in found["sets"]:
+            AnswerSet.model_validate(each)
+        for each in found["sequences"]:
+            SequenceSet.model_validate(each)
+        entities = [e["text"] for each in found["sets"] for e in each["alternatives"]]
+        assert entities == [e.text for each in tagged.sets for e in each.alternatives]
+        assert [each["none"] for each in found["sets"]] == pytest.approx(
+            [each.none for each in tagged.sets], abs=1e-5
+        )
+        tags = [[s["tags"] for s in each["sequences"]] for each in found["sequences"]]
+        assert tags == [[own for own, _ in each.sequences] for each in tagged.sequences]
+        places += len(found["sets"])
+    assert places > 0
+    refused = ask_for_sets(trained / "model.tar.gz")
+    assert refused.status_code == 422
+    assert refused.json()["error"]["code"] == "no_sets"
+    assert "was not calibrated for them" in refused.json()["error"]["message"]
 
 
 def test_an_archive_without_sets_names_the_command(trained, allennlp, tmp_path):
