@@ -1,6 +1,7 @@
 """How labels and probabilities are displayed in pages, reports and notebooks."""
 
 import math
+import re
 import unicodedata
 from typing import Collection, Dict, List, NamedTuple, Sequence
 
@@ -27,6 +28,8 @@ LABELS: Sequence[Colour] = (
     Colour("#0993c1", "#86d7fd"),
     Colour("#c5547c", "#fea6c1"),
 )
+#: Of Persian and of Indic scripts, and in emoji; they are not printable for `repr`.
+_JOINERS = re.compile("([\u200c\u200d])")
 #: How much of a label's colour the background of a marked text has, in percent.
 MARK_TINT = 18
 
@@ -79,6 +82,23 @@ def aligned(rows: Sequence[Sequence[str]], to_the_left: Collection[int] = (0,)) 
         ).rstrip()
         for row in rows
     ]
+
+
+def quoted(text: str) -> str:
+    r"""Returns a text in quotes, like `repr`, but with the joiners that some scripts are written with.
+
+    Example:
+        >>> print(quoted("a\nb"), quoted("a\u200cb") == "'a\u200cb'")
+        'a\nb' True
+    """
+    if _JOINERS.search(text) is None:
+        return repr(text)
+    # With a double quote in front, `repr` always takes single quotes.
+    parts = (
+        each if _JOINERS.fullmatch(each) else repr(f'"{each}')[2:-1]
+        for each in _JOINERS.split(text)
+    )
+    return f"'{''.join(parts)}'"
 
 
 def spell_probability(probability: float) -> str:

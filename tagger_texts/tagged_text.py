@@ -126,8 +126,10 @@ class TaggedText(NamedTuple):
                 _marked(token, labels, colours) if labels else html.escape(token)
                 for token, labels in zip(self.tokens, self.labels)
             ]
-            return f'<div style="line-height: 2">{" ".join(parts)}</div>'
-        return f'<div style="line-height: 2; white-space: pre-wrap">{"".join(parts)}</div>'
+            return f'<div dir="auto" style="line-height: 2">{" ".join(parts)}</div>'
+        return (
+            f'<div dir="auto" style="line-height: 2; white-space: pre-wrap">{"".join(parts)}</div>'
+        )
 
     def _segments(self) -> Iterator[Tuple[int, int, List[Entity]]]:
         """Yields the pieces between borders of entities, which may overlap, and what lies over each."""
@@ -144,14 +146,15 @@ def _marked(
 ) -> str:
     """HTML of a text on the colour of its first label, followed by its labels in small type."""
     colour = LABELS[colours.get(labels[0], 0)].light
-    note = ", ".join(labels)
+    note = f"<bdi>{html.escape(', '.join(labels))}</bdi>"
     if probability is not None:
-        note += f" {spell_probability(probability)}"
+        note += f" {html.escape(spell_probability(probability))}"
     # With its own text colour, since a notebook may be dark.
     return (
         f'<mark style="background: {_tinted(colour)}; color: #000; padding: .15em .3em; '
         f'border-radius: .3em">{html.escape(text)} '
-        f'<small style="opacity: .7">{html.escape(note)}</small></mark>'
+        # Beside Arabic or Hebrew, the note keeps its own order.
+        f'<small dir="ltr" style="opacity: .7">{note}</small></mark>'
     )
 
 

@@ -46,7 +46,7 @@ def main() -> None:
                 }
             else:
                 num_labels += 1
-                num_inside += low <= measured[curve.name] <= high
+                num_inside += low <= measured.get(curve.name, 0.0) <= high
         say(format_rows(["half", "predicted", "measured"], rows, "corpus"))
         say(f"of {num_labels} labels, {num_inside} inside their intervals")
 

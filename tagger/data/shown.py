@@ -32,7 +32,7 @@ from tagger.data.formats.annotated_text import (
 from tagger.data.reading import Reading
 from tagger.data.survey.column_survey import ColumnSurvey, survey_columns
 from tagger_compat.archive_guard import printable, shortened
-from tagger_texts.display import label_colours
+from tagger_texts.display import label_colours, quoted
 
 #: How many sentences are shown, about how many characters of each, and how many before an entity.
 _NUM_SHOWN, _WIDTH, _BEFORE = 2, 240, 80
@@ -58,8 +58,8 @@ class LabelExamples(NamedTuple):
     num: int
 
     def __str__(self) -> str:
-        often = f"most frequent {self.frequent!r} ({self.num_frequent:,} of {self.num:,})"
-        return f"{self.label}: longest {self.longest!r}, {often}"
+        often = f"most frequent {quoted(self.frequent)} ({self.num_frequent:,} of {self.num:,})"
+        return f"{self.label}: longest {quoted(self.longest)}, {often}"
 
 
 def bracketed(texts: Sequence[AnnotatedText]) -> List[Painted]:

@@ -31,6 +31,10 @@ def shifted(start, end, number=10):
     return [text_of(text, ("PER", a + start, b + end)) for text, a, b in texts]
 
 
+def in_beijing(end, verbs="教学住读玩看写走来去唱跳"):
+    return [text_of(f"我在北京大学{verb}了", ("ORG", 2, end)) for verb in verbs]
+
+
 CLEAN = [
     shifted(0, 0),
     [sentence(f"{name} met us in 19{n}", ("PER", 0, 0)) for name, n in zip(NAMES, "5142637098")],
@@ -45,6 +49,9 @@ CLEAN = [
     # Blanks are trimmed.
     [text_of("So Ann left", ("PER", 3, 7))] * 9,
     [text_of("我在北京大学读书", ("ORG", 2, 6))] * 9,
+    # Entities are followed by different letters, or by the same ones as in a template.
+    in_beijing(6),
+    in_beijing(6, "读" * 12),
 ]  # fmt: skip
 
 
@@ -65,6 +72,7 @@ DOUBTED = {
                      for n in range(6)],
     "cut_off": [sentence(f"{name} {verb} us .") for name in NAMES for verb in ("saw", "met", "hit")]
     + [sentence("Ada saw")],
+    "inclusive_ends": in_beijing(5),
 }  # fmt: skip
 
 

@@ -235,9 +235,10 @@ def test_notebooks_show_the_unchanged_text_with_entities_marked(model, several_l
     assert ">&lt;<mark" in shown
     assert "</mark> &amp; Co&gt; left  Oslo<" in shown
     assert ">Maria <small" in shown
-    assert ">PER 88 %<" in shown
+    assert '<small dir="ltr" style="opacity: .7"><bdi>PER</bdi> 88 %</small>' in shown
+    assert shown.startswith('<div dir="auto"')
     labels = several_labels.tag("poet sees")._replace(labels=[["A", "B<"], []])._repr_html_()
-    assert ">A, B&lt;</small></mark> sees</div>" in labels
+    assert ">A, B&lt;</bdi></small></mark> sees</div>" in labels
     assert model._repr_html_().startswith("<code>&lt;SavedTagger ")
 
 

@@ -48,6 +48,31 @@ def test_the_label_error_page_has_the_direction_of_each_text(tmp_path):
 
 
 @needs("chromium", "chromedriver")
+def test_the_agreement_page_has_the_direction_of_each_text(allennlp, tmp_path):
+    for name, label in (("anna", "PER"), ("bob", "LOC")):
+        text = f"قال O\nمحمد B-{label}\nعلي I-{label}\n\nAda B-{label}\nleft O\n"
+        (tmp_path / f"{name}.txt").write_text(text, "utf-8")
+    allennlp("agreement", tmp_path / "anna.txt", tmp_path / "bob.txt", "-o", tmp_path / "out")
+    with chromium() as browser:
+        browser.get((tmp_path / "out" / "agreement.html").as_uri())
+        assert browser.execute_script(DIRECTIONS, ".versions p") == ["rtl", "rtl", "ltr", "ltr"]
+        assert set(browser.execute_script(DIRECTIONS, "li mark small")) == {"ltr"}
+        # The label is to the left of its entity, whose text begins right of it.
+        right = "return document.querySelector(arguments[0]).getBoundingClientRect().right"
+        ends = [browser.execute_script(right, each) for each in ("li mark small", "li mark")]
+        assert ends[0] < ends[1] - 10
+
+
+@needs("chromium", "chromedriver")
+def test_the_trellis_is_headed_by_the_text_in_its_direction(archive_file, allennlp, tmp_path):
+    page = tmp_path / "trellis.html"
+    allennlp("show-chain", archive_file, "قال محمد علي", "-o", page)
+    with chromium() as browser:
+        browser.get(page.as_uri())
+        assert browser.execute_script(DIRECTIONS, "h1, .wide svg") == ["rtl", "ltr"]
+
+
+@needs("chromium", "chromedriver")
 def test_the_services_page_has_the_direction_of_each_line(archive_file):
     texts = ("محمد علي met Paulo Ferraz in Lisbon", "Maria Lindqvist met Paulo Ferraz in Lisbon")
     assert tagger.load(archive_file).tag(texts[0]).entities

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from tagger_texts.display import LABELS, MARK_TINT, label_colours, spell_probability
+from tagger_texts.display import LABELS, MARK_TINT, label_colours, quoted, spell_probability
 from tagger_texts.tagged_text import Entity, TaggedText
 from tests.conftest import ROOT
 from tests.tools.reports.test_colours import channels, contrast, mixed
@@ -33,6 +33,19 @@ def test_a_probability_is_0_or_100_percent_only_if_it_is(probability, text):
     assert spell_probability(probability) == text
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("می\u200cخواهم", "'می\u200cخواهم'"),
+        ("क्\u200dष's\n", "'क्\u200dष\\'s\\n'"),
+        ("\u202e\x1b[31m\u200c", "'\\u202e\\x1b[31m\u200c'"),
+        ("it's", '"it\'s"'),
+    ],
+)
+def test_joiners_stay_in_quoted_texts_and_what_could_garble_a_terminal_does_not(text, shown):
+    assert quoted(text) == shown
+
+
 def test_scripts_of_pages_format_probabilities_by_the_same_rule():
     for path in SCRIPTS:
         script = (ROOT / path).read_text(encoding="utf-8")
@@ -59,6 +72,6 @@ def test_a_notebook_shows_labels_in_the_colours_of_the_pages():
         wanted = mixed(LABELS[index].light, "#ffffff", MARK_TINT)
         assert channels(backgrounds[label]) == pytest.approx(wanted, abs=1 / 255)
         assert contrast(channels(backgrounds[label]), channels("#000000")) >= 7
-    assert ">Disease &gt;99 %<" in shown("Disease", known)
+    assert "<bdi>Disease</bdi> &gt;99 %<" in shown("Disease", known)
     # Of a result that was made without them.
-    assert ">Disease &gt;99 %<" in shown("Disease", [])
+    assert "<bdi>Disease</bdi> &gt;99 %<" in shown("Disease", [])

@@ -35,6 +35,7 @@ DOUBTS: Tuple[Doubt, ...] = (
     doubtful.outside_label,
     doubtful.inside_words,
     doubtful.cut_off,
+    doubtful.inclusive_ends,
 )
 REFUSALS: Tuple[Doubt, ...] = (
     refusals.texts_are_paths,

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from itertools import pairwise
-from typing import List, Optional, Sequence
+from typing import Dict, List, Optional, Sequence, Tuple
 
 from tagger.data.doubts.contents import (
     FEWEST,
@@ -16,11 +16,11 @@ from tagger.data.doubts.contents import (
     label_counts,
     quoted,
 )
-from tagger.data.formats.annotated_text import AnnotatedText
-from tagger_texts.segments import cuts_word
+from tagger.data.formats.annotated_text import AnnotatedText, Annotation
+from tagger_texts.segments import cuts_word, is_unspaced
 
 #: The shares from which on something is the rule in a file, frequent, or no accident.
-_RULE, _OFTEN, _SOME = 0.9, 0.2, 0.02
+_RULE, _MOSTLY, _OFTEN, _SOME = 0.9, 0.8, 0.2, 0.02
 _IDENTIFIER = re.compile(r"(?=.*\d)(?=.*[^\d.,:%$€£])[\w.:/#@-]{4,}|[0-9a-f]{8,}|\d{5,}")
 _MARK_UP = re.compile(r"<(START|END)\b|<END>|</?\w+(:\w+)?>|\]\(|\]\{|__|\{\"|\{\{|\}\}|\{\w+\}")
 _PREFIX = re.compile(r"[^\W\d_][\w-]*:(?=\S)")
@@ -195,6 +195,52 @@ def inside_words(contents: Contents) -> Optional[str]:
         f"{quoted(text[each.start : each.end])} in {quoted(around)}; correct the offsets, or, if "
         "names are written like this, let `allennlp start` choose the `tokenizer`"
     )
+
+
+def inclusive_ends(contents: Contents) -> Optional[str]:
+    """Between words without blanks, equal entities nearly always go on with the same letter.
+
+    One further, they do not. So the letter is the last one of the entity.
+    """
+    found = [
+        (text.text, each)
+        for text in contents.texts
+        if text.tokens is None
+        for each in text.entities
+        if each.end - each.start > 1 and is_unspaced(text.text[each.start : each.end])
+    ]
+    further = [(text, each._replace(end=each.end + 1)) for text, each in found]
+    same, num, example = _going_on_alike(found)
+    others, num_others, _ = _going_on_alike(further)
+    if num < 2 * FEWEST or same < _MOSTLY * num or others > MOST * num_others:
+        return None
+    return (
+        f"{same:,} of {num:,} entities that occur again go on with the same letter, such as "
+        f"{quoted(example[:-1])} with {quoted(example[-1])}; if ends are those of the last letters, read "
+        "the file with `--offsets inclusive`"
+    )
+
+
+def _going_on_alike(found: Sequence[Tuple[str, Annotation]]) -> Tuple[int, int, str]:
+    """Counts the entities after the first of their words that go on with its most frequent letter.
+
+    Returns their number, that of all after the first, and the most frequent entity with its letter.
+    """
+    following: Dict[str, Counter[str]] = {}
+    for text, each in found:
+        own = following.setdefault(text[each.start : each.end], Counter())
+        own[text[each.end] if joins(text, each.end) else ""] += 1
+    same, most, example = 0, 0, ""
+    for words, letters in following.items():
+        letter, number = max(
+            ((letter, n) for letter, n in letters.items() if letter),
+            key=lambda pair: pair[1],
+            default=("", 1),
+        )
+        same += number - 1
+        if number > most:
+            most, example = number, words + letter
+    return same, sum(each.total() - 1 for each in following.values()), example
 
 
 def cut_off(contents: Contents) -> Optional[str]:

@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from tagger.common.files import write_atomically
 from tagger.tools.reports.run_tables import percent
-from tagger_texts.display import LABELS, MARK_TINT, Colour, spell_probability
+from tagger_texts.display import LABELS, MARK_TINT, Colour, quoted, spell_probability
 
 #: Colours that do not stand for labels, by variable name.
 PAGE: Dict[str, Colour] = {
@@ -74,7 +74,7 @@ def render(package: str, template: str, **values: Any) -> str:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        inline=inline_svg, percent=percent, probability=spell_probability, quoted=repr
+        inline=inline_svg, percent=percent, probability=spell_probability, quoted=quoted
     )
     light, dark = (Markup(";".join(variables)) for variables in style_variables())
     return environment.get_template(template).render(light=light, dark=dark, **values)

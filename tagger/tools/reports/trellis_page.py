@@ -7,6 +7,7 @@ from typing import Any, Dict, List, Sequence, Tuple
 from tagger.tools.reports.page import write_page
 from tagger.tools.reports.trellis import HEADINGS, LEAST, Trellis, spelled
 from tagger_texts.display import num_columns, spell_probability
+from tagger_texts.segments import join_words
 
 #: The most tags of a figure.
 MOST_TAGS = 12
@@ -26,7 +27,7 @@ def write_trellis_page(path: Path, trellises: Sequence[Trellis]) -> None:
         }
         for each in trellises
     ]
-    sentence = " ".join(trellises[0].tokens)
+    sentence, _ = join_words(trellises[0].tokens)
     has_gold = trellises[0].gold is not None
     values: Dict[str, Any] = {"trellises": found, "num_others": num_others}
     values["least"] = spell_probability(LEAST)

@@ -44,8 +44,8 @@ _NUM_RESAMPLES = 200
 _BEGUN, _FEWEST = 0.25, 3
 #: The number of labels with the largest gains that are named.
 _NUM_SHOWN = 3
-#: The least standard deviation of a run's F1, which seeds and the choice of documents cause.
-_LEAST_SPREAD = 0.005
+#: The standard deviation of a run's overall F1 that is due to the seed.
+_SEED_SPREAD = 0.005
 _PREFIX = "best_validation_"
 
 
@@ -65,6 +65,7 @@ class LearningCurve(NamedTuple):
     num_items: List[int]  # (N,)
     left_out: List[str]  # Labels without a curve
     curves: List[Curve]
+    not_begun: Sequence[str] = ()  # Labels without a curve, since the largest part finds none
 
     def table(self) -> str:
         """Formats the curves as a Markdown table in percent: measured, then expected."""
@@ -104,6 +105,10 @@ class LearningCurve(NamedTuple):
             lines.append(
                 f"  without a curve, since the development file has fewer than {_LEAST_ENTITIES} of "
                 f"them: {listed(self.left_out)}"
+            )
+        if self.not_begun:
+            lines.append(
+                f"  without a curve, since the tagger finds none of them yet: {listed(self.not_begun)}"
             )
         return lines
 
@@ -170,7 +175,9 @@ def learning_curve(
         )
     sizes = [len(part.parts[name]) for name, part in parts.items()]
     measured = LearningCurve(best_metric(found), train.noun, sizes, [], [])
-    return _with_curves(measured, jobs, folder)
+    share = sizes[-1] / len(train.items)
+    labelled = {label: share * n for label, n in found.count_labels(found.files[0]).items()}
+    return _with_curves(measured, jobs, folder, labelled)
 
 
 def _jobs(
@@ -241,8 +248,13 @@ def _source_of(found: Survey, file: SurveyedFile, documents: Optional[str] = Non
     return source_of_texts(file.texts.texts, file.path, file.texts.format, documents)
 
 
-def _with_curves(measured: LearningCurve, jobs: Sequence[Job], folder: Path) -> LearningCurve:
-    """Adds the overall curve, and one for each label that the development data have often enough."""
+def _with_curves(
+    measured: LearningCurve, jobs: Sequence[Job], folder: Path, labelled: Mapping[str, float]
+) -> LearningCurve:
+    """Adds the overall curve, and one for each label that the development data have often enough.
+
+    `labelled` has the number of entities of each label in the largest part.
+    """
     by_share: Dict[str, List[Job]] = {}
     for job in jobs:
         by_share.setdefault(job.factors["share"], []).append(job)
@@ -254,7 +266,7 @@ def _with_curves(measured: LearningCurve, jobs: Sequence[Job], folder: Path) -> 
     num_seeds = len(jobs) // len(by_share)
     paths = [[job.folder(folder) / COUNTS_FILE for job in of] for of in by_share.values()]
     if not all(path.exists() for of in paths for path in of):
-        spreads = np.full(len(overall), 2 * _LEAST_SPREAD / num_seeds**0.5)
+        spreads = np.full(len(overall), 2 * _SEED_SPREAD / num_seeds**0.5)
         return measured._replace(curves=[_curve("all", measured, overall, spreads)])
     read = [[SentenceCounts.read(path) for path in of] for of in paths]
     labels = read[0][0].labels
@@ -262,24 +274,49 @@ def _with_curves(measured: LearningCurve, jobs: Sequence[Job], folder: Path) -> 
         [np.mean([each.counts for each in of], axis=0) for of in read]
     )  # (N, S, 3, C)
     of_all = _spreads(counts.sum(-1, keepdims=True), num_seeds)[:, 0]
-    curves, left_out = [_curve("all", measured, overall, of_all)], []
+    curves = [_curve("all", measured, overall, of_all)]
+    left_out: List[str] = []
+    not_begun: List[str] = []
     of_labels, spreads = _f1(counts.sum(1)), _spreads(counts, num_seeds)
     for number, label in enumerate(labels):
         if counts[0, :, 2, number].sum() < _LEAST_ENTITIES:
             left_out.append(label)
+        elif of_labels[-1, number] == 0:
+            not_begun.append(label)
         else:
-            curves.append(_curve(label, measured, of_labels[:, number], spreads[:, number]))
-    return measured._replace(curves=curves, left_out=left_out)
+            own, spread = of_labels[:, number], spreads[:, number]
+            curves.append(_curve(label, measured, own, spread, labelled.get(label)))
+    return measured._replace(curves=curves, left_out=left_out, not_begun=not_begun)
 
 
-def _curve(name: str, measured: LearningCurve, qualities: np.ndarray, spreads: np.ndarray) -> Curve:
+def _curve(
+    name: str,
+    measured: LearningCurve,
+    qualities: np.ndarray,
+    spreads: np.ndarray,
+    num_labelled: Optional[float] = None,
+) -> Curve:
+    """Predicts a curve; `num_labelled` is the number of a label's entities in the largest part."""
     wanted = [multiple * measured.num_items[-1] for multiple in MULTIPLES]
     # A tagger that has not begun to learn says nothing about the curve.
     kept = qualities >= _BEGUN * qualities.max()
     kept[-_FEWEST:] = True
-    sizes = np.array(measured.num_items)
-    predicted = predict_quality(sizes[kept], qualities[kept], spreads[kept], wanted)
+    sizes = np.array(measured.num_items)[kept]
+    qualities_kept, spreads = qualities[kept], spreads[kept]
+    if num_labelled is not None:
+        spreads = np.hypot(spreads, _sampling_spreads(sizes, qualities_kept, num_labelled))
+    predicted = predict_quality(sizes, qualities_kept, spreads, wanted)
     return Curve(name, qualities.tolist(), predicted)
+
+
+def _sampling_spreads(sizes: np.ndarray, qualities: np.ndarray, num_labelled: float) -> np.ndarray:
+    """Returns the standard deviation of a label's F1 that is due to the choice of training texts, (N,).
+
+    A part with n entities of a label is worth n ± sqrt(n) of them (Poisson), so their logarithm varies
+    by 1 / sqrt(n), and F1 by as much times the slope of the curve over the logarithm.
+    """
+    slope = max(0.0, float(np.polyfit(np.log(sizes), qualities, 1)[0]))
+    return slope / np.sqrt(np.maximum(num_labelled * sizes / sizes[-1], 1.0))
 
 
 def _f1(counts: np.ndarray) -> np.ndarray:
@@ -289,10 +326,11 @@ def _f1(counts: np.ndarray) -> np.ndarray:
 
 
 def _spreads(counts: np.ndarray, num_seeds: int) -> np.ndarray:
-    """Returns the standard deviation of each part's F1, (N, C), as far as documents cause it.
+    """Returns the standard deviation of each part's F1, (N, C), that is due to documents and seeds.
 
     All parts are measured on the same documents, so the spread is that of differences from the largest
-    part, by the bootstrap.
+    part, by the bootstrap. A seed shifts each label by itself: the overall F1 is a mean of labels,
+    weighted by their shares, so one label varies as much more as the root of their effective number.
 
     Args:
         counts: (N, S, 3, C).
@@ -305,4 +343,6 @@ def _spreads(counts: np.ndarray, num_seeds: int) -> np.ndarray:
     drawn = _f1(np.einsum("rs,nsmc->rnmc", draws, counts, optimize=True))  # (R, N, C)
     of_differences = (drawn - drawn[:, -1:]).std(0) / 2**0.5
     of_differences[-1] = of_differences[:-1].min(0)
-    return np.hypot(of_differences, _LEAST_SPREAD / num_seeds**0.5)
+    gold = counts[0, :, 2].sum(0)
+    num_labels = max(gold.sum() ** 2, 1) / max((gold**2).sum(), 1)
+    return np.hypot(of_differences, _SEED_SPREAD * (num_labels / num_seeds) ** 0.5)

@@ -6,6 +6,9 @@ import pytest
 
 from tagger.data.splitting.documents import Documents
 from tagger.data.splitting.split import Item
+from tagger.tools.runs.jobs import JOB_FILE, Job
+from tagger.tools.runs.results import METRICS_FILE
+from tagger.tools.runs.work import COUNTS_FILE, SentenceCounts
 from tagger.tools.start.parts import Source
 from tagger.tools.studies.learning_curve import (
     MULTIPLES,
@@ -13,6 +16,7 @@ from tagger.tools.studies.learning_curve import (
     _curve,
     _f1,
     _spreads,
+    _with_curves,
     nested_parts,
 )
 from tagger.tools.studies.power_law import predict_quality
@@ -112,6 +116,44 @@ def test_the_spread_is_that_of_differences_on_the_same_documents():
     spreads = _spreads(np.stack([other, one]), 1)
     assert (spreads > 0.01).all()
     assert _f1(one.sum(0)) == pytest.approx(right.sum() / gold.sum())
+
+
+def test_seeds_shift_a_label_more_than_all_together():
+    gold = np.array([[6, 2, 2]] * 50)
+    one = np.stack([gold // 2, gold, gold], axis=1)
+    together = _spreads(np.stack([one, one]).sum(-1, keepdims=True), 1)
+    by_label = _spreads(np.stack([one, one]), 1)
+    # If each label varies by itself, their weighted mean varies as the whole does.
+    weights = gold[0] / 10
+    assert np.sqrt(((by_label * weights) ** 2).sum(-1)) == pytest.approx(together[:, 0])
+
+
+def test_a_label_with_few_training_entities_is_less_certain():
+    def width(num_labelled):
+        measured = LearningCurve("F1", "sentences", [*SIZES], [], [])
+        found = _curve("PER", measured, curve_at(SIZES), np.full(5, 0.01), num_labelled).predicted
+        return float(found.high[1] - found.low[1])
+
+    assert width(None) == pytest.approx(width(1e6), abs=1e-3)
+    assert width(1000.0) < width(20.0)
+
+
+def test_a_label_that_is_never_found_has_no_curve(tmp_path):
+    jobs = [Job({"share": str(share), "seed": 1}, {}) for share in (0.25, 0.5, 1.0)]
+    gold = np.array([[3, 2, 0]] * 40)
+    for number, job in enumerate(jobs):
+        folder = job.folder(tmp_path)
+        folder.mkdir(parents=True)
+        right = gold * [1, 0, 0] - [[2 - number, 0, 0]]
+        counts = np.stack([right, gold, gold], axis=1)
+        SentenceCounts(["PER", "LOC", "ORG"], counts).write(folder / COUNTS_FILE)
+        (folder / JOB_FILE).write_text("{}")
+        (folder / METRICS_FILE).write_text('{"best_validation_F1": 0.3}')
+    measured = LearningCurve("F1", "sentences", [10, 20, 40], [], [])
+    found = _with_curves(measured, jobs, tmp_path, {"PER": 120.0, "LOC": 80.0})
+    assert [each.name for each in found.curves] == ["all", "PER"]
+    assert (found.left_out, found.not_begun) == (["ORG"], ["LOC"])
+    assert found.says()[-1].endswith("since the tagger finds none of them yet: LOC")
 
 
 @pytest.mark.slow
