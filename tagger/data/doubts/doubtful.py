@@ -65,7 +65,12 @@ def _counted(ends: Sequence[str]) -> List[str]:
 
 def single_tokens(contents: Contents) -> Optional[str]:
     """Most sentences have one token."""
-    single = [words for words in contents.words if len(words) == 1]
+    # A text without blanks has more tokens than that.
+    single = [
+        words
+        for text, words in contents.worded()
+        if len(words) == 1 and (text.tokens is not None or not is_unspaced(words[0]))
+    ]
     if len(single) < 2 * FEWEST or len(single) <= MOST * len(contents.words):
         return None
     return (
@@ -216,8 +221,8 @@ def inclusive_ends(contents: Contents) -> Optional[str]:
         return None
     return (
         f"{same:,} of {num:,} entities that occur again go on with the same letter, such as "
-        f"{quoted(example[:-1])} with {quoted(example[-1])}; if ends are those of the last letters, read "
-        "the file with `--offsets inclusive`"
+        f"{quoted(example[:-1])} with {quoted(example[-1])}; if ends are those of the last letters, "
+        "read the file with `--offsets inclusive`"
     )
 
 
