@@ -57,7 +57,7 @@ def test_the_agreement_page_has_the_direction_of_each_text(allennlp, tmp_path):
         browser.get((tmp_path / "out" / "agreement.html").as_uri())
         assert browser.execute_script(DIRECTIONS, ".versions p") == ["rtl", "rtl", "ltr", "ltr"]
         assert set(browser.execute_script(DIRECTIONS, "li mark small")) == {"ltr"}
-        # The label is to the left of its entity, whose text begins right of it.
+        # The label is to the left, after its entity.
         right = "return document.querySelector(arguments[0]).getBoundingClientRect().right"
         ends = [browser.execute_script(right, each) for each in ("li mark small", "li mark")]
         assert ends[0] < ends[1] - 10
