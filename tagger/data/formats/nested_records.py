@@ -47,11 +47,14 @@ def is_nested(record: Any) -> bool:
     return any(each["spans"] for each in found)
 
 
-def nested_records(record: Dict[str, Any], place: str) -> List[Dict[str, Any]]:
+def nested_records(
+    record: Dict[str, Any], place: str, each_source: bool = False
+) -> List[Dict[str, Any]]:
     """Returns records with `text` and `spans` for the texts that are nested in a record.
 
     Returns none if it has no text, or if none has a list of entities, be it empty. Entities are lists,
-    objects, or lists by label; those without offsets are looked up in the text.
+    objects, or lists by label; those without offsets are looked up in the text. If `each_source`,
+    there is a record for each agent of Argilla's suggestions, too.
 
     Raises:
         ValueError: If a text has several lists of entities, or an entity cannot be found in it.
@@ -59,14 +62,15 @@ def nested_records(record: Dict[str, Any], place: str) -> List[Dict[str, Any]]:
     if not isinstance(record, dict) or _is_flat(record):
         return []
     try:
-        return [each for own in _by_responder(record) for each in _records_in(own)]
+        return [each for own in _by_responder(record, each_source) for each in _records_in(own)]
     except ValueError as error:
         raise ValueError(f"{place}: {error}") from None
 
 
-def _by_responder(record: Dict[str, Any]) -> Iterator[Dict[str, Any]]:
+def _by_responder(record: Dict[str, Any], each_source: bool) -> Iterator[Dict[str, Any]]:
     """Yields a record for each annotator of one from Argilla, with `annotator`; or the record."""
     responses = record.get("responses")
+    agents = _by_agent(record.get("suggestions")) if each_source else {}
     questions = responses if isinstance(responses, dict) else {"": responses}
     lists = {key: own for key, own in questions.items() if isinstance(own, list)}
     every = [each for own in lists.values() for each in own if isinstance(each, dict)]
@@ -77,13 +81,27 @@ def _by_responder(record: Dict[str, Any]) -> Iterator[Dict[str, Any]]:
             key: [e for e in given if e in of and annotator_of(e) == user]
             for key, of in lists.items()
         }
+        # Suggestions are not those of a user who has found nothing.
         yield {
-            **record,
+            **{key: value for key, value in record.items() if key != "suggestions"},
             "responses": own if isinstance(responses, dict) else own[""],
             "annotator": user,
         }
-    if not users:
+    for agent, suggestions in agents.items():
+        rest = {key: value for key, value in record.items() if key != "responses"}
+        yield {**rest, "suggestions": suggestions, "annotator": agent}
+    if not users and not agents:
         yield record
+
+
+def _by_agent(suggestions: Any) -> Dict[str, List[Dict[str, Any]]]:
+    """Groups Argilla's suggestions by their agent."""
+    every = suggestions.values() if isinstance(suggestions, dict) else suggestions
+    found: Dict[str, List[Dict[str, Any]]] = {}
+    for each in every if isinstance(suggestions, (dict, list)) else []:
+        if isinstance(each, dict) and "value" in each:
+            found.setdefault(str(each.get("agent") or "suggestions"), []).append(each)
+    return found
 
 
 def _is_flat(record: Dict[str, Any]) -> bool:

@@ -12,7 +12,7 @@ def is_variant(record: Any) -> bool:
     return _is_gliner(record) or _is_spacy_2(record) or _is_dataturks(record) or _is_cluener(record)
 
 
-def usual_records(record: Any, place: str = "") -> Iterator[Any]:
+def usual_records(record: Any, place: str = "", each_source: bool = False) -> Iterator[Any]:
     """Yields records as Prodigy has them, with a `text` and `spans`; others are not changed."""
     if _is_gliner(record):
         yield _of_gliner(record)
@@ -23,7 +23,7 @@ def usual_records(record: Any, place: str = "") -> Iterator[Any]:
     elif _is_cluener(record):
         yield _of_cluener(record)
     else:
-        yield from nested_records(record, place) or [record]
+        yield from nested_records(record, place, each_source) or [record]
 
 
 def _is_gliner(record: Any) -> bool:

@@ -99,7 +99,7 @@ def _usual_records(path: PathOrAddress, reading: Reading) -> Iterator[Tuple[str,
                 )
             yield place, of_indexed(record, place, inclusive)
             continue
-        for usual in usual_records(record, place):
+        for usual in usual_records(record, place, reading.each_source):
             yield place, usual
 
 

@@ -113,9 +113,25 @@ FORMS = {
                             lambda found: {"value": found}, anna=[PER, LOC], bob=[PER], eve=None
                         )
                     },
-                    "suggestions": {"span": {"value": [], "agent": "model"}},
+                    "suggestions": {"label": {"value": "news", "agent": "model"}},
                 }
             ]
+        )
+    },
+    "Argilla's suggestions": {
+        "a.jsonl": _lines(
+            {
+                "fields": {"text": TEXT},
+                "responses": {"span": _responses(lambda found: {"value": found}, bob=[PER])},
+                "suggestions": {
+                    "span": {
+                        "value": [
+                            dict(zip(("label", "start", "end"), each)) for each in (PER, LOC)
+                        ],
+                        "agent": "anna",
+                    }
+                },
+            }
         )
     },
     "Argilla 1": {
@@ -177,7 +193,8 @@ def test_who_reads_them_as_one_is_told_what_to_do(form, tmp_path, caplog):
     except ValueError as error:
         said = str(error)
     # A task that has one annotation and a prediction is read as always.
-    assert ("`allennlp agreement` compares them" in said) == (form not in ("Label Studio",))
+    one_and_predictions = ("Label Studio", "Argilla's suggestions")
+    assert ("`allennlp agreement` compares them" in said) == (form not in one_and_predictions)
 
 
 @pytest.mark.parametrize("form", [form for form in FORMS if "each" not in form])
@@ -187,6 +204,23 @@ def test_a_file_of_several_sources_has_no_single_name(form, tmp_path):
         ValueError, match=f"annotated the text, .*; write {path} instead of x={path}"
     ):
         join_sources([f"x={path}"])
+
+
+def test_suggestions_are_not_those_of_a_user_who_found_nothing(tmp_path):
+    """Two agents, one without a name, beside a user without entities."""
+    (span,) = _responses(lambda found: {"value": found}, bob=[PER])
+    suggestions = [{"value": span["value"], "agent": name} for name in ("model", None)]
+    of_user = {"value": [], "user_id": "bob", "status": "submitted"}
+    record = {
+        "fields": {"text": TEXT},
+        "responses": {"span": [of_user]},
+        "suggestions": suggestions,
+    }
+    path = _write(tmp_path, {"a.jsonl": _lines(record)})
+    (text,) = join_sources([path])
+    named = [Annotation(*PER)]
+    assert text.annotations == {"bob": [], "model": named, "suggestions": named}
+    assert [each.entities for each in read_texts(path)] == [[]]
 
 
 def test_a_name_joins_what_a_source_did_under_other_names(tmp_path):
