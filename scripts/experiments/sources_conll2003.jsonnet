@@ -20,7 +20,7 @@ local rule(label, pattern) = { type: 'regular_expression', label: label, pattern
     },
     // A first name and what follows it, and later the last name alone.
     full_names: { type: 'file', file: std.extVar('full_names') },
-    titles: rule('PER', '(?<=\\b(?:Mr|Mrs|Ms|Dr|President|Minister|Secretary|Chancellor|Senator|King|Queen|Prince|Princess|Judge|General|Pope|[Cc]oach|[Cc]aptain|[Ss]pokesman|[Ss]pokeswoman|[Cc]hairman|[Aa]nalyst)\\.? )' + names),
+    titles: rule('PER', '(?<=\\b(?:Mr|Mrs|Ms|Dr|President|Minister|Secretary|Chancellor|Senator|King|Queen|Prince|Princess|[J]udge|General|Pope|[Cc]oach|[Cc]aptain|[Ss]pokesman|[Ss]pokeswoman|[Cc]hairman|[Aa]nalyst)\\.? )' + names),
     initials: rule('PER', '\\b(?:[A-Z]\\. ?)+' + name),
     players: rule('PER', name + ' ' + names + '(?= \\( [A-Z][\\w. ]+ \\))'),
     datelines: rule('LOC', "^[A-Z][A-Z .'-]+(?= \\d{4}-\\d\\d-\\d\\d)"),

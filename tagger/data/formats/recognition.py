@@ -1,7 +1,7 @@
 """Recognises a file's format by its contents."""
 
 import csv
-from itertools import islice
+import itertools
 from pathlib import Path
 from typing import Any, List, Optional
 
@@ -25,6 +25,8 @@ from tagger.data.survey.text_encodings import open_text
 #: The number of records to examine.
 _MOST_RECORDS = 1_000
 _OPENINGS = {OPENING: "webanno"}
+#: How UIMA's files open, and what they have near the start.
+_CAS = {"<": "xmi:XMI", "{": '"%TYPES"'}
 #: The keys of what a server answers in place of a file.
 _OF_ERRORS = ("error", "errors", "message", "detail", "status", "code", "statuscode", "path")
 _TASK_KEYS = ("annotations", "predictions", "completions")
@@ -45,10 +47,20 @@ def recognise(path: PathOrAddress, labelled: bool = True) -> Optional[str]:
     if is_arrow(path):
         return _recognise_json(path, labelled) or "huggingface"
     text = _start_of(path)
+    _check_is_no_cas(path, text)
     told = next((name for opening, name in _OPENINGS.items() if text.startswith(opening)), None)
     if told is not None or looks_like_json(text):
         return told or _recognise_json(path, labelled)
     return _recognise_table(text.splitlines(), labelled)
+
+
+def _check_is_no_cas(path: PathOrAddress, text: str) -> None:
+    """Raises an error for an analysis of UIMA, as XMI or JSON, with what to export instead."""
+    if any(text.startswith(opening) and mark in text[:1_000] for opening, mark in _CAS.items()):
+        raise ValueError(
+            f"{path}: expected annotations, got a UIMA CAS, which cannot be read; export it from "
+            "INCEpTION as WebAnno TSV v3.3"
+        )
 
 
 def _is_brat(path: PathOrAddress) -> bool:
@@ -70,7 +82,12 @@ def _recognise_folder(path: Path, labelled: bool) -> Optional[str]:
             f"{path}: expected one data set, got {len(parts)}; name one of its folders: "
             f"{', '.join(parts)}"
         )
-    return "webanno" if documents_in(path) else None
+    if documents_in(path):
+        return "webanno"
+    for pattern in ("*.xmi", "*.json"):
+        for each in itertools.islice(path.rglob(pattern), 1):
+            _check_is_no_cas(each, _start_of(each))
+    return None
 
 
 def _start_of(path: PathOrAddress) -> str:
@@ -86,7 +103,7 @@ def _start_of(path: PathOrAddress) -> str:
 
 def _recognise_json(path: PathOrAddress, labelled: bool) -> Optional[str]:
     """Recognises a format by the first record that has one."""
-    records = (record for _, record in islice(read_records(path), _MOST_RECORDS))
+    records = (record for _, record in itertools.islice(read_records(path), _MOST_RECORDS))
     try:
         return next(filter(None, (_format_of_record(each, labelled) for each in records)), None)
     except ValueError:
@@ -108,7 +125,7 @@ def _recognise_table(lines: List[str], labelled: bool) -> Optional[str]:
         return "huggingface"
     if columns is not None:
         # Without a list of entities, `label` is that of a token.
-        rows = islice(csv.reader(lines, delimiter=delimiter), 1, None)
+        rows = itertools.islice(csv.reader(lines, delimiter=delimiter), 1, None)
         number = columns["entities"] if labelled else 0
         cells = (row[number] for row in rows if len(row) == len(names) and row[number])
         if not labelled or next(cells, "[").startswith("["):

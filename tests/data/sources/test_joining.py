@@ -284,6 +284,17 @@ def test_what_cannot_be_joined_is_an_error(files, error, tmp_path):
         join_sources([str(tmp_path / name) for name in files])
 
 
+@pytest.mark.parametrize("name", ["anna", "annotation/one.txt/anna"])
+def test_uima_is_refused_with_what_to_export_instead(name, tmp_path):
+    xmi = '<?xml version="1.0" encoding="UTF-8"?><xmi:XMI xmlns:xmi="http://www.omg.org/XMI">'
+    contents = {"xmi": xmi, "json": '{\n  "%TYPES" : { },\n  "%FEATURE_STRUCTURES" : [ ]\n}'}
+    for suffix, content in contents.items():
+        (folder := tmp_path / suffix).mkdir()
+        path = _write(folder, {f"{name}.{suffix}": content})
+        with pytest.raises(ValueError, match=f"anna.{suffix}: .* as WebAnno TSV v3.3"):
+            join_sources([path])
+
+
 def test_a_file_that_does_not_exist_is_an_error(tmp_path):
     with pytest.raises(FileNotFoundError, match="name files as FILE or NAME=FILE"):
         join_sources([f"anna={tmp_path / 'none.jsonl'}"])
