@@ -9,7 +9,7 @@ A source that is missing has not read the text; one with an empty list found not
 """
 
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Tuple
 
 from tagger.common.inputs import PathOrAddress
 from tagger.data.formats import AnnotatedText, Annotation, check_overlaps, fit_to_tokens
@@ -57,9 +57,11 @@ def read_annotations(path: PathOrAddress) -> Iterator[SourcedText]:
         text, size = record["text"], len(record["text"])
         tokens = record.get("tokens")
         if tokens is not None:
-            tokens = [(start, end) for start, end in _pairs(tokens, place)]
+            tokens = [*_tokens(tokens, size, place)]
         annotations: Dict[str, List[Annotation]] = {}
         for source, found in given.items():
+            if not source.strip():
+                raise ValueError(f"{place}: the name of a source is blank; name it")
             if not isinstance(found, list):
                 raise ValueError(
                     f"{place}: expected a list of entities of `{source}`, got {found!r:.60}"
@@ -69,16 +71,31 @@ def read_annotations(path: PathOrAddress) -> Iterator[SourcedText]:
         rest = ("text", "annotations", "tokens", "sentence_lengths")
         properties = {key: value for key, value in record.items() if key not in rest}
         lengths = record.get("sentence_lengths")
-        if lengths is not None and (tokens is None or sum(lengths) != len(tokens)):
-            raise ValueError(f"{place}: `sentence_lengths` must add up to the number of `tokens`")
+        if lengths is not None and not _are_lengths(lengths, tokens or []):
+            raise ValueError(
+                f"{place}: `sentence_lengths` must be numbers from 1 that add up to the number of "
+                f"`tokens`, got {lengths!r:.60}"
+            )
         yield SourcedText(AnnotatedText(text, [], tokens, lengths, place, properties), annotations)
 
 
-def _pairs(tokens: Any, place: str) -> Iterator[List[int]]:
+def _tokens(tokens: Any, size: int, place: str) -> Iterator[Tuple[int, int]]:
+    before = 0
     for each in tokens if isinstance(tokens, list) else [tokens]:
-        if not isinstance(each, list) or [type(offset) for offset in each] != [int, int]:
-            raise ValueError(f"{place}: expected `tokens` such as [[0, 3]], got {each!r:.60}")
-        yield each
+        is_pair = isinstance(each, list) and [type(offset) for offset in each] == [int, int]
+        if not is_pair or not before <= each[0] < each[1] <= size:
+            raise ValueError(
+                f"{place}: expected `tokens` such as [[0, 3]], in order and within the text, got "
+                f"{each!r:.60}"
+            )
+        before = each[1]
+        yield each[0], each[1]
+
+
+def _are_lengths(lengths: Any, tokens: List[Tuple[int, int]]) -> bool:
+    if not isinstance(lengths, list):
+        return False
+    return all(type(each) is int and each > 0 for each in lengths) and sum(lengths) == len(tokens)
 
 
 def _entity(found: Any, size: int, place: str) -> Annotation:

@@ -73,7 +73,7 @@ def _named_files(given: str, format: Optional[str]) -> List[Tuple[Optional[str],
     """Returns the files of an argument, with the name of their source if it is given."""
     name, equals, path = given.partition("=") if not Path(given).exists() else ("", "", given)
     name, path = (name, path) if equals else ("", given)
-    if not is_address(path) and not Path(path).exists():
+    if not path or (not is_address(path) and not Path(path).exists()):
         raise FileNotFoundError(f"{path}: there is no such file; name files as FILE or NAME=FILE")
     is_folder = not is_address(path) and Path(path).is_dir()
     if name or not is_folder or format or recognise(path):

@@ -174,7 +174,8 @@ class Comparison:
         numbers: Dict[FrozenSet[str], int] = {}
         table = [numbers.setdefault(each & asked, len(numbers)) for each in self._label_sets]
         codes = np.array([self._codes[each] for each in sources]).reshape(len(sources), -1)
-        return np.where(codes < 0, -1, np.array([*table, -1])[codes]), len(numbers)
+        # At least one category, for texts without tokens
+        return np.where(codes < 0, -1, np.array([*table, -1])[codes]), max(1, len(numbers))
 
     def _token_counts(self, pair: Pair, asked: FrozenSet[str]) -> np.ndarray:
         """(D, 2K + 1): the number of tokens with the same label, and of each label by each source."""

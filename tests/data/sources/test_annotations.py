@@ -46,7 +46,17 @@ def test_the_longest_of_overlapping_entities_of_a_source_is_kept():
         ({"text": "Ada", "annotations": {"a": [[0, 3, 1]]}}, "within the text"),
         ({"text": "Ada", "annotations": {"a": 3}}, "expected a list of entities of `a`, got 3"),
         ({"text": "Ada", "annotations": {}, "tokens": [3]}, "expected `tokens` such as"),
-        ({"text": "A", "annotations": {}, "tokens": [[0, 1]], "sentence_lengths": [2]}, "add up"),
+        ({"text": "Ada", "annotations": {"": []}}, "the name of a source is blank"),
+        ({"text": "Ada", "annotations": {}, "tokens": [[0, 9]]}, "within the text, got .0, 9"),
+        ({"text": "Ada", "annotations": {}, "tokens": [[1, 3], [0, 1]]}, "in order .* got .0, 1"),
+        *(
+            (
+                {"text": "A", "annotations": {}, "tokens": [[0, 1]], "sentence_lengths": lengths},
+                "numbers from 1 that add up",
+            )
+            for lengths in ([2], ["x"], 1, [0, 1], [2, -1])
+        ),
+        ({"text": "A", "annotations": {}, "sentence_lengths": [1]}, "add up"),
     ],
 )
 def test_a_malformed_record_is_an_error_with_its_place(tmp_path, record, error):

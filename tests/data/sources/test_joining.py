@@ -298,6 +298,8 @@ def test_uima_is_refused_with_what_to_export_instead(name, tmp_path):
 def test_a_file_that_does_not_exist_is_an_error(tmp_path):
     with pytest.raises(FileNotFoundError, match="name files as FILE or NAME=FILE"):
         join_sources([f"anna={tmp_path / 'none.jsonl'}"])
+    with pytest.raises(FileNotFoundError, match="name files as FILE or NAME=FILE"):
+        join_sources(["anna="])
 
 
 def test_predictions_alone_are_sources_and_mere_numbers_of_predictions_are_not(tmp_path):

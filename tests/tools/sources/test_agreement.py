@@ -184,6 +184,11 @@ def test_kinds_of_disagreement(a, b, kind):
     assert {name for _, sources in found.versions for name in sources} == {"a", "b"}
 
 
+def test_texts_without_tokens_have_no_measures():
+    (row,) = Comparison([sourced("", a="", b="")]).of_all()
+    assert [getattr(row, name).value for name in MEASURES] == [None] * 4
+
+
 def test_texts_that_no_two_sources_share_are_an_error():
     texts = [sourced("Ada", a="X"), sourced("Bob", b="X")]
     with pytest.raises(ValueError, match=r"no text has .* two sources.*are a 'Ada' \(t\), b 'Bob'"):

@@ -187,6 +187,13 @@ def test_a_config_that_is_no_object_is_an_error(label, tmp_path, allennlp):
         allennlp("label-with", "list.jsonnet", "texts.txt", "-o", "out.jsonl")
 
 
+def test_a_file_without_texts_is_an_error(label, tmp_path):
+    (tmp_path / "none.txt").write_text(" \n\n")
+    with pytest.raises(SystemExit, match="none.txt: expected a text on each line, got none"):
+        label({"a": TERMS}, texts="none.txt")
+    assert not (tmp_path / "out.jsonl").exists()
+
+
 def test_unknown_keys_of_the_config_are_errors(label):
     with pytest.raises(SystemExit, match="sourcs"):
         label({"a": {"type": "lexicon", "label": "X", "terms": ["x"]}}, sourcs=1)

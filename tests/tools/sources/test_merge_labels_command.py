@@ -65,6 +65,7 @@ def test_a_file_of_several_sources_may_name_gold_and_leave_parts_open(tmp_path, 
         (["a=none.conll"], "none.conll: there is no such file"),
         (["a=anna.conll", "--min-probability", 2], "`--min-probability` must be between 0 and 1"),
         (["a=anna.conll", "-o", "anna.conll"], "anna.conll"),
+        (["a=anna.conll", "--cuda-device", 99], "GPU"),
         (["a=anna.conll", "--soft-labels", "m.conll"], "m.conll"),
     ],
 )

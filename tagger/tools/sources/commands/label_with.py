@@ -5,6 +5,7 @@ from pathlib import Path
 
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common import Params
+from allennlp.common.checks import ConfigurationError
 
 from tagger.commands.command import Command, add_shared
 from tagger.common.console import say_lines
@@ -54,6 +55,8 @@ class LabelWith(Command):
                 for place, line in utf8_lines(args.texts)
                 if line.strip()
             ]
+        if not texts:
+            raise ConfigurationError(f"{args.texts}: expected a text on each line, got none")
         labelled = label_texts(Params.from_file(str(args.sources)), texts)
         write_annotations(labelled, args.output, args.force)
         rows = [["source", "texts", "entities"]]

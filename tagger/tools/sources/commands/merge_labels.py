@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, List
 
 from allennlp.commands.subcommand import Subcommand
-from allennlp.common.checks import ConfigurationError
+from allennlp.common.checks import ConfigurationError, check_for_gpu
 
 from tagger.commands.command import Command, add_shared
 from tagger.common.console import say, say_lines
@@ -70,6 +70,7 @@ class MergeLabels(Command):
         for number, output in enumerate(outputs):
             check_output(output, [*paths_of(args.inputs), *outputs[:number]], args.force)
         format = args.target or format_of_path(args.output)
+        check_for_gpu(args.cuda_device)
         device = torch.device("cpu" if args.cuda_device < 0 else f"cuda:{args.cuda_device}")
         texts = read_inputs(args)
         merged = merge(texts, args.method, args.gold, least, not args.keep_repeats, device)
