@@ -192,9 +192,8 @@ def test_a_transformer_gives_the_same(kind, tmp_path):
 @pytest.mark.parametrize(
     "settings",
     [
-        {"layers": [0, 2]},
+        {"layers": [0, 2], "max_pieces": 200},
         {"combination": "concatenate", "pooling": "first", "projection_dim": 6},
-        {"projection_dim": 6, "max_pieces": 200},
     ],
 )
 def test_a_frozen_transformer_gives_the_same(settings, tmp_path):

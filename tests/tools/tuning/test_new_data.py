@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from tagger.modules.recalibration import corrected_log_odds
+from tagger.tools.tuning import estimates
 from tagger.tools.tuning.data_comparison import compare_samples
 from tagger.tools.tuning.estimates import (
     Correction,
@@ -98,7 +99,8 @@ def features(seed, num_sentences=2_000, is_calibrated=False):
     return SentenceFeatures(["X", "Y"], words, {}, num_expected, num_gold, has_gold, found, groups)
 
 
-def test_estimates_are_as_true_as_the_probabilities_and_labelled_texts_correct_them():
+def test_estimates_are_as_true_as_the_probabilities_and_labelled_texts_correct_them(monkeypatch):
+    monkeypatch.setattr(estimates, "NUM_RESAMPLES", 40)
     calibrated = features(0, is_calibrated=True)
     truth = true_measures(calibrated)
     own = estimate(calibrated)
