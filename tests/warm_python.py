@@ -175,9 +175,9 @@ def run(python, arguments, folder, environment):
     first = {"-c": "", "-m": folder}.get(what, str(Path(what).resolve().parent))
     sys.path[:0] = [first, *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))]
     sys.argv = arguments if what not in ("-c", "-m") else [what, *rest[1:]]
-    if what == "-c":
+    if what in ("-c", "-"):
         main = sys.modules["__main__"] = types.ModuleType("__main__")
-        exec(rest[0], vars(main))
+        exec(rest[0] if what == "-c" else sys.stdin.read(), vars(main))
     elif what == "-m":
         runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
     else:
