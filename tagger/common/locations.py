@@ -3,6 +3,7 @@
 import errno
 import os
 import re
+import stat
 from pathlib import Path
 from typing import Iterable, Iterator, Optional, Sequence, Tuple, Union
 from urllib.parse import unquote
@@ -14,14 +15,13 @@ from tagger.common.outputs import store_of
 #: The longest name of an output: most file systems take 255 bytes, and hidden files add a few.
 MOST_NAME_BYTES = 240
 
-#: The fsspec file systems that lose everything when the process ends.
-_FORGETFUL = {"memory"}
-#: Those that are read-only or can be written only as a whole.
+#: The fsspec file systems that are read-only or can be written only as a whole.
 _READ_ONLY = {
     *("data", "gist", "git", "github", "http", "https", "libarchive", "reference", "tar", "zip"),
 }
-#: Those with case-sensitive names; for others we cannot know.
-_CASE_MATTERS = {"gcs", "gs", "hf", "http", "https", "oss", "s3", "s3a"}
+#: Other names of stores, and stores with case-sensitive names; for others we cannot know.
+_SAME_STORE = {"s3a": "s3", "gcs": "gs", "http": "https"}
+_CASE_MATTERS = {"gs", "hf", "https", "oss", "s3"}
 #: An address, or what `pathlib.Path` makes of one.
 _ADDRESS = re.compile(r"[a-z][a-z0-9+._-]+:/{1,3}[^/]|file:|local:")
 #: The files that are read from a run's folder when it is given as an archive.
@@ -78,7 +78,7 @@ def check_may_be_removed(folder: Path, inputs: Iterable[PathOrAddress]) -> None:
     """Rejects a folder that may be deleted but contains an input."""
     for each in inputs:
         for place in _places(each):
-            if isinstance(place, Path) and place.exists() and _is_within(place, folder):
+            if isinstance(place, Path) and place.exists() and place.is_relative_to(_real(folder)):
                 raise ConfigurationError(
                     f"{os.fspath(folder)} would be replaced, but {os.fspath(each)} in it is an input; "
                     f"name another folder"
@@ -122,12 +122,11 @@ def _problem_of_address(address: str, overwrite: Optional[bool]) -> str:
     protocol = address.partition(":")[0]
     if "::" in address:
         return "is a chain of addresses; name the file itself"
-    if protocol in _FORGETFUL:
-        return (
-            "would be gone when the command ends; name a file, or an address such as s3://bucket/a"
+    if protocol == "memory" or protocol in _READ_ONLY:
+        reason = (
+            "cannot be written" if protocol in _READ_ONLY else "would be gone when the command ends"
         )
-    if protocol in _READ_ONLY:
-        return "cannot be written; name a file, or an address such as s3://bucket/a"
+        return f"{reason}; name a file, or an address such as s3://bucket/a"
     store, name = store_of(address)
     if not (overwrite or address.endswith("/")) and store.exists(name):
         return "already exists; give another name, or add --force"
@@ -138,54 +137,46 @@ def _problem_of_file(output: Path, overwrite: Optional[bool]) -> str:
     num_bytes = len(os.fsencode(output.name))
     if num_bytes > MOST_NAME_BYTES:
         return f"has a name of {num_bytes} bytes; give one of at most {MOST_NAME_BYTES}"
-    if _is_endless(output):
-        return "is a link to itself; give another name"
+    mode, problem = 0, ""
+    try:
+        mode = output.stat().st_mode
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            return "is a link to itself; give another name"
     folder = output.resolve().parent
-    force = "" if overwrite is None else ", or add --force"
-    problem = ""
-    if output.is_dir():
+    if stat.S_ISDIR(mode):
         problem = "is a folder; name a file"
-    elif output.exists() and not output.is_file():
+    elif mode and not stat.S_ISREG(mode):
         problem = "is a device or a pipe; name a file"
     elif not folder.is_dir():
         problem = f"cannot be written, because the folder {folder} does not exist; make it first"
     elif not os.access(folder, os.W_OK):
         problem = f"cannot be written, because the folder {folder} is read-only"
-    elif output.exists() and not overwrite:
+    elif mode and not overwrite:
+        force = "" if overwrite is None else ", or add --force"
         problem = f"already exists; give another name{force}"
     return problem
 
 
-def _is_endless(path: Path) -> bool:
-    """Whether the path's links form a loop."""
-    try:
-        path.stat()
-    except OSError as error:
-        return error.errno == errno.ELOOP
-    return False
-
-
 def _places(path: PathOrAddress) -> Iterator[_Place]:
     """Yields all places that a path or an address may name, with and without unescaping."""
-    name = os.fspath(path)
-    if name == "-":
-        yield Path("/dev/stdin")
-        return
-    for link in name.split("::"):
-        protocol, _, rest = link.partition(":")
-        # Something that looks like an address may still be a path.
-        yield Path(link)
+    for link in os.fspath(path).split("::"):
+        # What looks like an address may still be a path.
+        yield _real(link)
         if not _ADDRESS.match(link):
-            yield Path(os.path.expanduser(link))  # noqa: PTH111  # also of unknown users
-        elif protocol in ("file", "local"):
-            stripped = str(resolved(link))
-            yield Path(stripped)
-            yield Path(unquote(stripped))
-        else:
-            kind = {"s3a": "s3", "gcs": "gs", "http": "https"}.get(protocol, protocol)
-            for spelt in (rest, unquote(rest)):
-                stripped = spelt.strip("/")
-                yield kind, stripped if kind in _CASE_MATTERS else stripped.casefold()
+            yield _real("/dev/stdin" if link == "-" else os.path.expanduser(link))  # noqa: PTH111
+            continue
+        for spelt in (link, unquote(link)):
+            kind, _, name = spelt.partition(":")
+            kind, name = _SAME_STORE.get(kind, kind), name.strip("/")
+            if kind in ("file", "local"):
+                yield _real(resolved(spelt))
+            else:
+                yield kind, name if kind in _CASE_MATTERS else name.casefold()
+
+
+def _real(path: PathOrAddress) -> Path:
+    return Path(os.path.realpath(path))
 
 
 def _replaces(output: _Place, source: _Place) -> bool:
@@ -194,14 +185,9 @@ def _replaces(output: _Place, source: _Place) -> bool:
     try:
         if output.samefile(source):
             return True
-    except (OSError, ValueError):
-        return os.path.realpath(output) == os.path.realpath(source)
-    if not (source.is_dir() and output.is_file() and _is_within(output, source)):
+    except OSError:  # One of them does not exist.
+        return output == source
+    if not (source.is_dir() and output.is_file() and output.is_relative_to(source)):
         return False
     is_run = any((source / name).is_file() for name in ("meta.json", "model.tar.gz"))
-    inside = os.path.relpath(os.path.realpath(output), os.path.realpath(source))
-    return not is_run or _OF_RUN.match(inside.replace(os.sep, "/")) is not None
-
-
-def _is_within(path: Path, folder: Path) -> bool:
-    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+    return not is_run or _OF_RUN.match(output.relative_to(source).as_posix()) is not None
