@@ -52,7 +52,7 @@ def home() -> str:
 
 
 if __name__ == "__main__":
-    source = (ROOT / "tagger" / "__init__.py").read_text(encoding="utf-8")
+    source = (ROOT / "tagger" / "common" / "version.py").read_text(encoding="utf-8")
     version = re.findall(r'^__version__ = "(.*)"', source, re.MULTILINE)[0]
     setup(
         cmdclass={"build_py": BuildWithHook},

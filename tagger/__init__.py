@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import tagger_compat
 from tagger.common.lazy_names import lazy_names
+from tagger.common.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from tagger import (
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
         TaggedText as TaggedText,
         load as load,
     )
-
-__version__ = "0.1.0"
 
 
 def _extension() -> Any:

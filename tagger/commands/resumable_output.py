@@ -31,7 +31,6 @@ from allennlp.models import Archive, Model
 from allennlp.predictors import Predictor
 from filelock import FileLock, Timeout
 
-import tagger
 from tagger.commands.prediction_outputs import PREDICTIONS, Output, RecordLayout
 from tagger.commands.publication import has_only_locks, is_own, publish_together, remove_run
 from tagger.common.files import write_atomically
@@ -39,6 +38,7 @@ from tagger.common.inputs import PathOrAddress, is_address
 from tagger.common.lock import being_written, output_lock, this_process
 from tagger.common.outputs import new_output, store_of
 from tagger.common.parquet import is_parquet
+from tagger.common.version import __version__
 
 RUN = "run.json"
 _PART = re.compile(r"(\d{18})-(\d+)-(\d+)-([0-9a-f]*)(\.parquet)?")
@@ -287,7 +287,7 @@ def settings_of_run(
         "model": _digest_of_model(predictor._model),
         "window": window,
         "use-dataset-reader": use_dataset_reader,
-        "version": tagger.__version__,
+        "version": __version__,
         **({"text-column": layout.text_column} if is_parquet(input_file) else {}),
         **({"input-format": layout.input_format} if layout.input_format else {}),
         **others,

@@ -11,6 +11,7 @@ from allennlp.data import DatasetReader, Tokenizer
 from allennlp.models import Model
 from allennlp.modules import Seq2SeqEncoder
 
+from tagger.common.version import __version__
 from tagger.data import NumericSequencesDatasetReader
 from tagger.data.tokenizers import (
     LanguageRulesTokenizer,
@@ -86,8 +87,6 @@ def exported(
 
 
 def _finished(graph: Graph, description: Dict[str, Any]) -> onnx.ModelProto:
-    from tagger import __version__
-
     proto = graph.model("tagger", __version__, "A sequence tagger; `tagger_onnx` runs it.")
     entry = proto.metadata_props.add()
     entry.key, entry.value = "tagger", json.dumps(description, ensure_ascii=False)

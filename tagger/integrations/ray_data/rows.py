@@ -8,10 +8,10 @@ import json
 import os
 from typing import Any
 
-import tagger
 from tagger.commands.prediction_inputs import Line, RowInputs
 from tagger.common.parquet import import_pyarrow
 from tagger.predictors.prediction_type import prediction_type, predictions_of_lines
+from tagger.predictors.saved_tagger import load
 
 
 class TaggerActor:
@@ -40,7 +40,7 @@ class TaggerActor:
     ) -> None:
         # As in `predict-file`: saves memory when batches have many shapes.
         os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
-        self._rows = RowInputs(tagger.load(archive, **options).predictor, "", skips_errors=True)
+        self._rows = RowInputs(load(archive, **options).predictor, "", skips_errors=True)
         self._text_column = text_column
         self._column = column
 

@@ -14,7 +14,7 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, Response
 
-from tagger import __version__
+from tagger.common.version import __version__
 from tagger.integrations.service import schemas
 from tagger.integrations.service.batcher import Batcher, Job
 from tagger.integrations.service.guard import App, Guard

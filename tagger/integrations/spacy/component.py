@@ -74,8 +74,8 @@ class AllenNlpTagger(Pipe):
     def tagger(self) -> "SavedTagger":
         """The tagger as loaded by `tagger.load`, with the biases."""
         if self._tagger is None:
-            import tagger
             from tagger.common.from_allennlp import ConfigurationError
+            from tagger.predictors.saved_tagger import load
 
             device = self._settings["cuda_device"]
             with _as_file(self._archive) as path:
@@ -84,7 +84,7 @@ class AllenNlpTagger(Pipe):
                         f"`model` of the component `{self.name}` must be the archive of a tagger, "
                         f"such as model.tar.gz; there is no {path}"
                     )
-                loaded = tagger.load(path, cuda_device=device)
+                loaded = load(path, cuda_device=device)
             if not loaded.finds_entities:
                 raise ConfigurationError(
                     f"`model` of the component `{self.name}` must be a tagger with tags that spell "

@@ -15,7 +15,7 @@ from allennlp.data import DatasetReader, Instance
 from allennlp.data.fields import SequenceLabelField
 from allennlp.models.archival import Archive
 
-import tagger
+from tagger.common.version import __version__
 from tagger.data import NumericSequencesDatasetReader
 from tagger.data.formats import AnnotatedText, Annotation
 from tagger.data.joined_text import join_tokens
@@ -48,7 +48,7 @@ def run_facts(
         "trained with": _training_versions(run, log),
         "report made with": ", ".join(
             [
-                f"tagger {tagger.__version__}",
+                f"tagger {__version__}",
                 f"AllenNLP {version('allennlp')}",
                 f"torch {torch.__version__}",
                 f"Python {platform.python_version()}",
