@@ -76,6 +76,7 @@ class OnnxTagger(TextTagger[str]):
         self._max_sentence_tokens: Optional[int] = description["max_sentence_tokens"]
         # Of a tagger of numbers: how many a step has, the size of windows, and their overlap.
         self._numbers: Optional[List[int]] = description.get("numbers")
+        self.step_size = self._numbers[0] if self._numbers else None
         self._indexers = [
             KINDS[each["kind"]](name, each) for name, each in description["indexers"].items()
         ]
@@ -121,15 +122,6 @@ class OnnxTagger(TextTagger[str]):
         return (
             f"<OnnxTagger {self._name}: {', '.join(self.labels)}; texts split by {self.splitting}>"
         )
-
-    def _is_single(self, inputs: Any) -> bool:
-        is_recording = self._numbers is not None and getattr(inputs, "ndim", None) == 2
-        return is_recording or super()._is_single(inputs)
-
-    def _checked(self, value: Any, name: str) -> Any:
-        if not self._numbers or isinstance(value, str):
-            return super()._checked(value, name)
-        return check_numbers(value, self._numbers[0], name)
 
     def _tag_all(self, inputs: List[TextOrTokens], extras: Extras) -> List[TaggedText]:
         self._check(extras)

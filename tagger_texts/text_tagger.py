@@ -20,6 +20,7 @@ from typing import (
 )
 
 from tagger_texts.inputs import RUN_CHARACTERS, InputError, check_text_or_tokens, check_tokens
+from tagger_texts.recordings import check_numbers
 from tagger_texts.tagged_text import Extras, SetThresholds, TaggedText, extras_of
 
 #: The type of a single text: a string, or the result of `tagger.SavedTagger.split`.
@@ -31,6 +32,8 @@ class TextTagger(ABC, Generic[T]):
 
     text_types: ClassVar[Tuple[type, ...]] = (str,)
     run_characters: Optional[int] = RUN_CHARACTERS
+    #: How many numbers each step of a recording has, if the tagger reads recordings in place of texts.
+    step_size: Optional[int] = None
 
     @overload
     def tag(
@@ -126,7 +129,8 @@ class TextTagger(ABC, Generic[T]):
 
     def _is_single(self, inputs: Any) -> bool:
         """Whether an input is one text, or one recording, and not several."""
-        return isinstance(inputs, self.text_types)
+        is_recording = self.step_size is not None and getattr(inputs, "ndim", None) == 2
+        return is_recording or isinstance(inputs, self.text_types)
 
     def _all_checked(self, inputs: Iterable[Any], position: int = 0) -> List[Any]:
         """Checks inputs; `position` is the index of the first one among all inputs."""
@@ -135,6 +139,8 @@ class TextTagger(ABC, Generic[T]):
         ]
 
     def _checked(self, value: Any, name: str) -> Any:
+        if self.step_size is not None:
+            return check_numbers(value, self.step_size, name)
         if isinstance(value, self.text_types) and not isinstance(value, str):
             return value
         return check_text_or_tokens(value, name, self.run_characters)

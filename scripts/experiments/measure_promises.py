@@ -47,7 +47,7 @@ from tagger.tools.tuning.decoding import DecodingTuner, Settings
 from tagger.tools.tuning.goals import OF_MASKS, OF_SEVERAL, Goal
 from tagger.tools.tuning.groups import Groups, groups_of_file
 from tagger.tools.tuning.labelled_file import settings_of, tuner_on_file
-from tagger.tools.tuning.promise_search import MASK_THRESHOLDS, Candidates, candidates_for
+from tagger.tools.tuning.promise_search import MASK_THRESHOLDS, TriedSettings, settings_for
 
 DRAWS, CONFIDENCES = 1000, (0.95, 0.9)
 COLUMNS = (
@@ -61,12 +61,12 @@ class Population(NamedTuple):
     """The effect of each setting of a goal on all documents.
 
     Attributes:
-        candidates: The settings that `tune-decoding` tests.
+        tried: The settings that `tune-decoding` tries.
         merit: (M,), the quantity that a promise costs: recall for a precision goal, for masks the share
             of characters outside all entities that are not masked, else precision.
     """
 
-    candidates: Candidates
+    tried: TriedSettings
     merit: np.ndarray
 
 
@@ -77,7 +77,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     model = cast(TaggingModel, archive.model)
     every = tuple(tag_tables(model.tags, model.tag_encoding).labels)
     populations = _populations(options, archive, every)
-    num_documents = next(iter(populations.values())).candidates.right.shape[-1]
+    num_documents = next(iter(populations.values())).tried.right.shape[-1]
     size, share = num_documents // 2, np.full(num_documents, 1 / num_documents)
     if options.halves:
         options.for_next = num_documents - size
@@ -108,21 +108,21 @@ def _rows(
     new: Optional[np.ndarray],
     num_next: Optional[int],
 ) -> Iterator[tuple[str, ...]]:
-    candidates, merit = population
-    right, total = candidates.right[0].astype(float), candidates.total[0].astype(float)
+    tried, merit = population
+    right, total = tried.right[0].astype(float), tried.total[0].astype(float)
     judged = np.ones((1, right.shape[1])) if new is None else new
     with np.errstate(invalid="ignore"):
         truth = (judged @ right.T) / (judged @ total.T)
     # Draws exactly at the level meet it; floats may differ in the last digit.
     is_kept = np.broadcast_to(truth >= goal.least - 1e-9, (len(draw), len(merit)))
     known = np.where(is_kept, merit, -np.inf).max(1)
-    p_values = candidates.p_values(draw, num_next)
+    p_values = tried.p_values(draw, num_next)
     choices = {
-        ("promise", f"{confidence:g}"): candidates.pick(p_values, 1 - confidence)
+        ("promise", f"{confidence:g}"): tried.pick(p_values, 1 - confidence)
         for confidence in CONFIDENCES
     }
-    if goal.measure in OF_MASKS and candidates.unchanged is not None:
-        choices["unchanged", ""] = np.full(len(draw), candidates.unchanged)
+    if goal.measure in OF_MASKS and tried.unchanged is not None:
+        choices["unchanged", ""] = np.full(len(draw), tried.unchanged)
     if not num_next:
         choices |= _others(goal, right, total, draw, max(CONFIDENCES))
     for (rule, confidence), chosen in choices.items():
@@ -181,7 +181,7 @@ def _populations(
     ]
     # Counts do not depend on the level.
     kinds = {(goal.measure, goal.labels): goal for goal in goals}
-    parts: dict[tuple[str, tuple[str, ...]], list[tuple[Candidates, np.ndarray]]]
+    parts: dict[tuple[str, tuple[str, ...]], list[tuple[TriedSettings, np.ndarray]]]
     parts = {kind: [] for kind in kinds}
     for path in options.files:
         tuner = tuner_on_file(model, reader, path, in_order=True)
@@ -196,35 +196,35 @@ def _populations(
 
 def _part(
     tuner: DecodingTuner, goal: Goal, start: Settings, groups: Groups, lengths: np.ndarray
-) -> tuple[Candidates, np.ndarray]:
-    """Returns candidates, and (2, M): numerator and denominator of the quantity that may be lost.
+) -> tuple[TriedSettings, np.ndarray]:
+    """Returns the settings, and (2, M): numerator and denominator of the quantity that may be lost.
 
     `lengths`, (N,), is the number of characters of each token.
     """
-    ((candidates,),) = candidates_for(tuner, [goal], start, groups)
+    ((tried,),) = settings_for(tuner, [goal], start, groups)
     if goal.measure in OF_MASKS:
         harmless = lengths * ~tuner.sensitive_tokens()
         masks = tuner.masks(start, MASK_THRESHOLDS)
         kept = [harmless @ ~each.of_tokens for each in masks]
-        return candidates, np.stack([kept, np.full(len(kept), harmless.sum())])
+        return tried, np.stack([kept, np.full(len(kept), harmless.sum())])
     if goal.measure == "precision":
         num_gold = tuner.counts(start)[2, tuner.labels.index(goal.labels[0])]
-        num_right = candidates.right[0].sum(1)
-        return candidates, np.stack([num_right, np.full(len(num_right), num_gold)])
+        num_right = tried.right[0].sum(1)
+        return tried, np.stack([num_right, np.full(len(num_right), num_gold)])
     precision = Goal(goal.labels[:1], "precision", 0.5)
-    ((both,),) = candidates_for(tuner, [goal, precision], start, groups)
-    return candidates, np.stack([both.right[1].sum(1), both.total[1].sum(1)])
+    ((both,),) = settings_for(tuner, [goal, precision], start, groups)
+    return tried, np.stack([both.right[1].sum(1), both.total[1].sum(1)])
 
 
-def _joined(goal: Goal, parts: Sequence[tuple[Candidates, np.ndarray]]) -> Population:
+def _joined(goal: Goal, parts: Sequence[tuple[TriedSettings, np.ndarray]]) -> Population:
     """Concatenates the groups of all files."""
     right, total = (
-        np.concatenate([getattr(candidates, name) for candidates, _ in parts], axis=2)
+        np.concatenate([getattr(tried, name) for tried, _ in parts], axis=2)
         for name in ("right", "total")
     )
     num_right, num_total = np.sum([counts for _, counts in parts], axis=0)
-    candidates = parts[0][0]._replace(goals=(goal,), right=right, total=total)
-    return Population(candidates, num_right / np.maximum(num_total, 1))
+    tried = parts[0][0]._replace(goals=(goal,), right=right, total=total)
+    return Population(tried, num_right / np.maximum(num_total, 1))
 
 
 def _options(arguments: Optional[Sequence[str]]) -> argparse.Namespace:

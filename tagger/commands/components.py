@@ -30,8 +30,7 @@ MultiLabelLoss modules.counted_multi_label_losses distribution_balanced negative
 MultiLabelLoss modules.counted_multi_label_losses rebalanced_focal self_paced_correction
 MultiLabelLoss modules.multi_label_losses asymmetric binary_cross_entropy focal hill
 MultiLabelLoss modules.multi_label_losses zero_bounded_ranking
-Optimizer training.layerwise_adamw layerwise_adamw
-Optimizer training.optimizers fused_adam fused_adamw
+Optimizer training.optimizers fused_adam fused_adamw layerwise_adamw
 Predictor predictors.document_classifier document_classifier
 Predictor predictors.sequence_tagger sequence_tagger
 Seq2SeqEncoder modules.encoders.bilstm bilstm
@@ -42,7 +41,7 @@ TagWeighting modules.tag_weighting chain emission emission_transition lannoy mar
 TaggingHead modules.heads.crf crf
 TaggingHead modules.heads.label_chains label_chains
 TaggingHead modules.heads.sigmoid sigmoid
-TaggingHead modules.heads.softmax softmax
+TaggingHead modules.heads.chain_head softmax
 TokenEmbedder modules.token_embedders.distinct_characters_encoder distinct_character_encoding
 TokenEmbedder modules.token_embedders.frozen_transformer frozen_transformer
 TokenEmbedder modules.token_embedders.lexicon lexicon

@@ -6,7 +6,7 @@ import re
 from os import PathLike
 from typing import Callable, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
-from tagger.data.survey.text_encodings import decoded_lines
+from tagger.data.text_encodings import decoded_lines
 
 # Fewer characters than `str.split` strips: a token may contain a no-break space.
 _BLANKS = " \t\r\n\f\v"

@@ -45,7 +45,7 @@ _FEWEST_WORDS, _SHARE_OF_WORDS = 5, 0.1
 #: Tokens are words if this share of them has a letter; numbers if a smaller share has one.
 _OF_WORDS, _OF_NUMBERS = 0.6, 0.3
 
-Part = Tuple[str, Optional[int]]
+ColouredText = Tuple[str, Optional[int]]
 
 
 class LabelExamples(NamedTuple):
@@ -92,7 +92,9 @@ def _pieces(text: AnnotatedText) -> Iterator[Tuple[AnnotatedText, int, int]]:
         yield text, begin, end
 
 
-def _parts(text: AnnotatedText, begin: int, end: int, colours: Dict[str, int]) -> Iterator[Part]:
+def _parts(
+    text: AnnotatedText, begin: int, end: int, colours: Dict[str, int]
+) -> Iterator[ColouredText]:
     """Yields the text between two places with a bracket around each entity, and its label."""
     own = [each for each in text.entities if begin <= each.start < end]
     # At one place, what ends comes before what begins, and inner brackets are inside outer ones.

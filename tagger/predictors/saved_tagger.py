@@ -5,7 +5,7 @@ import html
 import itertools
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
+from typing import Dict, List, Mapping, Optional, Sequence, Union
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Tokenizer
@@ -93,6 +93,10 @@ class SavedTagger(TextTagger[Union[str, Text]]):
     @property
     def run_characters(self) -> Optional[int]:  # type: ignore[override]
         return self.predictor.run_characters
+
+    @property
+    def step_size(self) -> Optional[int]:  # type: ignore[override]
+        return self.predictor.step_size
 
     @property
     def max_sentence_tokens(self) -> Optional[int]:
@@ -216,18 +220,9 @@ class SavedTagger(TextTagger[Union[str, Text]]):
             raise self._sets
         return self._sets
 
-    def _is_single(self, inputs: Any) -> bool:
-        is_recording = self.predictor.reads_numbers and getattr(inputs, "ndim", None) == 2
-        return is_recording or super()._is_single(inputs)
-
-    def _checked(self, value: Any, name: str) -> Any:
-        if self.predictor.reads_numbers:
-            return self.predictor.read({"numbers": value})
-        return super()._checked(value, name)
-
     def _tag_all(self, inputs: List[TextOrTokens], extras: Extras) -> List[TaggedText]:
         kinds = ("sentence" if isinstance(each, self.text_types) else "tokens" for each in inputs)
-        if self.predictor.reads_numbers:
+        if self.step_size is not None:
             kinds = ("numbers" for _ in inputs)
         predictions = self.predictor.of(extras).predict_inputs(
             [{kind: each} for kind, each in zip(kinds, inputs)]

@@ -155,6 +155,11 @@ class SequenceTaggerPredictor(BatchedPredictor):
         return self._numbers is not None
 
     @property
+    def step_size(self) -> Optional[int]:
+        """How many numbers each step of an input has; None for texts."""
+        return None if self._numbers is None else len(self._numbers.number_columns)
+
+    @property
     def run_characters(self) -> Optional[int]:
         """The longest allowed run of characters without white space."""
         return self._splitter.run_characters

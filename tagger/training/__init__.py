@@ -13,11 +13,11 @@ if TYPE_CHECKING:
         ShowMetricsCallback as ShowMetricsCallback,
     )
     from tagger.training.frozen_features import FrozenFeaturesCallback as FrozenFeaturesCallback
-    from tagger.training.layerwise_adamw import LayerwiseAdamW as LayerwiseAdamW
     from tagger.training.optimizers import (
         FusedAdam as FusedAdam,
         FusedAdamW as FusedAdamW,
         FusedExponentialMovingAverage as FusedExponentialMovingAverage,
+        LayerwiseAdamW as LayerwiseAdamW,
     )
     from tagger.training.recoverable_trainer import RecoverableTrainer as RecoverableTrainer
     from tagger.training.recoverable_training import RecoverableTraining as RecoverableTraining

@@ -11,9 +11,11 @@ from allennlp.training.optimizers import Optimizer, make_parameter_groups
 from tagger.common.ranges import check_number, check_shares
 
 #: Options for a fused update in one pass over memory, on CPUs since torch 2.5.
-FUSED: Dict[str, Any] = (
+_FUSED: Dict[str, Any] = (
     {"fused": True} if tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 5) else {}
 )
+#: A layer's number is the first one in its parameters' names: `encoder.layer.3.output.dense.bias`.
+_LAYER = re.compile(r"\.(\d+)\.")
 
 
 class _Fused(Optimizer):
@@ -31,13 +33,13 @@ class _Fused(Optimizer):
     ) -> None:
         _check_expressions(model_parameters, parameter_groups or [])
         check_shares(lr=lr)  # larger rates diverge
-        check_adam(betas, eps, weight_decay)
+        _check_adam(betas, eps, weight_decay)
         groups = make_parameter_groups(model_parameters, parameter_groups)
         options: Dict[str, Any] = {"lr": lr, "betas": betas, "eps": eps, "amsgrad": amsgrad}
-        super().__init__(groups, **{**options, "weight_decay": weight_decay, **FUSED})
+        super().__init__(groups, **{**options, "weight_decay": weight_decay, **_FUSED})
 
 
-def check_adam(betas: Tuple[float, float], eps: float, weight_decay: float) -> None:
+def _check_adam(betas: Tuple[float, float], eps: float, weight_decay: float) -> None:
     """Raises a `ConfigurationError` unless Adam's other arguments are in their ranges."""
     for place, beta in enumerate(betas):
         check_number(f"betas[{place}]", beta, 0 <= beta < 1, "at least 0 and below 1")
@@ -95,6 +97,78 @@ class FusedAdamW(_Fused, torch.optim.AdamW):
         **kwargs: Any,
     ) -> None:
         super().__init__(model_parameters, weight_decay=weight_decay, **kwargs)
+
+
+@Optimizer.register("layerwise_adamw")
+class LayerwiseAdamW(Optimizer, torch.optim.AdamW):
+    """AdamW with layer-wise learning rates: the lower a transformer layer, the lower its rate.
+
+    The rate of layer l of n is `transformer_lr * layer_decay ** (n - l)`; the embeddings count as layer
+    0 (Howard & Ruder 2018, section 3.2; Clark et al. 2020, appendix A). Vectors, that is, biases and the
+    weights of norms, have no weight decay. Schedulers scale all rates by the same factor.
+
+    Args:
+        model_parameters: The trained parameters by name; supplied by the trainer in a config.
+        lr: The learning rate of everything outside the transformer.
+        transformer_lr: The learning rate of the transformer's last layer.
+        layer_decay: The ratio between the rate of a layer and that of the layer above it, above 0, at
+            most 1.
+        weight_decay: Each step shrinks matrices by this share, times their learning rate.
+        transformer: A regular expression that finds the prefix of the transformer's parameter names;
+            their names within the transformer follow it.
+        betas: The decay rates of the running means of the gradient and of its square.
+        eps: A small number added to the denominator.
+    """
+
+    def __init__(
+        self,
+        model_parameters: List[Tuple[str, torch.nn.Parameter]],
+        lr: float = 1e-3,
+        transformer_lr: float = 5e-5,
+        layer_decay: float = 1.0,
+        weight_decay: float = 0.01,
+        transformer: str = r"\btransformer_model\.",
+        betas: Tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+    ) -> None:
+        check_shares(lr=lr, transformer_lr=transformer_lr, layer_decay=layer_decay)
+        _check_adam(betas, eps, weight_decay)
+        heights = layer_heights([name for name, _ in model_parameters], transformer)
+        # Keys are the learning rate and the weight decay.
+        groups: Dict[Tuple[float, float], List[torch.nn.Parameter]] = {}
+        for name, parameter in model_parameters:
+            rate = transformer_lr * layer_decay ** -heights[name] if name in heights else lr
+            decay = weight_decay if parameter.dim() > 1 else 0.0
+            groups.setdefault((rate, decay), []).append(parameter)
+        by_rate: List[Dict[str, Any]] = [
+            {"params": parameters, "lr": rate, "weight_decay": decay}
+            for (rate, decay), parameters in groups.items()
+        ]
+        super().__init__(by_rate, lr=lr, betas=betas, eps=eps, **_FUSED)
+
+
+def layer_heights(names: List[str], transformer: str) -> Dict[str, int]:
+    """Returns each parameter's layer, counted down from the last: 0 for that and above, then -1, -2...
+
+    Parameters before the first layer form a layer below it. `names` are in order of definition.
+    """
+    # For each parameter, the start of its name within the transformer.
+    begins = {name: found.end() for name in names if (found := re.search(transformer, name))}
+    if not begins:
+        parts = sorted({".".join(name.split(".")[:3]) for name in names})
+        raise ConfigurationError(
+            f"`transformer` is {transformer!r}, which matches no trained parameter; they are in "
+            f"{', '.join(parts)}; correct the expression, or use `fused_adamw` where no transformer "
+            f"is trained"
+        )
+    numbers = {name: _LAYER.search(name, begin - 1) for name, begin in begins.items()}
+    layers = {name: int(number[1]) for name, number in numbers.items() if number}
+    first, last = min(layers.values(), default=0), max(layers.values(), default=0)
+    heights: Dict[str, int] = {}
+    for name in numbers:
+        is_before = bool(layers) and not heights.keys() & layers.keys()
+        heights[name] = layers.get(name, first - 1 if is_before else last) - last
+    return heights
 
 
 @MovingAverage.register("fused_exponential")

@@ -11,7 +11,7 @@ from tagger.modules.encoders.bilstm import BiLstmEncoder
 from tagger.modules.encoders.masked_cnn import MaskedCnnEncoder
 from tagger.modules.token_embedders.distinct_characters_encoder import DistinctCharactersEncoder
 from tagger.modules.token_embedders.word_vectors import WordVectors
-from tagger.training.layerwise_adamw import LayerwiseAdamW
+from tagger.training import LayerwiseAdamW
 from tagger.training.optimizers import FusedAdam, FusedAdamW, FusedExponentialMovingAverage
 
 PARAMETERS = [("transformer_model.layer.0.weight", torch.nn.Parameter(torch.ones(2, 2)))]

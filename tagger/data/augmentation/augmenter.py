@@ -19,7 +19,7 @@ from tagger.data.augmentation.segments import (
     sentences_of,
     with_sentences,
 )
-from tagger.data.survey.text_encodings import decoded_lines
+from tagger.data.text_encodings import decoded_lines
 from tagger.spans import infer_encoding, spans_to_tags
 
 logger = logging.getLogger(__name__)

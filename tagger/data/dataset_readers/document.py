@@ -15,7 +15,7 @@ from tagger.data.dataset_readers.document_labels import NO_LABELS, parsed_labels
 from tagger.data.dataset_readers.instance_weights import WEIGHTS, parsed_weight, weights_field
 from tagger.data.dataset_readers.sharded_reader import ShardedReader
 from tagger.data.fields.label_sets_field import DocumentLabelsField
-from tagger.data.survey.text_encodings import decoded_lines
+from tagger.data.text_encodings import decoded_lines
 from tagger.data.tokenizers import WordsTokenizer
 
 _PIECE = re.compile(r"\d+|[^\d_]+|_")

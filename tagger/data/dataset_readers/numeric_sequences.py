@@ -22,12 +22,12 @@ from tagger.data.dataset_readers.sharded_reader import ShardedReader
 from tagger.data.fields.label_sets_field import DocumentLabelsField, LabelSetsField
 from tagger.data.fields.numbers_field import NumbersField
 from tagger.data.fields.tag_field import TagField
-from tagger.data.survey.text_encodings import decoded_lines
+from tagger.data.text_encodings import decoded_lines
 from tagger_texts.recordings import check_numbers, windows
 
 PathType = Union[str, "PathLike[str]"]
 #: The place of a row, for messages, and its cells; they are strings in CSV.
-Row = Tuple[str, Sequence[Any]]
+PlacedCells = Tuple[str, Sequence[Any]]
 #: The unknown tag of instances.
 _UNKNOWN = "?"
 
@@ -218,7 +218,7 @@ class NumericSequencesDatasetReader(ShardedReader):
         return [*(_UNKNOWN + each for each in unknown), *(each for each in known if known[each])]
 
 
-def read_table(path: PathType) -> Tuple[List[str], Iterator[Row]]:
+def read_table(path: PathType) -> Tuple[List[str], Iterator[PlacedCells]]:
     """Returns the names of a table's columns, and its rows."""
     if is_parquet(path):
         with open_parquet(path) as file:
@@ -230,14 +230,14 @@ def read_table(path: PathType) -> Tuple[List[str], Iterator[Row]]:
     return header, _rows_of_csv(path, delimiter, len(header))
 
 
-def _rows_of_parquet(path: PathType) -> Iterator[Row]:
+def _rows_of_parquet(path: PathType) -> Iterator[PlacedCells]:
     with open_parquet(path) as file:
         rows = (zip(*(each.to_pylist() for each in batch.columns)) for batch in batches(file))
         for number, cells in enumerate(itertools.chain.from_iterable(rows), 1):
             yield f"{path}, row {number}", cells
 
 
-def _rows_of_csv(path: PathType, delimiter: str, num_columns: int) -> Iterator[Row]:
+def _rows_of_csv(path: PathType, delimiter: str, num_columns: int) -> Iterator[PlacedCells]:
     with open_input(path) as lines:
         reader = csv.reader((line for _, line in decoded_lines(lines, path)), delimiter=delimiter)
         for cells in itertools.islice(reader, 1, None):

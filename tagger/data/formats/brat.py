@@ -11,7 +11,7 @@ from tagger.common.inputs import PathOrAddress
 from tagger.data.formats.annotated_text import SEVERAL, AnnotatedText, Annotation
 from tagger.data.formats.offsets import RawEntity, checked_entities
 from tagger.data.reading import DETECTED, Reading
-from tagger.data.survey.text_encodings import decode
+from tagger.data.text_encodings import decode
 
 logger = logging.getLogger(__name__)
 
@@ -118,14 +118,14 @@ def _checked(
         raise
 
 
-class _Entity(NamedTuple):
+class _BratEntity(NamedTuple):
     """An entity, and if it has several parts, their words."""
 
     raw: RawEntity
     parts: Optional[str] = None
 
 
-def _entity(line: str, place: str) -> _Entity:
+def _entity(line: str, place: str) -> _BratEntity:
     """Reads a line, in which tabs surround `PER 0 3`, or `PER 0 3;8 12` for several parts."""
     found = _LINE.fullmatch(line)
     if found is None:
@@ -133,8 +133,8 @@ def _entity(line: str, place: str) -> _Entity:
     label, offsets, quote = found.groups()
     numbers = [int(number) for number in re.findall(r"\d+", offsets)]
     if len(numbers) == 2:
-        return _Entity(RawEntity(label, numbers[0], numbers[1], quote))
-    return _Entity(RawEntity(label, min(numbers[::2]), max(numbers[1::2])), quote or "")
+        return _BratEntity(RawEntity(label, numbers[0], numbers[1], quote))
+    return _BratEntity(RawEntity(label, min(numbers[::2]), max(numbers[1::2])), quote or "")
 
 
 def write_brat(texts: Iterable[AnnotatedText], path: Path) -> None:

@@ -7,7 +7,7 @@ from tagger.common.inputs import PathOrAddress
 from tagger.data.formats.annotated_text import AnnotatedText, Annotation
 from tagger.data.joined_text import join_tokens
 from tagger.data.reading import DETECTED, Reading
-from tagger.data.survey.text_encodings import decoded_lines, open_text
+from tagger.data.text_encodings import decoded_lines, open_text
 
 #: How a document begins.
 OPENING = "#begin document"

@@ -25,7 +25,7 @@ from tagger.data.formats.annotated_text import (
 from tagger.data.reading import DETECTED, Reading
 from tagger.data.survey.columns import key_of_spans
 from tagger.data.survey.schemes import Scheme, find_scheme, marks_outside
-from tagger.data.survey.text_encodings import decoded_lines, open_text
+from tagger.data.text_encodings import decoded_lines, open_text
 
 #: How UDPipe spells white space in `SpacesAfter`.
 _SPACES = {" ": "\\s", "\t": "\\t", "\n": "\\n", "\r": "\\r", "|": "\\p", "\\": "\\\\"}

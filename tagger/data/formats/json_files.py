@@ -10,7 +10,7 @@ from tagger.common.files import write_atomically
 from tagger.common.inputs import PathOrAddress
 from tagger.common.outputs import json_line
 from tagger.data.formats.arrow_files import is_arrow, read_rows
-from tagger.data.survey.text_encodings import decoded_lines, open_text
+from tagger.data.text_encodings import decoded_lines, open_text
 
 #: Keys of an object that may contain the list of all records.
 _LISTS = ("annotations", "data", "examples", "records", "documents", "sentences")

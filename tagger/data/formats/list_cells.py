@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterator, Optional, Sequence, Tuple
 
 from tagger.common.inputs import PathOrAddress
 from tagger.data.formats.record_keys import parsed_value
-from tagger.data.survey.text_encodings import decoded_lines, open_text
+from tagger.data.text_encodings import decoded_lines, open_text
 
 _QUOTED = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
 _NUMPY = re.compile(rf"\[\s*{_QUOTED}(?:\s+{_QUOTED})+\s*\]|\[\s*\d+(?:\s+\d+)+\s*\]")

@@ -20,7 +20,7 @@ from tagger.data.formats.token_records import has_tokens, is_indexed
 from tagger.data.formats.webanno import OPENING, documents_in
 from tagger.data.survey.headers import names_tokens
 from tagger.data.survey.other_files import binary_kind, looks_like_json
-from tagger.data.survey.text_encodings import open_text
+from tagger.data.text_encodings import open_text
 
 #: The number of records to examine.
 _MOST_RECORDS = 1_000

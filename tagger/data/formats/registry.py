@@ -31,7 +31,7 @@ from tagger.data.formats.webanno import read_webanno
 from tagger.data.reading import DETECTED, Reading
 from tagger.data.survey.annotator_columns import annotator_columns
 from tagger.data.survey.column_survey import NAMES, survey_columns
-from tagger.data.survey.text_encodings import open_text
+from tagger.data.text_encodings import open_text
 
 
 class Format(NamedTuple):

@@ -10,7 +10,7 @@ from tagger.common.word_splitter import import_spacy
 from tagger.data.formats.annotated_text import AnnotatedText, Annotation, fit_to_tokens
 from tagger.data.formats.overlaps import check_overlaps
 from tagger.data.reading import DETECTED, Reading
-from tagger.data.survey.text_encodings import check_no_pointer
+from tagger.data.text_encodings import check_no_pointer
 
 
 def read_spacy(path: PathOrAddress, _: Reading = DETECTED) -> Iterator[AnnotatedText]:

@@ -32,7 +32,7 @@ from tagger.data.survey.column_survey import survey_columns
 from tagger.data.survey.headers import names_tokens
 from tagger.data.survey.schemes import Scheme, check_scheme
 from tagger.data.survey.spellings import STANDARD
-from tagger.data.survey.text_encodings import decoded_lines, open_text
+from tagger.data.text_encodings import decoded_lines, open_text
 
 #: Possible column names in a CSV file of texts, in lowercase, best first.
 _COLUMNS = {"text": TEXT_KEYS, "entities": ("entities", *ENTITY_KEYS)}

@@ -12,7 +12,7 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 from tagger.common.inputs import PathOrAddress, is_address
 from tagger.data.formats.annotated_text import SEVERAL, AnnotatedText, Annotation
 from tagger.data.reading import DETECTED, Reading
-from tagger.data.survey.text_encodings import decoded_lines, open_text
+from tagger.data.text_encodings import decoded_lines, open_text
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ _VALUE = re.compile(r"(.*?)(?:(?<!\\)\[(\d+)\])?")
 _ESCAPE, _SPELLED = re.compile(r"\\(.)"), {"t": "\t", "n": "\n", "r": "\r"}
 
 
-class _Row(NamedTuple):
+class _TokenLine(NamedTuple):
     """A token or a part of one; offsets are in UTF-16 units."""
 
     place: str
@@ -43,7 +43,7 @@ class _Row(NamedTuple):
 
 class _Sentence(NamedTuple):
     text: str
-    rows: List[_Row]
+    rows: List[_TokenLine]
 
 
 def read_webanno(path: PathOrAddress, reading: Reading = DETECTED) -> Iterator[AnnotatedText]:
@@ -124,7 +124,7 @@ def _read(
     return columns, sentences
 
 
-def _row(line: str, place: str, num_columns: int) -> _Row:
+def _row(line: str, place: str, num_columns: int) -> _TokenLine:
     found = _ROW.match(line)
     form, *values = line[found.end() :].split("\t") if found else ["", ""]
     # Lines end with a tab.
@@ -135,7 +135,7 @@ def _row(line: str, place: str, num_columns: int) -> _Row:
             f"of the layers, separated by tabs, got {line!r}"
         )
     start, end = int(found[2]), int(found[3])
-    return _Row(place, found[1] is None, start, end, _unescaped(form), values)
+    return _TokenLine(place, found[1] is None, start, end, _unescaped(form), values)
 
 
 def _text(sentences: List[_Sentence]) -> Tuple[str, Dict[int, int]]:
@@ -162,7 +162,7 @@ def _text(sentences: List[_Sentence]) -> Tuple[str, Dict[int, int]]:
 
 def _chosen(
     columns: List[Optional[str]],
-    rows: List[_Row],
+    rows: List[_TokenLine],
     tag_column: Optional[str],
     path: PathOrAddress,
 ) -> str:
@@ -187,7 +187,7 @@ def _chosen(
     return _ENTITIES if counts.get(_ENTITIES) else max(counts, key=lambda name: counts[name])
 
 
-def _annotations(rows: List[_Row], column: int, name: str) -> Iterator[Tuple[str, int, int]]:
+def _annotations(rows: List[_TokenLine], column: int, name: str) -> Iterator[Tuple[str, int, int]]:
     """Yields the labels, starts and ends of annotations, in UTF-16 units."""
     numbered: Dict[str, Tuple[str, int, int]] = {}
     for row in rows:

@@ -46,8 +46,8 @@ from tagger.data.survey.other_files import (
 )
 from tagger.data.survey.schemes import Scheme, find_scheme
 from tagger.data.survey.spellings import STANDARD, find_spelling, outside_tags, separator_of_spans
-from tagger.data.survey.text_encodings import decoded_lines, open_text
 from tagger.data.survey.token_columns import label_column
+from tagger.data.text_encodings import decoded_lines, open_text
 
 #: The number of lines to examine.
 MOST_LINES = 300_000

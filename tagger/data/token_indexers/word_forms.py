@@ -14,7 +14,7 @@ from tagger_texts.words import word_forms, word_hash
 NUM_FORMS = 3
 
 # The indices and the hashes of a word's forms.
-Row = Tuple[Tuple[int, ...], Tuple[int, ...]]
+Forms = Tuple[Tuple[int, ...], Tuple[int, ...]]
 
 
 @TokenIndexer.register("word_forms")
@@ -41,7 +41,7 @@ class WordFormsIndexer(TokenIndexer):
         super().__init__(token_min_padding_length)
         self._namespace = namespace
         self._lowercase = lowercase
-        self._rows: WordCache[Row] = WordCache()
+        self._rows: WordCache[Forms] = WordCache()
 
     @classmethod
     def of_hashes(cls, token_min_padding_length: int = 0) -> "WordFormsIndexer":
@@ -82,7 +82,7 @@ class WordFormsIndexer(TokenIndexer):
             tensors[name] = torch.from_numpy(padded)
         return tensors
 
-    def _row(self, token: Token, vocab: Vocabulary) -> Row:
+    def _row(self, token: Token, vocab: Vocabulary) -> Forms:
         forms = word_forms(token.text or "", self._lowercase)
         index_of = {vocab._oov_token: 1}
         if self._namespace is not None:

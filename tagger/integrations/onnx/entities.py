@@ -180,7 +180,7 @@ def _log_sums_behind(
     return chain.is_last.where(spelling.select(chain.end), log_sum(scores))
 
 
-def add_missed(chain: Nodes, tables: TagTables, entities: EntityNodes) -> None:
+def add_leaks(chain: Nodes, tables: TagTables, entities: EntityNodes) -> None:
     """Adds the outputs `leak_probability` and `expected_missed`, (B,), which depend on `leak_labels`.
 
     If the input `leak_labels`, (C,) bool, is all false, both are 0 and nothing is computed.
@@ -192,21 +192,21 @@ def add_missed(chain: Nodes, tables: TagTables, entities: EntityNodes) -> None:
     placed, states = placed_chain(tables, ChainScores(nothing, *constants))
     transitions, start, end = (each.numpy() for each in placed[1:])
 
-    def missed() -> List[Value]:
+    def leaks() -> List[Value]:
         emissions = chain.emissions.gather(states.tags, axis=2)
         of_states = Nodes(emissions, chain.mask, chain.is_last, transitions, start, end, True)
-        return _missed(of_states, states, entities, is_wanted)
+        return _leaks(of_states, states, entities, is_wanted)
 
-    def nothing_missed() -> List[Value]:
+    def no_leaks() -> List[Value]:
         return [chain.mask.op("Shape", end=1).op("ConstantOfShape").cast("float64")] * 2
 
     any_wanted = is_wanted.cast("int32").op("ReduceMax", keepdims=0).cast("bool")
-    found = graph.choose(any_wanted, missed, nothing_missed, dtype="float64")
+    found = graph.choose(any_wanted, leaks, no_leaks, dtype="float64")
     for name, value in zip(("leak_probability", "expected_missed"), found):
         graph.output(name, value, "float64", ["batch"])
 
 
-def _missed(chain: Nodes, states: States, entities: EntityNodes, is_wanted: Value) -> List[Value]:
+def _leaks(chain: Nodes, states: States, entities: EntityNodes, is_wanted: Value) -> List[Value]:
     """Does what `LeakFinder` does, for a chain over states."""
     # (S,); the label is -1 outside entities.
     is_counted = is_wanted.op("Concat", np.array([False]), axis=0).gather(states.labels)
@@ -222,7 +222,7 @@ def _missed(chain: Nodes, states: States, entities: EntityNodes, is_wanted: Valu
     # (B, 1)
     total = log_partition(chain, backward)
     none = log_partition(restricted, backward_scores(restricted)) - total
-    any_missed = np.float64(1) - none.op("Min", np.float64(0)).op("Exp").squeeze(1)
+    any_leak = np.float64(1) - none.op("Min", np.float64(0)).op("Exp").squeeze(1)
     # (B, T, S): the probability that a counted entity begins here
     opening = (chain.mask.unsqueeze(2) & states.opens) & is_counted
     begins = _probabilities(forward + backward, total.unsqueeze(2), opening)
@@ -231,7 +231,7 @@ def _missed(chain: Nodes, states: States, entities: EntityNodes, is_wanted: Valu
     is_end = entities.is_end & is_wanted.gather(entities.labels.op("Max", np.int64(0)))
     predicted = _probabilities(ended, total, is_end)
     expected = begins.reduce("Sum", 1, 2) - predicted.reduce("Sum", 1)
-    return [any_missed, expected.op("Max", np.float64(0))]
+    return [any_leak, expected.op("Max", np.float64(0))]
 
 
 def _probabilities(scores: Value, total: Value, is_counted: Value) -> Value:

@@ -15,7 +15,7 @@ from tagger.integrations.onnx.chain import (
 )
 from tagger.integrations.onnx.encoders import type_name
 from tagger.integrations.onnx.entities import (
-    add_missed,
+    add_leaks,
     corrected_probabilities,
     drop_improbable,
     entity_probabilities,
@@ -121,7 +121,7 @@ def _add_chain(
             graph.output("entity_probabilities", probabilities, "float32", shape)
         lasts = entities.starts.where(entities.lasts, np.int64(-1))
         graph.output("entity_lasts", lasts, "int64", shape)
-        add_missed(chain, tables, entities)
+        add_leaks(chain, tables, entities)
     graph.output("tags", tags, "int64", shape)
     marginals = marginals.cast("float32")
     graph.output("marginals", marginals, "float32", [*shape, len(model.tags)])

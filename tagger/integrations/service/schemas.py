@@ -14,8 +14,8 @@ LEAST_CANDIDATE = 0.001
 TEXT = "Maria Lindqvist met Paulo Ferraz in Lisbon."
 
 
-Text = Annotated[str, AfterValidator(check_characters)]
-Token = Annotated[Text, Field(min_length=1)]
+CheckedText = Annotated[str, AfterValidator(check_characters)]
+Token = Annotated[CheckedText, Field(min_length=1)]
 Bias = Annotated[float, Field(ge=-BIAS_BOUND, le=BIAS_BOUND, allow_inf_nan=False)]
 
 
@@ -34,9 +34,9 @@ class TagRequest(BaseModel):
         },
     )
 
-    text: Optional[Text] = Field(None, description="One text.")
+    text: Optional[CheckedText] = Field(None, description="One text.")
     tokens: Optional[List[Token]] = Field(None, description="The tokens of one text.")
-    inputs: Optional[List[Union[Text, List[Token]]]] = Field(
+    inputs: Optional[List[Union[CheckedText, List[Token]]]] = Field(
         None, description="Several texts, each a string or a list of tokens."
     )
     probabilities: bool = Field(

@@ -1,4 +1,4 @@
-"""The bases of the heads under which a sequence of tags is a linear chain."""
+"""The base of heads under which tags are a linear chain, and such heads without transition scores."""
 
 from typing import Any, Optional, Sequence
 
@@ -33,8 +33,9 @@ class ChainHead(Chain, TaggingHead):
         return mixture
 
 
-class TokenwiseHead(ChainHead):
-    """A chain without transition scores; the loss of each token is its own.
+@TaggingHead.register("softmax")
+class SoftmaxHead(ChainHead):
+    """A softmax over the tags of each token, independent of the other tokens.
 
     Args:
         loss: The loss of each token; cross-entropy by default.
@@ -95,12 +96,19 @@ class TokenwiseHead(ChainHead):
             end=self.transitions[:-2, -1],
         )
 
+    def best_tags(self, emissions: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        if self.constrain_decoding:
+            return super().best_tags(emissions, mask)
+        # Same as both ways of decoding, but without the rounding errors of sums over long chains.
+        best = self.decoder.biased(emissions).argmax(2)
+        return torch.where(mask, best, torch.zeros_like(best))
+
     @property
     def decodes_tokens_apart(self) -> bool:
         return not self.constrain_decoding
 
 
-class MixtureHead(TokenwiseHead):
+class MixtureHead(SoftmaxHead):
     """Decodes log-probabilities of tags to the legal sequence with the fewest expected wrong tags.
 
     A mixture of chains is not a chain. The marginals of its tags are exact. The probability of an entity

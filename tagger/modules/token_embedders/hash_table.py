@@ -9,7 +9,7 @@ from allennlp.common.checks import ConfigurationError
 from tqdm import tqdm
 
 from tagger.common.inputs import open_input
-from tagger.data.survey.text_encodings import decoded_lines
+from tagger.data.text_encodings import decoded_lines
 from tagger_texts.words import word_hash
 
 

@@ -11,7 +11,7 @@ from allennlp.modules import TokenEmbedder
 from tqdm import tqdm
 
 from tagger.common.ranges import check_number
-from tagger.data.survey.text_encodings import decoded_lines
+from tagger.data.text_encodings import decoded_lines
 from tagger.modules.token_embedders.hash_table import HashTable
 from tagger_texts.words import word_forms, word_hash
 

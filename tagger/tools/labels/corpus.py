@@ -16,7 +16,7 @@ from tagger.data.reading import AUTO, Reading
 from tagger.data.splitting.documents import BLANK_LINES, COMMENTS, DOCSTART, documents_of_columns
 from tagger.data.splitting.split import groups_of, split_groups
 from tagger.data.survey.column_survey import survey_columns
-from tagger.data.survey.text_encodings import decoded_lines, open_text
+from tagger.data.text_encodings import decoded_lines, open_text
 from tagger.spans import IllegalTagError, Span
 from tagger.tools.labels.cells import cells_of
 

@@ -10,7 +10,7 @@ from allennlp.data import DatasetReader
 from tagger.common.files import check_is_file
 from tagger.data.column_file import Row
 from tagger.data.dataset_readers.document_labels import NO_LABELS, parsed_labels
-from tagger.data.survey.text_encodings import decoded_lines, open_text
+from tagger.data.text_encodings import decoded_lines, open_text
 from tagger.spans import Span
 from tagger.tools.labels.cells import RUN
 from tagger.tools.labels.corpus import Corpus, Sentence, rows_by_label

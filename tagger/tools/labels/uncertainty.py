@@ -91,13 +91,13 @@ def least_confidence(chain: ChainScores, places: Places, mask: torch.Tensor) -> 
 def _expected_missed(tags: Sequence[str], tag_encoding: str) -> Score:
     """Returns a score: the expected number of missed entities that begin in each question."""
     find = EntityFinder(tags, tag_encoding)
-    find_missed = LeakFinder(tags, tag_encoding, find.labels)
+    find_leaks = LeakFinder(tags, tag_encoding, find.labels)
 
     def expected_missed(chain: ChainScores, places: Places, mask: torch.Tensor) -> np.ndarray:
         predicted = find(viterbi_decode(chain, mask)[0], mask)
         # (B, T + 1)
-        missed = find_missed(chain, predicted, mask).expected
-        sums = torch.nn.functional.pad(missed.cumsum(1), (1, 0)).cpu()
+        leaks = find_leaks(chain, predicted, mask).expected
+        sums = torch.nn.functional.pad(leaks.cumsum(1), (1, 0)).cpu()
         rows, firsts, lasts = places.T
         values: np.ndarray = (sums[rows, lasts + 1] - sums[rows, firsts]).numpy()
         return values

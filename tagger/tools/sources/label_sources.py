@@ -15,7 +15,7 @@ from tagger.data.formats import AnnotatedText, Annotation, read_texts
 from tagger.data.reading import Reading
 from tagger.data.sources.annotations import SourcedText
 from tagger.data.sources.joining import check_entities, moved
-from tagger.data.survey.text_encodings import decoded_lines
+from tagger.data.text_encodings import decoded_lines
 from tagger.data.tokenizers import LanguageRulesTokenizer, RegularExpressionTokenizer, words_of
 
 logger = logging.getLogger(__name__)

@@ -22,7 +22,7 @@ from tagger.data.splitting.documents import (
 )
 from tagger.data.splitting.overlap import Overlap, overlap
 from tagger.data.splitting.split import Groups, Item, groups_of, split_groups
-from tagger.data.survey.text_encodings import decoded_lines, open_text
+from tagger.data.text_encodings import decoded_lines, open_text
 from tagger.tools.start.survey import Survey, SurveyedFile
 from tagger_texts.display import num_columns, padded
 from tagger_texts.segments import WORDS, splitter_at

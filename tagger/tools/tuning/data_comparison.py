@@ -9,7 +9,7 @@ from allennlp.models import Model
 from allennlp.predictors import Predictor
 
 from tagger.common.inputs import open_input
-from tagger.data.survey.text_encodings import decoded_lines
+from tagger.data.text_encodings import decoded_lines
 from tagger.predictors.sequence_tagger import SequenceTaggerPredictor, holds_document
 from tagger.tools.tuning.features import SentenceFeatures, features_of
 from tagger.tools.tuning.groups import Groups, groups_of_file

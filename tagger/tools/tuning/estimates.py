@@ -103,9 +103,9 @@ def fitted_correction(
     )
     listed = np.bincount(found.labels, found.is_right * of_candidate, num_labels)
     unlisted = (of_sentence @ features.num_gold - listed).clip(0)
-    missed = of_sentence @ _num_missed(features)
-    ratio = unlisted.sum() / max(missed.sum(), 1e-9)
-    return Correction(coefficients, (unlisted + PRIOR_ENTITIES * ratio) / (missed + PRIOR_ENTITIES))
+    leaks = of_sentence @ _num_leaks(features)
+    ratio = unlisted.sum() / max(leaks.sum(), 1e-9)
+    return Correction(coefficients, (unlisted + PRIOR_ENTITIES * ratio) / (leaks + PRIOR_ENTITIES))
 
 
 def calibration_errors(features: SentenceFeatures, num_folds: int = 5) -> Tuple[float, float]:
@@ -144,11 +144,11 @@ def expected_counts(
     own = corrected = found.probabilities
     if correction is not None:
         corrected = corrected_probabilities(features, correction)
-    missed, others = _num_missed(features), ~found.is_predicted
+    leaks, others = _num_leaks(features), ~found.is_predicted
     if correction is None or correction.unlisted is None:
-        unlisted = (missed - _sums(features, own * others)).clip(0)
+        unlisted = (leaks - _sums(features, own * others)).clip(0)
     else:
-        unlisted = correction.unlisted * missed
+        unlisted = correction.unlisted * leaks
     num_right = _sums(features, corrected * found.is_predicted)
     num_gold = num_right + _sums(features, corrected * others) + unlisted
     return np.stack([num_right, _sums(features, found.is_predicted), num_gold], axis=1)
@@ -203,7 +203,7 @@ def _with_intervals(counts: np.ndarray, features: SentenceFeatures) -> Estimate:
     return Estimate(measures(counts.sum(0)), *intervals)
 
 
-def _num_missed(features: SentenceFeatures) -> np.ndarray:
+def _num_leaks(features: SentenceFeatures) -> np.ndarray:
     """Returns how many entities the tagger expects to miss, (S, C), without a correction."""
     found = features.candidates
     return (features.num_expected - _sums(features, found.probabilities * found.is_predicted)).clip(

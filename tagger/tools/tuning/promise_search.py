@@ -1,6 +1,6 @@
-"""Candidate settings, in the fixed orders in which promises are tested.
+"""Candidate settings, in the fixed orders in which promises are tried.
 
-Letters: `G` goals, `M` candidates, `D` draws of groups.
+Letters: `G` goals, `M` settings, `D` draws of groups.
 """
 
 from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
@@ -33,11 +33,11 @@ MIDDLE_STARTS = [BIASES.index(bias) for bias in (4, 3, 2, 1, 0, -1)]
 #: start at the strictest, and at 0.001.
 MASK_THRESHOLDS: List[float] = np.geomspace(1e-6, 1, 49).round(8).tolist()
 MASK_STARTS = [0, 24]
-#: The biases of labels with other goals under which thresholds are tested.
+#: The biases of labels with other goals under which thresholds are tried.
 FEW_BIASES = (0.0, 1.0, 2.0, 4.0)
 
 
-class Candidates(NamedTuple):
+class TriedSettings(NamedTuple):
     """Settings in a fixed order, and their results on groups of sentences."""
 
     goals: Tuple[Goal, ...]  # The goals that each setting must all meet
@@ -85,8 +85,8 @@ class Candidates(NamedTuple):
             chosen = np.where(passes, found, np.inf).argmin(-1)
         return np.where(passes.any(-1), chosen, -1)
 
-    def with_easier(self, factor: float) -> "Candidates":
-        """Returns candidates with goals that allow `factor` times the share of errors."""
+    def with_easier(self, factor: float) -> "TriedSettings":
+        """Returns the settings with goals that allow `factor` times the share of errors."""
         goals = (goal.at_least(max(1 - factor * (1 - goal.least), 0.001)) for goal in self.goals)
         return self._replace(goals=tuple(goals))
 
@@ -94,28 +94,28 @@ class Candidates(NamedTuple):
 class Choice(NamedTuple):
     """One of the candidate settings."""
 
-    candidates: Candidates
+    tried: TriedSettings
     at: int
 
 
 class Search(NamedTuple):
     """Searches for settings that meet goals."""
 
-    # Ways to meet them, in order of preference. A way may have candidates for several goals, which
-    # must all succeed. The error is divided among the ways, and within each among its candidates
+    # Ways to meet them, in order of preference. A way may have settings for several goals, which
+    # must all succeed. The error is divided among the ways, and within each among its settings
     # (Bonferroni).
-    options: Sequence[Sequence[Candidates]]
+    options: Sequence[Sequence[TriedSettings]]
     error: float  # One minus the confidence
     for_next: Optional[int] = None  # The number of new groups; None for the whole distribution
 
     @property
     def goals(self) -> List[Goal]:
-        """The goals of all candidates."""
+        """The goals of all settings."""
         return [goal for each in self.options[0] for goal in each.goals]
 
     @property
     def error_of_each(self) -> float:
-        """The error allowed for the tests of each set of candidates."""
+        """The error allowed for the tests of each set of settings."""
         return self.error / len(self.options) / len(self.options[0])
 
     @property
@@ -162,13 +162,13 @@ class Search(NamedTuple):
         return next(found, None)
 
 
-def candidates_for(
+def settings_for(
     tuner: DecodingTuner, goals: Sequence[Goal], start: Settings, groups: Groups
-) -> List[List[Candidates]]:
+) -> List[List[TriedSettings]]:
     """Returns ways to meet goals, for a `Search`.
 
     A precision is reached by a threshold, which does not affect other labels, so each label has separate
-    candidates. All other goals are reached by a common bias of their labels, since a bias affects other
+    settings. All other goals are reached by a common bias of their labels, since a bias affects other
     labels too. If there are both, thresholds are tested under a few biases.
     Masks have a separate threshold, and cannot be combined with other goals.
     """
@@ -191,14 +191,14 @@ def candidates_for(
     return options
 
 
-def _thresholds(tuner: DecodingTuner, goal: Goal, start: Settings, groups: Groups) -> Candidates:
+def _thresholds(tuner: DecodingTuner, goal: Goal, start: Settings, groups: Groups) -> TriedSettings:
     counts = tuner.counts_by_threshold(
         start, tuner.labels.index(goal.label), THRESHOLDS, groups.of_sentence
     )
     right, total = counts[:, np.newaxis]
     changes = [{goal.label: (None, threshold)} for threshold in THRESHOLDS]
     unchanged = THRESHOLDS.index(0)
-    return Candidates((goal,), changes, right, total, THRESHOLD_STARTS, unchanged=unchanged)
+    return TriedSettings((goal,), changes, right, total, THRESHOLD_STARTS, unchanged=unchanged)
 
 
 def _biases(
@@ -207,7 +207,7 @@ def _biases(
     start: Settings,
     groups: Groups,
     biases: Sequence[float],
-) -> Candidates:
+) -> TriedSettings:
     labels = sorted({label for goal in goals for label in goal.labels})
     counts = []
     for bias in biases:
@@ -222,12 +222,12 @@ def _biases(
     is_monotone = all(goal.measure in ("recall", "leak") for goal in goals)
     starts = [0] if len(biases) == 1 else BIAS_STARTS if is_monotone else MIDDLE_STARTS
     unchanged = list(biases).index(0) if 0 in biases else None
-    return Candidates(goals, changes, right, total, starts, is_monotone, unchanged)
+    return TriedSettings(goals, changes, right, total, starts, is_monotone, unchanged)
 
 
 def _masks(
     tuner: DecodingTuner, goals: Tuple[Goal, ...], settings: Settings, groups: Groups
-) -> Candidates:
+) -> TriedSettings:
     by_group = (
         tuner.masks_by_group(each, groups.of_sentence)
         for each in tuner.masks(settings, MASK_THRESHOLDS)
@@ -236,7 +236,7 @@ def _masks(
     # (right or total, G, M, groups)
     right, total = np.array(counts).transpose(2, 1, 0, 3)
     num = len(MASK_THRESHOLDS)
-    return Candidates(
+    return TriedSettings(
         *(goals, [{}] * num, right, total, MASK_STARTS),
         unchanged=num - 1,
         thresholds=MASK_THRESHOLDS,

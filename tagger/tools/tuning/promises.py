@@ -17,10 +17,10 @@ from tagger.tools.tuning.groups import Groups, spell_groups
 from tagger.tools.tuning.promise_record import Promise, check_labels
 from tagger.tools.tuning.promise_search import (
     MOST_REPEATS,
-    Candidates,
     Choice,
     Search,
-    candidates_for,
+    TriedSettings,
+    settings_for,
 )
 from tagger.tools.tuning.promise_tests import p_values
 
@@ -54,7 +54,7 @@ def fit_promises(
     for goal in goals:
         for label in goal.labels if goal.measure not in OF_MASKS else ():
             start = start.changed(label)
-    search = Search(candidates_for(tuner, goals, start, groups), 1 - confidence, for_next)
+    search = Search(settings_for(tuner, goals, start, groups), 1 - confidence, for_next)
     choices = search.choose()
     if choices is None:
         raise ConfigurationError(refusal(search, groups))
@@ -70,17 +70,17 @@ def fit_promises(
     settings, promises, remarks = start, [], []
     num_gold = dict(zip(tuner.labels, tuner.counts(start)[2].tolist()))
     for choice in choices:
-        candidates, at = choice
-        for label, (bias, threshold) in candidates.changes[at].items():
+        tried, at = choice
+        for label, (bias, threshold) in tried.changes[at].items():
             settings = settings.changed(label, bias, threshold)
-        if candidates.thresholds is not None:
-            about["mask_threshold"] = candidates.thresholds[at]
-            masks = tuner.masks(start, [1.0, candidates.thresholds[at]])
+        if tried.thresholds is not None:
+            about["mask_threshold"] = tried.thresholds[at]
+            masks = tuner.masks(start, [1.0, tried.thresholds[at]])
             remarks.append(evidence_of_masks(*(each.of_tokens for each in masks)))
-        for goal, right, total in zip(candidates.goals, candidates.right, candidates.total):
+        for goal, right, total in zip(tried.goals, tried.right, tried.total):
             about["num_right"], about["num_total"] = float(right[at].sum()), float(total[at].sum())
             promises.append(Promise(goal, **about))
-        remarks.append(evidence_of(choice, search, groups, num_gold[candidates.goals[0].label]))
+        remarks.append(evidence_of(choice, search, groups, num_gold[tried.goals[0].label]))
     return settings, promises, [each for each in remarks if each]
 
 
@@ -142,19 +142,19 @@ def check_promises(
 
 def evidence_of(choice: Choice, search: Search, groups: Groups, num_gold: int) -> str:
     """Describes the evidence for one precision or recall and the cost of its threshold; may be empty."""
-    candidates, at = choice
-    goal, unchanged = candidates.goals[0], candidates.unchanged
-    shown = _as_it_is(candidates, search)
+    tried, at = choice
+    goal, unchanged = tried.goals[0], tried.unchanged
+    shown = _as_it_is(tried, search)
     if not shown or goal.measure != "precision":
         return shown
     if at == unchanged:
         return f"{shown}; its settings stay as they are"
-    (right,), (total,) = candidates.right.sum(-1), candidates.total.sum(-1)
+    (right,), (total,) = tried.right.sum(-1), tried.total.sum(-1)
     return (
         f"{shown}. The thresholds that are tested too share this confidence, so it is not enough for "
         f"{goal.level:g}: the {total[unchanged] - total[at]:g} least probable entities are dropped, and "
         f"recall falls from {right[unchanged] / num_gold:.4f} to {right[at] / num_gold:.4f}. "
-        f"{_without_threshold(candidates, search, groups)}"
+        f"{_without_threshold(tried, search, groups)}"
     )
 
 
@@ -187,12 +187,12 @@ def _unsupported(search: Search, groups: Groups) -> str:
     return f"do not support `{wanted}`; they do support {supported}; {enough}"
 
 
-def _as_it_is(candidates: Candidates, search: Search) -> str:
+def _as_it_is(tried: TriedSettings, search: Search) -> str:
     """Describes the evidence about the tagger with unchanged settings."""
-    goal = candidates.goals[0]
-    if candidates.unchanged is None or len(candidates.goals) > 1 or goal.measure not in _COUNTED:
+    goal = tried.goals[0]
+    if tried.unchanged is None or len(tried.goals) > 1 or goal.measure not in _COUNTED:
         return ""
-    right, total = (each[:, candidates.unchanged] for each in (candidates.right, candidates.total))
+    right, total = (each[:, tried.unchanged] for each in (tried.right, tried.total))
     low, high = 0.0, 1.0
     for _ in range(14):
         middle = (low + high) / 2
@@ -219,14 +219,14 @@ def evidence_of_masks(was_masked: np.ndarray, is_masked: np.ndarray) -> str:
     )
 
 
-def _without_threshold(candidates: Candidates, search: Search, groups: Groups) -> str:
+def _without_threshold(tried: TriedSettings, search: Search, groups: Groups) -> str:
     """Says for which target, confidence or amount of data the settings could stay."""
-    (goal,) = candidates.goals
+    (goal,) = tried.goals
 
     def stays(error: float, repeats: int = 1, level: float = goal.level) -> bool:
-        eased = candidates._replace(goals=(goal.at_least(level),))
+        eased = tried._replace(goals=(goal.at_least(level),))
         error_of_each = search._replace(error=error).error_of_each
-        return eased.chosen(error_of_each, repeats, search.for_next) == candidates.unchanged
+        return eased.chosen(error_of_each, repeats, search.for_next) == tried.unchanged
 
     levels = ((math.floor(100 * goal.level) - step) / 100 for step in range(30))
     level = next((each for each in levels if each > 0 and stays(search.error, level=each)), None)

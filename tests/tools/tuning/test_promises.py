@@ -7,7 +7,7 @@ from scipy import stats
 
 from tagger.tools.tuning.goals import OF_MASKS, Goal
 from tagger.tools.tuning.groups import Groups
-from tagger.tools.tuning.promise_search import Candidates, Choice, Search
+from tagger.tools.tuning.promise_search import Choice, Search, TriedSettings
 from tagger.tools.tuning.promise_tests import p_values, rejected
 from tagger.tools.tuning.promises import evidence_of
 
@@ -140,7 +140,7 @@ def test_a_promise_is_broken_as_rarely_as_stated(documents, num_groups, share):
             settings.insert(0, tuple(rng.binomial(each, kept) for each in settings[0]))
         right = np.array([each[0] for each in settings])
         total = right + np.array([each[1] for each in settings])
-        nested = candidates(right, share)._replace(total=total[np.newaxis], starts=[0, 0, 1, 1, 3])
+        nested = tried(right, share)._replace(total=total[np.newaxis], starts=[0, 0, 1, 1, 3])
         num_broken += nested.chosen(0.05) >= 0
     assert num_broken / num_draws <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / num_draws)
 
@@ -148,7 +148,7 @@ def test_a_promise_is_broken_as_rarely_as_stated(documents, num_groups, share):
 def test_a_setting_that_could_never_pass_hands_its_error_on():
     right = np.zeros((2, 60), int)
     right[0, :3] = right[1] = 1
-    two = candidates(right, 0.9)._replace(total=right[np.newaxis])
+    two = tried(right, 0.9)._replace(total=right[np.newaxis])
     assert two.p_values()[0, 0] > 0.05
     assert two.chosen(0.05) == 1
     # The first one could have passed, and did not.
@@ -162,7 +162,7 @@ def test_what_a_threshold_costs_is_said():
     total = np.ones((2, 100), int)
     right = total.copy()
     right[1, :5], right[0, :20], total[0, :20] = 0, 0, 0
-    two = candidates(right, 0.9)._replace(total=total[np.newaxis], starts=[0, 1], unchanged=1)
+    two = tried(right, 0.9)._replace(total=total[np.newaxis], starts=[0, 1], unchanged=1)
     search, groups = Search([[two]], 0.05), Groups("sentence", np.arange(100))
     (choice,) = search.choose()
     assert choice.at == 0
@@ -187,33 +187,33 @@ def test_what_a_threshold_costs_is_said():
     assert said.endswith("with 95 % confidence; its settings stay as they are")
 
 
-def candidates(right, level=0.95, measure="precision"):
+def tried(right, level=0.95, measure="precision"):
     goal = Goal(("PER",), measure, level)
     right = np.array(right)[np.newaxis]
-    return Candidates((goal,), [{}] * right.shape[1], right, np.ones_like(right), [0])
+    return TriedSettings((goal,), [{}] * right.shape[1], right, np.ones_like(right), [0])
 
 
 def test_what_the_data_support_and_how_many_would_do():
     right = np.ones((1, 100), int)
     right[0, :3] = 0
-    search = Search([[candidates(right)]], 0.05)
+    search = Search([[tried(right)]], 0.05)
     assert search.choose() is None
     (best,) = search.best_goals()
-    assert Search([[candidates(right, best.level)]], 0.05).choose() is not None
-    assert Search([[candidates(right, best.level + 0.001)]], 0.05).choose() is None
+    assert Search([[tried(right, best.level)]], 0.05).choose() is not None
+    assert Search([[tried(right, best.level + 0.001)]], 0.05).choose() is None
     needed = search.repeats_needed()
-    assert Search([[candidates(np.tile(right, needed))]], 0.05).choose() is not None
-    assert Search([[candidates(np.tile(right, needed - 1))]], 0.05).choose() is None
-    assert Search([[candidates(right, 0.98)]], 0.05).repeats_needed() is None
-    assert Search([[candidates(0 * right)]], 0.05).best_goals() is None
-    (leaks,) = Search([[candidates(right, 0.05, "leak")]], 0.05).best_goals()
+    assert Search([[tried(np.tile(right, needed))]], 0.05).choose() is not None
+    assert Search([[tried(np.tile(right, needed - 1))]], 0.05).choose() is None
+    assert Search([[tried(right, 0.98)]], 0.05).repeats_needed() is None
+    assert Search([[tried(0 * right)]], 0.05).best_goals() is None
+    (leaks,) = Search([[tried(right, 0.05, "leak")]], 0.05).best_goals()
     assert 0.05 < leaks.level < 0.1
 
 
-def test_goals_of_candidates_must_all_pass_and_candidates_share_the_error():
+def test_goals_tried_together_must_all_pass_and_trials_share_the_error():
     some, most = np.ones((1, 80), int), np.ones((1, 80), int)
     some[0, :1] = 0
-    both = candidates(some)._replace(goals=(Goal(("PER",), "precision", 0.9),) * 2)
+    both = tried(some)._replace(goals=(Goal(("PER",), "precision", 0.9),) * 2)
     right = np.stack([some, most])
     both = both._replace(right=right, total=np.ones_like(right))
     single = p_values(some, most, 0.9)[0]

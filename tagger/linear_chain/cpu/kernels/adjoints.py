@@ -9,18 +9,18 @@ from typing import Optional
 
 import numpy as np
 
-from tagger.linear_chain.cpu.kernels.messages import Chain, Row, log_before
+from tagger.linear_chain.cpu.kernels.messages import RowScratch, SharedScores, log_before
 from tagger.linear_chain.kernels.compilation import kernel
 
 
 @kernel
 def adjoint_row(
-    chain: Chain,
+    chain: SharedScores,
     reached: int,
     in_log_space: bool,
     upstream: np.ndarray,
     by_arriving: Optional[np.ndarray],
-    row: Row,
+    row: RowScratch,
     pairs: np.ndarray,
     by_transitions: np.ndarray,
 ) -> None:
@@ -47,7 +47,11 @@ def adjoint_row(
 
 @kernel
 def _adjoint(
-    chain: Chain, reached: int, upstream: np.ndarray, by_arriving: Optional[np.ndarray], row: Row
+    chain: SharedScores,
+    reached: int,
+    upstream: np.ndarray,
+    by_arriving: Optional[np.ndarray],
+    row: RowScratch,
 ) -> None:
     num_tags = len(chain.start)
     for t in range(reached - 1, 0, -1):
@@ -85,11 +89,11 @@ def _add_outer_products(
 
 @kernel
 def _adjoint_in_log_space(
-    chain: Chain,
+    chain: SharedScores,
     reached: int,
     upstream: np.ndarray,
     by_arriving: Optional[np.ndarray],
-    row: Row,
+    row: RowScratch,
     by_transitions: np.ndarray,
 ) -> None:
     num_tags = len(chain.start)

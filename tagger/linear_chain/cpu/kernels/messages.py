@@ -22,7 +22,7 @@ from tagger.linear_chain.kernels.exponentials import exp, log_sum, normalize
 TINY = 1e-250
 
 
-class Chain(NamedTuple):
+class SharedScores(NamedTuple):
     """The scores that all tokens share, as float64 log-scores and as probabilities up to a factor."""
 
     transitions: np.ndarray
@@ -37,7 +37,7 @@ class Chain(NamedTuple):
     end_peak: float
 
 
-class Row(NamedTuple):
+class RowScratch(NamedTuple):
     """Scratch for one row. `arriving` and `messages` hold logarithms if the row is in log space."""
 
     # (T, K), the sum over the tags of the token before, without the emission
@@ -73,7 +73,7 @@ def _shifted_exponentials(transitions: np.ndarray) -> Tuple[np.ndarray, float]:
 
 
 @kernel
-def chain_of(batch: Batch, from_the_end: bool) -> Chain:
+def shared_scores_of(batch: Batch, from_the_end: bool) -> SharedScores:
     """Returns the scores that all tokens share.
 
     If rows are read `from_the_end`, transitions are transposed, and start and end scores swapped.
@@ -86,15 +86,15 @@ def chain_of(batch: Batch, from_the_end: bool) -> Chain:
     closing = np.empty(len(end))
     for k in range(len(end)):
         closing[k] = exp(end[k] - end_peak)
-    return Chain(
+    return SharedScores(
         transitions, start, end, leaving, leaving.T.copy(), transition_peak, closing, end_peak
     )
 
 
 @kernel
-def new_row(num_tokens: int, num_tags: int) -> Row:
+def new_row(num_tokens: int, num_tags: int) -> RowScratch:
     """Returns uninitialised scratch."""
-    return Row(
+    return RowScratch(
         np.empty((num_tokens, num_tags)),
         np.empty((num_tokens, num_tags)),
         np.empty((num_tokens, num_tags)),
@@ -103,7 +103,7 @@ def new_row(num_tokens: int, num_tags: int) -> Row:
 
 
 @kernel
-def solve_row(chain: Chain, emissions: np.ndarray, row: Row) -> Tuple[int, bool]:
+def solve_row(chain: SharedScores, emissions: np.ndarray, row: RowScratch) -> Tuple[int, bool]:
     """Fills `row`, in log space if a message underflows in probability space.
 
     `row.adjoint` is filled only at the last token that a path reaches, with the distribution of its
@@ -120,7 +120,7 @@ def solve_row(chain: Chain, emissions: np.ndarray, row: Row) -> Tuple[int, bool]
 
 
 @kernel
-def forward_row(chain: Chain, emissions: np.ndarray, row: Row) -> int:
+def forward_row(chain: SharedScores, emissions: np.ndarray, row: RowScratch) -> int:
     """Like `solve_row`, in probability space only; returns -1 if a message underflows."""
     num_tokens, num_tags = emissions.shape
     start_peak = peak_of(chain.start)
@@ -158,7 +158,7 @@ def forward_row(chain: Chain, emissions: np.ndarray, row: Row) -> int:
 
 
 @kernel
-def _underflows(chain: Chain, emissions: np.ndarray, row: Row, t: int) -> bool:
+def _underflows(chain: SharedScores, emissions: np.ndarray, row: RowScratch, t: int) -> bool:
     """Whether the message of a possible tag at token t is too small."""
     for k in range(len(chain.start)):
         if row.messages[t, k] >= TINY or emissions[t, k] == -np.inf:
@@ -174,7 +174,7 @@ def _underflows(chain: Chain, emissions: np.ndarray, row: Row, t: int) -> bool:
 
 
 @kernel
-def _close(chain: Chain, num_tokens: int, row: Row) -> int:
+def _close(chain: SharedScores, num_tokens: int, row: RowScratch) -> int:
     """Adds the end scores if all tokens of a row are reached; returns what `forward_row` returns."""
     t = num_tokens - 1
     message, last = row.messages[t], row.adjoint[t]
@@ -195,7 +195,7 @@ def _close(chain: Chain, num_tokens: int, row: Row) -> int:
 
 
 @kernel
-def _stop(row: Row, t: int, num_tokens: int) -> int:
+def _stop(row: RowScratch, t: int, num_tokens: int) -> int:
     """Marks the tokens from t on as reached by no path; returns t."""
     for later in range(t, num_tokens):
         row.log_normalizers[later] = -np.inf
@@ -206,7 +206,7 @@ def _stop(row: Row, t: int, num_tokens: int) -> int:
 
 
 @kernel
-def forward_row_in_log_space(chain: Chain, emissions: np.ndarray, row: Row) -> int:
+def forward_row_in_log_space(chain: SharedScores, emissions: np.ndarray, row: RowScratch) -> int:
     """Like `forward_row`, but for any scores, in log space."""
     num_tokens, num_tags = emissions.shape
     terms = np.empty(num_tags)
@@ -238,7 +238,7 @@ def forward_row_in_log_space(chain: Chain, emissions: np.ndarray, row: Row) -> i
 
 
 @kernel
-def log_before(chain: Chain, row: Row, t: int, k: int, before: np.ndarray) -> None:
+def log_before(chain: SharedScores, row: RowScratch, t: int, k: int, before: np.ndarray) -> None:
     """Writes log p(tag at t - 1 | prefix, tag k at t), (K,), of a row in log space; k is reached."""
     for i in range(len(before)):
         before[i] = row.messages[t - 1, i] + chain.transitions[i, k]

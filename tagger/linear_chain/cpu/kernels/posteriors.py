@@ -21,13 +21,13 @@ from tagger.linear_chain.cpu.kernels.batch import (
 )
 from tagger.linear_chain.cpu.kernels.messages import (
     TINY,
-    Chain,
-    Row,
-    chain_of,
+    RowScratch,
+    SharedScores,
     forward_row,
     forward_row_in_log_space,
     new_row,
     peak_of,
+    shared_scores_of,
 )
 from tagger.linear_chain.kernels.compilation import kernel
 from tagger.linear_chain.kernels.exponentials import exp, log_sum, normalize
@@ -36,8 +36,8 @@ from tagger.linear_chain.kernels.exponentials import exp, log_sum, normalize
 class _Direction(NamedTuple):
     """A row read from one of its ends, and the derivatives of the sums that arrive that way."""
 
-    chain: Chain
-    row: Row
+    chain: SharedScores
+    row: RowScratch
     # (T, K), in the order of reading
     emissions: np.ndarray
     # (K, K), see `adjoint_row`
@@ -144,7 +144,7 @@ def posterior_rows(
 def _new_direction(batch: Batch, from_the_end: bool) -> _Direction:
     num_tokens, num_tags = batch.emissions.shape[1:]
     return _Direction(
-        chain_of(batch, from_the_end),
+        shared_scores_of(batch, from_the_end),
         new_row(num_tokens, num_tags),
         np.empty((num_tokens, num_tags)),
         np.zeros((num_tags, num_tags)),

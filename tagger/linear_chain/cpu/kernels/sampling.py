@@ -3,7 +3,7 @@
 import numpy as np
 
 from tagger.linear_chain.cpu.kernels.batch import Batch
-from tagger.linear_chain.cpu.kernels.messages import chain_of, new_row, peak_of, solve_row
+from tagger.linear_chain.cpu.kernels.messages import new_row, peak_of, shared_scores_of, solve_row
 from tagger.linear_chain.kernels.compilation import kernel
 
 
@@ -13,7 +13,7 @@ def sample_rows(
 ) -> None:
     """Writes paths, (B, S, T) int64, drawn by `uniforms`, (B, S, T) float64, in [0, 1)."""
     num_tokens, num_tags = batch.emissions.shape[1:]
-    chain = chain_of(batch, False)
+    chain = shared_scores_of(batch, False)
     row = new_row(num_tokens, num_tags)
     log_weights, weights = np.empty(num_tags), np.empty(num_tags)
     for b in range(first, last):

@@ -15,12 +15,12 @@ from tagger.linear_chain.cpu.kernels.batch import (
     weigh_steps,
 )
 from tagger.linear_chain.cpu.kernels.messages import (
-    Chain,
-    Row,
-    chain_of,
+    RowScratch,
+    SharedScores,
     log_before,
     new_row,
     peak_of,
+    shared_scores_of,
     solve_row,
 )
 from tagger.linear_chain.kernels.compilation import kernel
@@ -39,7 +39,7 @@ def step_rows(
 ) -> np.ndarray:
     """Log normalisers, or each token's share of the log-likelihood of `gold_tags`."""
     num_tokens, num_tags = batch.emissions.shape[1:]
-    chain, row = chain_of(batch, False), new_row(num_tokens, num_tags)
+    chain, row = shared_scores_of(batch, False), new_row(num_tokens, num_tags)
     upstream = np.empty(num_tokens)
     pairs, shared = np.zeros((num_tags, num_tags)), new_shared_gradients(num_tags)
     has_sets = gold_tags is not None and gold_tags.ndim == 3
@@ -86,11 +86,11 @@ def step_rows(
 
 @kernel
 def _add_derivatives(
-    chain: Chain,
+    chain: SharedScores,
     reached: int,
     in_log_space: bool,
     upstream: np.ndarray,
-    row: Row,
+    row: RowScratch,
     pairs: np.ndarray,
     shared: SharedGradients,
 ) -> None:
@@ -112,7 +112,7 @@ def _restrict(emissions: np.ndarray, allowed: np.ndarray, restricted: np.ndarray
 
 @kernel
 def _subtract_from_path(
-    chain: Chain, emissions: np.ndarray, path: np.ndarray, steps: np.ndarray
+    chain: SharedScores, emissions: np.ndarray, path: np.ndarray, steps: np.ndarray
 ) -> None:
     """Replaces a row's log normalisers, (n,), by the step scores of its path minus them."""
     n = len(steps)
@@ -142,7 +142,7 @@ def _subtract_path(
 def transition_marginal_rows(first: int, last: int, batch: Batch, marginals: np.ndarray) -> None:
     """Writes the transition marginals, (B, T - 1, K, K)."""
     num_tokens, num_tags = batch.emissions.shape[1:]
-    chain, row = chain_of(batch, False), new_row(num_tokens, num_tags)
+    chain, row = shared_scores_of(batch, False), new_row(num_tokens, num_tags)
     upstream, unused = np.ones(num_tokens), np.zeros((num_tags, num_tags))
     before = np.empty(num_tags)
     for b in range(first, last):
@@ -176,7 +176,7 @@ def message_rows(
     With `from_the_end`, suffixes take the place of prefixes. `messages`, (B, T, K), must hold -inf.
     """
     num_tokens, num_tags = batch.emissions.shape[1:]
-    chain, row = chain_of(batch, from_the_end), new_row(num_tokens, num_tags)
+    chain, row = shared_scores_of(batch, from_the_end), new_row(num_tokens, num_tags)
     start_peak = peak_of(chain.start)
     for b in range(first, last):
         n = batch.lengths[b]

@@ -17,7 +17,7 @@ from tagger.common.files import write_atomically
 from tagger.common.inputs import open_input
 from tagger.common.locations import check_output
 from tagger.data import ColumnDatasetReader, NumericSequencesDatasetReader
-from tagger.data.survey.text_encodings import decoded_lines
+from tagger.data.text_encodings import decoded_lines
 from tagger.data.text_splitter import TextSplitter, tokens_of
 from tagger.data.tokenizers import max_sentence_tokens_of, tokenizer_of
 from tagger_texts.inputs import check_text

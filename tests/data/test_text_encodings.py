@@ -4,7 +4,7 @@ import gzip
 import pytest
 
 from tagger.data.formats import read_texts
-from tagger.data.survey.text_encodings import decode
+from tagger.data.text_encodings import decode
 
 TEXT = "Zoë B-PER\nčeká O\n"
 LATIN = "Zoë B-PER\nfährt O\n"
