@@ -17,6 +17,7 @@ from allennlp.predictors import Predictor
 from tagger.common.outputs import json_line
 from tagger.common.ranges import check_whole
 from tagger.common.threads import BATCHES_AT_ONCE, run_side_by_side
+from tagger.data import NumericSequencesDatasetReader
 from tagger.data.data_loaders.batch_order import in_chunks
 from tagger.data.data_loaders.columns import collect_columns
 from tagger_texts.batches import batches_within
@@ -37,7 +38,7 @@ class BatchedPredictor(Predictor):
 
     Args:
         model: A `MeasuredModel` that takes instances with a `TextField` named `tokens`.
-        dataset_reader: Makes these instances.
+        dataset_reader: Makes these instances; without labels, if it reads numbers.
         frozen: Whether to put the model into evaluation mode.
         batch_tokens: The largest number of tokens in a batch, padding included.
         plain: Whether every input line is text, even if it looks like JSON.
@@ -58,6 +59,9 @@ class BatchedPredictor(Predictor):
         batch_tokens: int = 2048,
         plain: bool = False,
     ) -> None:
+        self._numbers: Optional[NumericSequencesDatasetReader] = None
+        if isinstance(dataset_reader, NumericSequencesDatasetReader):
+            self._numbers = dataset_reader = dataset_reader.without_labels()
         super().__init__(model, dataset_reader, frozen)
         check_whole("batch_tokens", batch_tokens)
         self._batch_tokens = batch_tokens
@@ -73,6 +77,11 @@ class BatchedPredictor(Predictor):
     def dataset_reader(self) -> DatasetReader:
         """Makes instances for the model."""
         return self._dataset_reader
+
+    @property
+    def reads_numbers(self) -> bool:
+        """Whether inputs are sequences of numbers, and not texts."""
+        return self._numbers is not None
 
     def load_line(self, line: str) -> JsonDict:
         """Reads an input line: a JSON object or plain text, without its line end.

@@ -6,9 +6,8 @@ from allennlp.common.util import JsonDict
 from allennlp.data import Instance
 from allennlp.predictors import Predictor
 
-from tagger.data.dataset_readers.numeric_sequences import NumericSequencesDatasetReader
 from tagger.predictors.batched_predictor import BatchedPredictor
-from tagger.predictors.recordings import check_kind
+from tagger.predictors.recordings import check_kind, origin
 from tagger_texts.inputs import check_text, only_field
 
 
@@ -18,8 +17,8 @@ class DocumentClassifierPredictor(BatchedPredictor):
 
     An input line is plain text, a JSON object with a `text`, or one with `numbers` if the model reads
     recordings: `{"numbers": [[0.1, 0.2], ...]}`, a row for each step. Each prediction is a JSON object
-    with `labels`, a list, and `probabilities`, an object that maps labels to numbers. The arguments are
-    those of `BatchedPredictor`.
+    with `labels`, a list, and `probabilities`, an object that maps labels to numbers; and `recording`,
+    its name, if it is from a table with several. The arguments are those of `BatchedPredictor`.
     """
 
     gold_field = "labels"
@@ -37,23 +36,27 @@ class DocumentClassifierPredictor(BatchedPredictor):
 
     def predict_batch_instance(self, instances: List[Instance]) -> List[JsonDict]:
         """Labels any number of the dataset reader's instances and keeps their order."""
-        items = (found.to_json() for found in self.predict_instances(instances))
-        # A document is one item.
-        return [{name: each[name][0] for name in ("probabilities", "labels")} for each in items]
+        predictions = []
+        for instance, found in zip(instances, self.predict_instances(instances)):
+            item = found.to_json()
+            # A document is one item.
+            prediction = {name: item[name][0] for name in ("probabilities", "labels")}
+            recording = origin(instance)["recording"] if self.reads_numbers else ""
+            predictions.append({"recording": recording} | prediction if recording else prediction)
+        return predictions
 
     def check(self, json_dict: JsonDict) -> None:
         if self._is_full(json_dict):
             self._json_to_instance(json_dict)
 
     def _is_full(self, json_dict: JsonDict) -> bool:
-        reads_numbers = isinstance(self._dataset_reader, NumericSequencesDatasetReader)
-        check_kind(reads_numbers, "numbers" in json_dict)
-        return "numbers" in json_dict or bool(self._text(json_dict).strip())
+        check_kind("numbers" in json_dict, self.reads_numbers)
+        return self.reads_numbers or bool(self._text(json_dict).strip())
 
     def _json_to_instance(self, json_dict: JsonDict) -> Instance:
-        if isinstance(self._dataset_reader, NumericSequencesDatasetReader):
+        if self._numbers is not None:
             numbers = json_dict[only_field(json_dict, ["numbers"])]
-            (instance,) = self._dataset_reader.recording_to_instances(numbers)
+            (instance,) = self._numbers.recording_to_instances(numbers)
             return instance
         return self._dataset_reader.text_to_instance(self._text(json_dict))
 

@@ -22,6 +22,7 @@ def check_kind(is_of_numbers: bool, reads_numbers: bool) -> None:
 
 
 def origin(instance: Instance) -> JsonDict:
-    """Returns the recording of a window, and the first step that gets its tag there."""
+    """Returns the name of a recording; and of a window, the first step that gets its tag there."""
     metadata = cast(MetadataField, instance["metadata"]).metadata
-    return {"recording": metadata["recording"], "first_step": metadata["window"].own_first}
+    first = {"first_step": metadata["window"].own_first} if "window" in metadata else {}
+    return {"recording": metadata["recording"], **first}

@@ -13,7 +13,6 @@ from allennlp.models import Model
 from allennlp.predictors import Predictor
 
 from tagger.common.ranges import check_is_one_of
-from tagger.data import NumericSequencesDatasetReader
 from tagger.data.documents import DocumentTokens
 from tagger.data.text_splitter import TextSplitter, tokens_of
 from tagger.data.tokenizers import max_sentence_tokens_of, tokenizer_of
@@ -114,9 +113,6 @@ class SequenceTaggerPredictor(BatchedPredictor):
         candidates: Optional[float] = None,
         sets: Optional[Dict[str, Optional[float]]] = None,
     ) -> None:
-        self._numbers: Optional[NumericSequencesDatasetReader] = None
-        if isinstance(dataset_reader, NumericSequencesDatasetReader):
-            self._numbers = dataset_reader = dataset_reader.without_labels()
         super().__init__(model, dataset_reader, frozen, batch_tokens, plain)
         thresholds = None if sets is None else SetThresholds(**sets)
         extras = extras_of(probabilities, leak_labels or (), candidates, thresholds)
@@ -124,8 +120,8 @@ class SequenceTaggerPredictor(BatchedPredictor):
         check_is_one_of("sentence_borders", sentence_borders, SENTENCE_BORDERS)
         if run_characters is not None and run_characters < 1:
             raise ConfigurationError(f"`run_characters` must be at least 1; got {run_characters}")
-        tokenizer, language = tokenizer_of(dataset_reader, language)
-        most_tokens = max_sentence_tokens_of(dataset_reader)
+        tokenizer, language = tokenizer_of(self._dataset_reader, language)
+        most_tokens = max_sentence_tokens_of(self._dataset_reader)
         self._splitter = TextSplitter(
             tokenizer, language, run_characters, sentence_borders, most_tokens
         )
@@ -148,11 +144,6 @@ class SequenceTaggerPredictor(BatchedPredictor):
                 raise ConfigurationError(f"`{name}` needs texts; this tagger reads numbers")
         self.model.head.check(extras)
         return extras
-
-    @property
-    def reads_numbers(self) -> bool:
-        """Whether inputs are sequences of numbers, and not texts."""
-        return self._numbers is not None
 
     @property
     def step_size(self) -> Optional[int]:

@@ -166,6 +166,8 @@ def test_an_archive_predicts_like_the_trained_model(train):
     for inputs in ({"text": "a", "sentence": "b"}, {"text": None}, {"text": ["a"]}):
         with pytest.raises(ValueError, match="exactly one of `text`|`text` must be a text"):
             predictor.predict_json(inputs)
+    with pytest.raises(ValueError, match="reads text; give text"):
+        predictor.check({"numbers": [[0.5]]})
     with pytest.raises(ValueError, match="is a JSON list, not an object; give plain text, "):
         predictor.load_line("[123]")
     with pytest.raises(ValueError, match="exactly one of `text`, and no other field; got `txt`"):

@@ -156,3 +156,9 @@ def test_recordings_as_a_whole_are_classified_and_predicted(tmp_path, allennlp):
     assert set(found["probabilities"]) == set(LABELS)
     with pytest.raises(ValueError, match="exactly one of `numbers`"):
         predictor.predict_json({"text": "words"})
+    with pytest.raises(ValueError, match="reads numbers, not text"):
+        predictor.check({"text": "words"})
+    allennlp("predict-file", run, tmp_path / "dev.csv", "-o", tmp_path / "predicted.jsonl")
+    predicted = [*map(json.loads, (tmp_path / "predicted.jsonl").read_text().splitlines())]
+    assert [each["recording"] for each in predicted] == [f"r{seed}" for seed in range(24, 36)]
+    assert all(set(each["probabilities"]) == set(LABELS) for each in predicted)
