@@ -100,7 +100,7 @@ def ask(python, at_start, arguments):
 
 
 def serve(listener):
-    """Returns each request in a process of its own, until standard input ends."""
+    """Returns each request in a separate process, until standard input ends."""
     gc.disable()
     del sys.path[0]  # folders of tests are named like libraries
     for name in LIBRARIES:
