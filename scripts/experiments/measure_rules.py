@@ -140,13 +140,14 @@ def conll2003(args: argparse.Namespace) -> None:
     jobs: list[Job] = []
     every = {
         "majority": results["majority"],
+        "union": results["union"],
         "hidden_chain": results["hidden_chain"],
         "hidden_chain and gold": soft,
     }
     for name, merged in every.items():
         path = _written(merged.texts, args.folder / f"{name}.conll")
         jobs += _jobs(args, {"labels": f"{name}, hard"}, path, merged.texts)
-        if name != "majority":
+        if name.startswith("hidden_chain"):
             jobs += _jobs(args, {"labels": f"{name}, soft"}, path, merged.texts, merged)
     for number in NUM_GOLD:
         for seed in args.seeds:
