@@ -16,7 +16,7 @@ from tagger.tools.labels.probabilities import overlap
 from tagger.tools.reports.page import write_page
 from tagger.tools.runs.results import write_table
 from tagger_texts.display import label_colours, num_columns, padded
-from tagger_texts.segments import join_words
+from tagger_texts.segments import blanks_before, join_words
 
 #: How many words a page shows before and after an issue.
 _CONTEXT = 15
@@ -232,14 +232,21 @@ def _reading(issue: LabelIssue, span: Optional[Span], by_label: bool) -> Dict[st
     first = max(0, min(place[0] for _, place in shown) - _CONTEXT)
     last = max(place[1] for _, place in shown) + _CONTEXT
     tokens = issue.tokens
-    begin, end = span[1] if span else (last, last)
+    begin, end = span[1] if span else (last + 1, last)
+    before = "… " * (first > 0) + shortened(_between(tokens, first, begin), _MOST_CHARACTERS)
+    after = _between(tokens, end + 1, last + 1) + " …" * (last + 1 < len(tokens))
+    if span:
+        # Only if the script has a blank there.
+        blanks = [*blanks_before(tokens), False]
+        before += " " * (first < begin and blanks[begin])
+        after = " " * (end < last and blanks[end + 1]) + after
     return {
-        "before": "… " * (first > 0) + shortened(_between(tokens, first, begin), _MOST_CHARACTERS),
+        "before": before if span else before + after,
         "label": span[0] if span else None,
         # Of rows of labels, the page says which label the words have not.
         "other": shown[0][0] if by_label else None,
         "text": shortened(issue.text(span), _MOST_CHARACTERS),
-        "after": _between(tokens, end + 1, last + 1) + " …" * (last + 1 < len(tokens)),
+        "after": after,
     }
 
 

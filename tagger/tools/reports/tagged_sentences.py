@@ -32,8 +32,8 @@ class Note(NamedTuple):
 class Segment(NamedTuple):
     """A part of a sentence."""
 
-    text: str  # The words, joined by single blanks where their scripts have blanks
-    # One for a span, none for words between spans, and any number for a token that may have several
+    text: str  # As `join_words` joins the words, with the blanks beside marked places
+    # One for a span, none for text between spans, and any number for a token that may have several
     # labels.
     notes: List[Note]
 
@@ -153,20 +153,19 @@ def layers(places: Sequence[Tuple[int, int]]) -> List[List[int]]:
 def cut_into_segments(
     words: Sequence[str], places: Sequence[Tuple[int, int]], notes: Sequence[List[Note]]
 ) -> List[Segment]:
-    """Cuts a sentence into marked places and the words between them.
+    """Cuts a sentence into marked places and the text between them.
 
     Example:
         >>> cut_into_segments(["in", "New", "York"], [(1, 2)], [[Note("LOC", "right", 0.9)]])[1]
         Segment(text='New York', notes=[Note(label='LOC', verdict='right', probability=0.9)])
     """
     text, starts = join_words(words)
-    starts.append(len(text))
     segments, position = [], 0
     for (start, end), of_place in zip(places, notes):
-        segments.append(Segment(text[starts[position] : starts[start]].strip(), []))
-        segments.append(Segment(text[starts[start] : starts[end + 1]].strip(), of_place))
-        position = end + 1
-    segments.append(Segment(text[starts[position] :].strip(), []))
+        begin, after = starts[start], starts[end] + len(words[end])
+        segments += [Segment(text[position:begin], []), Segment(text[begin:after], of_place)]
+        position = after
+    segments.append(Segment(text[position:], []))
     return [segment for segment in segments if segment.text]
 
 

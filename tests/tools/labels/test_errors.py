@@ -151,10 +151,10 @@ def test_entities_are_joined_as_in_their_sentence_and_columns_are_aligned(tmp_pa
     ]
     probabilities = ErrorProbabilities(items, np.array([0.9, 0.8]), np.array([0.9]))
     issues = list_issues(corpus, probabilities, 0.0)
-    # Chinese takes no blanks, so Latin letters inside it have none either.
+    # Chinese takes no blanks, so neither marks nor Latin letters inside it have any.
     assert [each.spell(each.suggested) for each in issues] == ["ORG AC", "ORG 他"]
     page = write_issues(corpus, probabilities, issues, tmp_path)[0].read_text(encoding="utf-8")
-    assert '<p dir="auto"><bdi class="side">suggested</bdi> 他在 <mark' in page
+    assert '<p dir="auto"><bdi class="side">suggested</bdi> 他在<mark' in page
     # In a terminal, a Chinese character takes two columns.
     first, second = format_issues(issues).splitlines()[1:]
     assert first.endswith("ORG AC会  ORG AC")

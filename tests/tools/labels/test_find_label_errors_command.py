@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from tagger.tools.labels.issues import LabelIssue, _reading
 from tests.conftest import CONFIGS, ROOT
 
 TOY = ROOT / "data/toy/train.txt"
@@ -44,3 +45,19 @@ def test_taggers_that_know_the_truth_find_a_synthetic_error(allennlp, trained, t
     allennlp("find-label-errors", wrong, "--taggers", archive, "-o", tmp_path)
     first = json.loads((tmp_path / "errors.jsonl").read_text().splitlines()[0])
     assert (first["line"], first["kind"]) == (at + 1, "wrong label")
+
+
+@pytest.mark.parametrize(
+    ("tokens", "shown"),
+    [
+        ([*"他在北京大学工作。"], "他在北京大学工作。"),
+        ("It is in New York City now , Ada .".split(), "It is in New York City now , Ada ."),
+    ],
+)
+@pytest.mark.parametrize("place", [(0, 1), (2, 3), (4, 6), (8, 8)])
+def test_the_page_shows_the_words_as_their_script_is_written(tokens, shown, place):
+    issue = LabelIssue(1, 1, 1, "spurious", 0.9, ("LOC", place), None, 0.9, tokens, [1, 1], {})
+    labelled, suggested = (_reading(issue, span, False) for span in (issue.labelled, None))
+    parts = [labelled[name] for name in ("before", "text", "after")]
+    assert "".join(parts) == suggested["before"] == shown
+    assert parts[1] in shown
