@@ -133,9 +133,10 @@ def answer(caller):
         return request
 
     def pass_signals():
-        while number := messages.read(1):
-            os.kill(process, number[0])
-        os.kill(process, signal.SIGKILL)  # the caller is dead
+        with contextlib.suppress(ProcessLookupError):  # it has just ended
+            while number := messages.read(1):
+                os.kill(process, number[0])
+            os.kill(process, signal.SIGKILL)  # the caller is dead
 
     threading.Thread(target=pass_signals, daemon=True).start()
     status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
