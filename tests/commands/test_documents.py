@@ -84,7 +84,7 @@ def test_a_report_evaluates_the_sentences_of_documents(archive, data, tmp_path):
     assert evaluation.counts[:, 2].sum() == 32
     assert evaluation.num_wrong == 1
     (example,) = evaluation.examples
-    assert [segment.text for segment in example.lines["gold"]] == ["Lima", "said yes"]
+    assert [segment.text for segment in example.lines["gold"]] == ["Lima", " said yes"]
     (gold,), (predicted,) = (
         [note for segment in example.lines[side] for note in segment.notes]
         for side in ("gold", "predicted")
