@@ -11,6 +11,7 @@ from typing import Any, Callable, Collection, Dict, Mapping, Optional, Sequence,
 
 import matplotlib
 import numpy as np
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
@@ -169,9 +170,7 @@ def draw_learning_curve(record: Mapping[str, Any]) -> Figure:
     bounds = {"color": other["color"], "alpha": 0.15, "label": "90 % interval"}
     axes.fill_between(wanted, expected["low"], expected["high"], **bounds)
     axes.set(xlabel=record["noun"], ylabel=record["metric"], xscale="log")
-    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.xaxis.set_major_formatter("{x:,g}")
-    axes.xaxis.set_minor_locator(NullLocator())
+    _label_decades(axes.xaxis)
     _add_legend(figure, ["measured", "expected", "90 % interval"])
     return figure
 
@@ -210,11 +209,18 @@ def draw_label_counts(numbers: Sequence[int], are_found: Sequence[bool], what: s
             heights = [numbers[i] for i in places]
             axes.bar(np.array(places) + 1, heights, color=line["color"], label=titles[is_found])
     axes.set(xlabel="labels, the most frequent first", ylabel=what, yscale="log", axisbelow=True)
-    axes.yaxis.set_major_formatter("{x:g}")
+    _label_decades(axes.yaxis)
     axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1))
     axes.set_ylim(bottom=0.7)
     _add_legend(figure, titles.values())
     return figure
+
+
+def _label_decades(axis: Axis) -> None:
+    """Labels 1, 2, 5, 10, ... on a logarithmic axis, without the mathematics of minor labels."""
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter("{x:,g}")
+    axis.set_minor_locator(NullLocator())
 
 
 def _lines(
