@@ -1,18 +1,13 @@
 #!/usr/bin/env python
 """Measures how many gold sentences labels from rules, lists and taggers are worth.
 
-    python -m scripts.experiments.measure_rules conll2003 runs/wnut17/model.tar.gz -s runs/rules
-    python -m scripts.experiments.measure_rules meddocan -s runs/weak_taggers
+    python -m scripts.experiments.measure_rules runs/wnut17/model.tar.gz -s runs/rules
 
-`conll2003` labels 4,000 sentences of eng.train with the sources of sources_conll2003.jsonnet: lists of
+It labels 4,000 sentences of eng.train with the sources of sources_conll2003.jsonnet: lists of
 prepare_lexicons.py, rules, and a tagger of another corpus, from wnut17_frozen_minilm_crf.jsonnet. It
 scores what is merged against the gold labels, trains taggers on it and on 50 to 800 gold sentences of
 other documents, and scores them on eng.testb. The settings are those that `allennlp start` proposes for
 data of each size, with frozen MiniLM; the epoch is chosen on 200 sentences of eng.testa.
-
-`meddocan` trains three small taggers, each on another eighth of the training documents, and labels the
-development documents with them. Taggers are trained on the merged labels and scored on the test
-documents. The epoch is chosen on 31 other training documents.
 
 Finished runs are kept.
 """
@@ -30,10 +25,8 @@ import tagger  # noqa: F401  (AllenNLP then knows our components)
 from scripts.experiments.measure_merging import GOLD, report, score, without_gold
 from tagger.common.console import say
 from tagger.data.column_file import read_documents
-from tagger.data.formats import AnnotatedText, Annotation, convert_texts, read_texts
-from tagger.data.reading import Reading
+from tagger.data.formats import AnnotatedText, Annotation, convert_texts
 from tagger.data.sources.annotations import SourcedText, read_annotations, write_annotations
-from tagger.data.tokenizers import WordsTokenizer, words_of
 from tagger.spans import tags_to_spans
 from tagger.tools.runs.configs import config_for
 from tagger.tools.runs.jobs import Job, run_jobs, seeded_jobs
@@ -42,7 +35,9 @@ from tagger.tools.sources.label_sources import label_texts
 from tagger.tools.sources.merging import Merged, merge
 from tagger.tools.start.config import sizes_for
 
+CORPUS = Path("data/conll2003")
 SOURCES = Path(__file__).with_name("sources_conll2003.jsonnet")
+TRANSFORMER = {"transformer": "data/all-MiniLM-L6-v2", "carry_transformer": False}
 NUM_LABELLED, NUM_DEV, NUM_ADDED = 4_000, 200, 100
 NUM_GOLD = (50, 100, 200, 400, 800)
 COLUMNS = [Column("test F1", ["test_f1-measure-overall"])]
@@ -97,7 +92,7 @@ def full_names(documents: Sequence[Sequence[SourcedText]]) -> Iterator[dict[str,
 
 def label_conll2003(args: argparse.Namespace) -> tuple[list[SourcedText], list[SourcedText]]:
     """Returns sentences labelled by all sources and gold, and gold sentences of other documents."""
-    documents = read_conll2003(args.corpus / "eng.train")
+    documents = read_conll2003(CORPUS / "eng.train")
     random.Random(1).shuffle(documents)
     labelled: list[list[SourcedText]] = []
     while sum(map(len, labelled)) < NUM_LABELLED:
@@ -123,20 +118,15 @@ def label_conll2003(args: argparse.Namespace) -> tuple[list[SourcedText], list[S
     return both, rest
 
 
-def conll2003(args: argparse.Namespace) -> None:
-    """Trains on merged labels of CoNLL-2003, and on gold sentences."""
-    args.labels = ["LOC", "MISC", "ORG", "PER"]
-    texts, rest = label_conll2003(args)
-    own = texts[:-NUM_ADDED]
-    report_sources(own)
-    rules = [_without(each, "tweets") for each in texts]
-    say("rules and lists alone, and with gold sentences")
-    report(rules[:-NUM_ADDED])
-    _merge_with_gold(rules)
-    say("all sources, and with gold sentences")
-    results = report(own)
-    soft = _merge_with_gold(texts)
-    _write_parts(args.corpus, args.folder)
+def measure_training(
+    args: argparse.Namespace,
+    own: Sequence[SourcedText],
+    rest: Sequence[SourcedText],
+    results: Mapping[str, Merged],
+    soft: Merged,
+) -> None:
+    """Trains on merged labels, and on gold sentences; `soft` has the labels of some of `rest`, too."""
+    _write_parts(args.folder)
     jobs: list[Job] = []
     every = {
         "majority": results["majority"],
@@ -195,9 +185,9 @@ def _with_gold(texts: Sequence[SourcedText]) -> list[AnnotatedText]:
     return [each.text._replace(entities=each.annotations[GOLD]) for each in texts]
 
 
-def _write_parts(corpus: Path, folder: Path) -> None:
+def _write_parts(folder: Path) -> None:
     for part, number in (("testa", NUM_DEV), ("testb", None)):
-        documents = read_conll2003(corpus / f"eng.{part}")
+        documents = read_conll2003(CORPUS / f"eng.{part}")
         sentences = [sentence for document in documents for sentence in document]
         if number is not None:
             random.Random(1).shuffle(sentences)
@@ -222,11 +212,9 @@ def _jobs(
     """Returns runs that train on a file; on soft labels if there is something `merged`."""
     num_entities = sum(len(each.entities) for each in texts)
     sizes = sizes_for(sum(len(each.tokens or []) for each in texts), num_entities)
-    fields = {"source_encoding": "BIO", **sizes.settings, **args.settings}
+    fields = {"source_encoding": "BIO", **sizes.settings, **TRANSFORMER}
     config = _config(args.folder, fields)
     dev, test = args.folder / "testa.conll", args.folder / "testb.conll"
-    if args.corpus_name == "meddocan":
-        dev, test = args.folder / "choice", args.corpus / "test"
     config = config_for(config, args.labels, "BIO", path, dev)
     config |= {"test_data_path": str(test), "evaluate_on_test": True}
     if merged is not None:
@@ -261,82 +249,26 @@ def _run(jobs: list[Job], folder: Path) -> None:
         raise SystemExit(f"{len(failed)} runs failed; see {failed[0].log(folder)}")
 
 
-def meddocan(args: argparse.Namespace) -> None:
-    """Trains three taggers on little, labels the development documents, and trains on that."""
-    # Of labels that are rarer than parts are.
-    corpus = [text for part in ("train", "dev", "test") for text in _brat(args.corpus / part)]
-    args.labels = sorted({each.label for text in corpus for each in text.entities})
-    paths = sorted((args.corpus / "train").glob("*.txt"))
-    parts = [paths[number::8] for number in range(3)]
-    _linked(paths[3::16], args.folder / "choice")
-    weak: list[Job] = []
-    for number, own in enumerate(parts, start=1):
-        part = _linked(own, args.folder / f"part{number}")
-        weak += _jobs(args, {"labels": f"part {number}"}, part, _brat(part), seeds=[number])
-    pooled = _linked([each for own in parts for each in own], args.folder / "pooled")
-    _run(weak, args.folder)
-    archives = [str(job.folder(args.folder) / "model.tar.gz") for job in weak]
-    sources = {
-        f"part{number}": {"type": "tagger", "archive": each}
-        for number, each in enumerate(archives, start=1)
-    }
-    dev = _brat(args.corpus / "dev")
-    config = Params({"sources": sources, "language": "es"})
-    texts = [
-        each._replace(annotations={**each.annotations, GOLD: gold.entities})
-        for each, gold in zip(label_texts(config, dev), dev)
-    ]
-    texts = [each.on_common_tokens() for each in texts]
-    results = report(texts)
-    jobs = _jobs(args, {"labels": "the three parts, gold"}, pooled, _brat(pooled))
-    for name in ("majority", "hidden_chain"):
-        merged = results[name]
-        path = _written(merged.texts, args.folder / f"{name}.conll")
-        jobs += _jobs(args, {"labels": f"{name}, hard"}, path, merged.texts)
-        if name != "majority":
-            jobs += _jobs(args, {"labels": f"{name}, soft"}, path, merged.texts, merged)
-    gold = _with_gold(texts)
-    path = _written(gold, args.folder / "gold.conll")
-    jobs += _jobs(args, {"labels": "gold"}, path, gold)
-    _run([*weak, *jobs], args.folder)
-
-
-def _linked(paths: Sequence[Path], folder: Path) -> Path:
-    folder.mkdir(exist_ok=True)
-    for path in paths:
-        for each in (path, path.with_suffix(".ann")):
-            if not (folder / each.name).exists():
-                (folder / each.name).symlink_to(each.resolve())
-    return folder
-
-
-def _brat(folder: Path) -> list[AnnotatedText]:
-    texts, tokenizer = [], WordsTokenizer()
-    for text in read_texts(folder, Reading("brat")):
-        words = zip(*words_of(tokenizer, text.text))
-        texts.append(text._replace(tokens=[(at, at + len(word)) for word, at in words]))
-    return texts
-
-
 def main(arguments: Optional[Sequence[str]] = None) -> None:
     """Runs the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("corpus_name", choices=("conll2003", "meddocan"), metavar="CORPUS")
-    parser.add_argument("tagger", nargs="?", help="the archive of a tagger of WNUT-17")
+    parser.add_argument("tagger", help="the archive of a tagger of WNUT-17")
     parser.add_argument("-s", dest="folder", type=Path, required=True, help="for all results")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     args = parser.parse_args(arguments)
-    args.corpus = Path("data", args.corpus_name)
     args.folder.mkdir(parents=True, exist_ok=True)
-    if args.corpus_name == "conll2003":
-        args.settings = {"transformer": "data/all-MiniLM-L6-v2", "carry_transformer": False}
-        conll2003(args)
-    else:
-        spanish = {"tokenizer": {"type": "words"}, "language": "es", "word_dropout": 0.2}
-        args.settings = {**spanish, "hidden_size": 100, "num_epochs": 20}
-        meddocan(args)
+    args.labels = ["LOC", "MISC", "ORG", "PER"]
+    texts, rest = label_conll2003(args)
+    own = texts[:-NUM_ADDED]
+    report_sources(own)
+    rules = [_without(each, "tweets") for each in texts]
+    say("rules and lists alone, and with gold sentences")
+    report(rules[:-NUM_ADDED])
+    _merge_with_gold(rules)
+    say("all sources, and with gold sentences")
+    measure_training(args, own, rest, report(own), _merge_with_gold(texts))
 
 
 if __name__ == "__main__":
