@@ -119,14 +119,19 @@ def _config(
     found = survey([train_file, dev_file, test_file])
     sizes = sizes_for(*size_of(found, found.files[0].sentences)).settings
     fields = {"source_encoding": found.scheme.source_encoding, **sizes, **settings}
-    text = ", ".join(f"{name}:: {json.dumps(value)}" for name, value in fields.items())
-    paths = "train_data_path: '', validation_data_path: ''"
-    path = args.folder / "samples" / "config.jsonnet"
-    path.write_text(f"(import 'tagger/training/template.libsonnet') + {{ {text}, {paths} }}\n")
-    config = Params.from_file(path).as_dict(quiet=True)
+    config = template_config(args.folder / "samples" / "config.jsonnet", fields)
     labels = found.count_labels(*found.files)
     own = config_for(config, labels, found.scheme.source_encoding, train_file, dev_file)
     return {**own, "test_data_path": str(test_file)}
+
+
+def template_config(path: Path, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Writes a config that sets fields of the template, and returns it, without files."""
+    text = ", ".join(f"{name}:: {json.dumps(value)}" for name, value in fields.items())
+    paths = "train_data_path: '', validation_data_path: ''"
+    path.write_text(f"(import 'tagger/training/template.libsonnet') + {{ {text}, {paths} }}\n")
+    config: dict[str, Any] = Params.from_file(path).as_dict(quiet=True)
+    return config
 
 
 def _options(arguments: Optional[Sequence[str]]) -> argparse.Namespace:

@@ -173,12 +173,28 @@ def read_noisebench(folder: Path) -> List[SourcedText]:
     return join_sources([f"{name}={folder / each}.txt" for name, each in names.items()])
 
 
-def without_gold(texts: Sequence[SourcedText]) -> List[SourcedText]:
-    """Returns the texts without the source `gold`."""
+def without(texts: Sequence[SourcedText], source: str = GOLD) -> List[SourcedText]:
+    """Returns the texts without what a source gave."""
     return [
-        each._replace(annotations={k: v for k, v in each.annotations.items() if k != GOLD})
+        each._replace(annotations={k: v for k, v in each.annotations.items() if k != source})
         for each in texts
     ]
+
+
+def with_gold(texts: Sequence[SourcedText]) -> List[AnnotatedText]:
+    """Returns the texts with their gold entities."""
+    return [each.text._replace(entities=each.annotations[GOLD]) for each in texts]
+
+
+def with_soft_labels(config: Dict[str, Any], path: Path) -> Dict[str, Any]:
+    """Returns a config that trains on soft labels in place of those of its training file."""
+    reader, model = config["dataset_reader"], copy.deepcopy(config["model"])
+    model["head"]["distillation_weight"] = 1.0
+    return {
+        **config,
+        "model": model,
+        "dataset_reader": {"type": "soft_labelled", "reader": reader, "soft_labels": str(path)},
+    }
 
 
 def report(texts: Sequence[SourcedText]) -> Dict[str, Merged]:
@@ -191,7 +207,7 @@ def report(texts: Sequence[SourcedText]) -> Dict[str, Merged]:
         if len(own) == len(texts):
             _say_scores(f"{name} alone", alone, own)
     for method, repeats in itertools.product(METHODS, (True, False)):
-        merged = merge(without_gold(texts), method, repeats=repeats)
+        merged = merge(without(texts), method, repeats=repeats)
         name = method + ("" if repeats else ", repeats as they are")
         results[name] = merged
         _say_scores(name, merged.texts, texts)
@@ -213,14 +229,14 @@ def train_taggers(texts: Sequence[SourcedText], folder: Path, seeds: Sequence[in
     corpus = Path("data/conll2003")
     dev = (corpus / "eng.testa").read_text(encoding="utf-8").split("\n\n")
     (folder / "dev.txt").write_text("\n\n".join(dev[:NUM_DEV]) + "\n", encoding="utf-8")
-    own = without_gold(texts)
+    own = without(texts)
     hidden = merge(own)
     hidden.soft_labels("BIOUL").save(folder / "soft.npz")
     labels = {
         "hidden_chain": hidden.texts,
         "partial": merge(own, min_probability=0.9).texts,
         "majority": merge(own, "majority").texts,
-        "gold": [each.text._replace(entities=each.annotations[GOLD]) for each in texts],
+        "gold": with_gold(texts),
     }
     jobs: List[Job] = []
     for name, found in labels.items():
@@ -249,9 +265,7 @@ def train_taggers(texts: Sequence[SourcedText], folder: Path, seeds: Sequence[in
                 "dataset_reader": own_reader,
             }
             if name == "soft":
-                soft = {"reader": own_reader, "soft_labels": str(folder / "soft.npz")}
-                job["dataset_reader"] = {"type": "soft_labelled", **soft}
-                job["model"]["head"]["distillation_weight"] = 1.0
+                job = with_soft_labels(job, folder / "soft.npz")
             jobs += seeded_jobs({"labels": name}, job, [seed])
     run_jobs(jobs, folder, 1)
     for name in variants:

@@ -22,7 +22,15 @@ from typing import Any, Optional
 from allennlp.common import Params
 
 import tagger  # noqa: F401  (AllenNLP then knows our components)
-from scripts.experiments.measure_merging import GOLD, report, score, without_gold
+from scripts.experiments.measure_languages import template_config
+from scripts.experiments.measure_merging import (
+    GOLD,
+    report,
+    score,
+    with_gold,
+    with_soft_labels,
+    without,
+)
 from tagger.common.console import say
 from tagger.data.column_file import read_documents
 from tagger.data.formats import AnnotatedText, Annotation, convert_texts
@@ -142,11 +150,11 @@ def measure_training(
     for number in NUM_GOLD:
         for seed in args.seeds:
             first = NUM_GOLD[-1] * args.seeds.index(seed)
-            gold = _with_gold(rest[first : first + number])
+            gold = with_gold(rest[first : first + number])
             path = _written(gold, args.folder / f"gold {number} {seed}.conll")
             factors = {"labels": f"gold, {number} sentences"}
             jobs += _jobs(args, factors, path, gold, seeds=[seed])
-    gold = _with_gold(own)
+    gold = with_gold(own)
     path = _written(gold, args.folder / "gold.conll")
     jobs += _jobs(args, {"labels": "gold, all"}, path, gold, seeds=args.seeds[:1])
     _run(jobs, args.folder)
@@ -155,14 +163,10 @@ def measure_training(
 def _merge_with_gold(texts: Sequence[SourcedText]) -> Merged:
     """Merges texts of which the last have gold labels, and prints the scores of the others."""
     own, added = texts[:-NUM_ADDED], texts[-NUM_ADDED:]
-    merged = merge([*without_gold(own), *added], gold=GOLD)
+    merged = merge([*without(own), *added], gold=GOLD)
     precision, recall, f1, of_tokens = score(merged.texts[:-NUM_ADDED], own)
     say(f"with gold: {precision:.1f} {recall:.1f} {f1:.1f} {of_tokens:.1f}")
     return merged
-
-
-def _without(text: SourcedText, source: str) -> SourcedText:
-    return text._replace(annotations={k: v for k, v in text.annotations.items() if k != source})
 
 
 def report_sources(texts: Sequence[SourcedText]) -> None:
@@ -181,17 +185,13 @@ def report_sources(texts: Sequence[SourcedText]) -> None:
             say(f"{name:20}{about:20}{precision:8.1f}{recall:8.1f}{f1:8.1f}")
 
 
-def _with_gold(texts: Sequence[SourcedText]) -> list[AnnotatedText]:
-    return [each.text._replace(entities=each.annotations[GOLD]) for each in texts]
-
-
 def _write_parts(folder: Path) -> None:
     for part, number in (("testa", NUM_DEV), ("testb", None)):
         documents = read_conll2003(CORPUS / f"eng.{part}")
         sentences = [sentence for document in documents for sentence in document]
         if number is not None:
             random.Random(1).shuffle(sentences)
-        _written(_with_gold(sentences[:number]), folder / f"{part}.conll")
+        _written(with_gold(sentences[:number]), folder / f"{part}.conll")
 
 
 def _written(texts: Sequence[AnnotatedText], path: Path) -> Path:
@@ -213,7 +213,7 @@ def _jobs(
     num_entities = sum(len(each.entities) for each in texts)
     sizes = sizes_for(sum(len(each.tokens or []) for each in texts), num_entities)
     fields = {"source_encoding": "BIO", **sizes.settings, **TRANSFORMER}
-    config = _config(args.folder, fields)
+    config = template_config(args.folder / "config.jsonnet", fields)
     dev, test = args.folder / "testa.conll", args.folder / "testb.conll"
     config = config_for(config, args.labels, "BIO", path, dev)
     config |= {"test_data_path": str(test), "evaluate_on_test": True}
@@ -221,23 +221,9 @@ def _jobs(
         soft = path.with_suffix(".npz")
         if not soft.exists():
             merged.soft_labels("BIOUL").save(soft)
-        reader = config["dataset_reader"]
-        config["validation_dataset_reader"] = reader
-        config["dataset_reader"] = {
-            "type": "soft_labelled",
-            "reader": reader,
-            "soft_labels": str(soft),
-        }
-        config["model"]["head"]["distillation_weight"] = 1.0
+        config["validation_dataset_reader"] = config["dataset_reader"]
+        config = with_soft_labels(config, soft)
     return seeded_jobs(factors, config, args.seeds if seeds is None else seeds)
-
-
-def _config(folder: Path, fields: Mapping[str, Any]) -> dict[str, Any]:
-    text = ", ".join(f"{name}:: {json.dumps(value)}" for name, value in fields.items())
-    path = folder / "config.jsonnet"
-    paths = "train_data_path: '', validation_data_path: ''"
-    path.write_text(f"(import 'tagger/training/template.libsonnet') + {{ {text}, {paths} }}\n")
-    return Params.from_file(str(path)).as_dict(quiet=True)
 
 
 def _run(jobs: list[Job], folder: Path) -> None:
@@ -263,7 +249,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> None:
     texts, rest = label_conll2003(args)
     own = texts[:-NUM_ADDED]
     report_sources(own)
-    rules = [_without(each, "tweets") for each in texts]
+    rules = without(texts, "tweets")
     say("rules and lists alone, and with gold sentences")
     report(rules[:-NUM_ADDED])
     _merge_with_gold(rules)
