@@ -21,6 +21,10 @@ from tagger_compat.plugins import installed_plugins, without_installed_plugins
 logger = logging.getLogger(__name__)
 
 
+#: Folders of a run that its archive holds without being told to: what it needs of its transformers.
+_CARRIED = ("fine_tuned", "transformers")
+
+
 class JsonnetError(RuntimeError):
     """A config that Jsonnet cannot evaluate."""
 
@@ -234,8 +238,9 @@ def with_whole_archives(archival: Any) -> Iterator[None]:
         path = Path(serialization_dir if archive_path is None else archive_path)
         if path.is_dir():
             path = path / "model.tar.gz"
-        if Path(serialization_dir, "transformers").is_dir():
-            include_in_archive = sorted({*(include_in_archive or ()), "transformers"})
+        carried = {name for name in _CARRIED if Path(serialization_dir, name).is_dir()}
+        if carried:
+            include_in_archive = sorted({*(include_in_archive or ()), *carried})
         extension = _extension()
         with (
             extension.write_atomically(path, True) if extension else nullcontext(path) as unfinished

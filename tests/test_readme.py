@@ -175,7 +175,6 @@ def test_configs_build(block, tmp_path, monkeypatch):
     (tmp_path / "config.jsonnet").write_text(config)
     monkeypatch.chdir(tmp_path)
     params = Params.from_file("config.jsonnet")
-    params.pop("include_in_archive", None)
     TrainModel.from_params(params, serialization_dir=str(tmp_path / "run"), local_rank=0)
 
 

@@ -131,7 +131,4 @@ settings.template({
     callbacks: ['log_clipping', 'show_metrics']
                + (if $.augmentation != null then [$.augmentation] else []),
   },
-
-  // With the transformer's config and tokenizer, an archive needs none of its other files.
-  include_in_archive: ['fine_tuned'],
 })

@@ -26,8 +26,7 @@ def fine_tuned_tokenizer(name: str, run_folder: Optional[str]) -> Any:
 def fine_tuned_model(name: str, run_folder: Optional[str]) -> Any:
     """Loads a transformer for training, in float32, or creates that of an archive, without weights.
 
-    In a training run, the config and tokenizer are saved where `include_in_archive: ['fine_tuned']`
-    finds them.
+    In a training run, the config and tokenizer are saved where the archive takes them from.
     """
     archived = _archived(name, run_folder)
     if archived is not None and archive_guard.archive_file() is not None:

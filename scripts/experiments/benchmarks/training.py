@@ -184,8 +184,6 @@ def timed_trainer(
 ) -> GradientDescentTrainer:
     """Returns the trainer of a run, with each part of its steps timed."""
     run_config = copy.deepcopy(run_config)
-    # Only needed by the command that writes archives.
-    run_config.pop("include_in_archive", None)
     run = TrainModel.from_params(Params(run_config), serialization_dir=folder, local_rank=0)
     trainer, model = cast(GradientDescentTrainer, run.trainer), cast(Any, run.model)
 

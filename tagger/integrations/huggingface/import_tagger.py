@@ -33,7 +33,6 @@ from tagger.modules.encoders.transformer_head import TransformerHead
 from tagger.predictors.saved_tagger import SavedTagger, load
 from tagger.spans import labels_of_tags
 from tagger.spans.encodings import join_tag
-from tagger.transformers.archived import FINE_TUNED
 from tagger.transformers.windows import longest_window
 from tagger.transformers.word_pieces import special_pieces
 from tagger_compat.archive_guard import shortened
@@ -140,7 +139,7 @@ def _archive(model: SequenceTagger, run: Path, path: Path) -> None:
     model.vocab.save_to_files(str(run / "vocabulary"))
     Meta.new().to_file(run / META_NAME)
     torch.save(model.state_dict(), run / _DEFAULT_WEIGHTS)
-    archive_model(run, archive_path=path, include_in_archive=[FINE_TUNED])
+    archive_model(run, archive_path=path)
 
 
 def _loaded(path: Path, name: str) -> Archive:
@@ -212,7 +211,6 @@ def _config(name: str, source: _Source, language: str, num_special: int) -> Dict
             "loss_reduction": "token",
         },
         "data_loader": {"type": "bucketed", "max_tokens": 4096, "shuffle": False},
-        "include_in_archive": [FINE_TUNED],
     }
 
 
