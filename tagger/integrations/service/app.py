@@ -158,16 +158,17 @@ def _add_tagging(app: FastAPI, limits: Limits, batcher: Batcher, metrics: Servic
         started = time.perf_counter()
         inputs = inputs_of(request)
         check_sizes(inputs, limits)
-        check_biases(request.decode_bias, batcher.model.biases)
+        model = batcher.model
+        check_biases(request.decode_bias, model.biases)
         biases = tuple(sorted(request.decode_bias.items()))
         extras = Extras(
             request.probabilities,
             tuple(sorted(set(request.leak_labels))),
             request.candidates,
-            set_thresholds_of(batcher.model) if request.sets else None,
+            set_thresholds_of(model) if request.sets else None,
         )
-        check_extras(extras, batcher.model)
-        results = await batcher.tag(Job(inputs, extras, biases))
+        check_extras(extras, model)
+        results = await batcher.tag(Job(model, inputs, extras, biases))
         metrics.count(results)
         metrics.seconds.observe(time.perf_counter() - started)
         content = {"results": [_as_dict(result) for result in results]}

@@ -17,8 +17,12 @@ BATCH_TEXTS = 512
 
 
 class Job(NamedTuple):
-    """The inputs of a request and how to tag them; its biases are pairs, sorted by label."""
+    """The inputs of a request, the tagger it was checked for, and how to tag them.
 
+    Its biases are pairs, sorted by label.
+    """
+
+    model: SavedTagger
     inputs: List[Union[str, List[str]]]
     extras: Extras
     biases: Tuple[Tuple[str, float], ...]
@@ -32,13 +36,13 @@ Outcome = Union[List[TaggedText], Exception]
 class Batcher:
     """Tags in a single thread. Requests that arrive while it is busy are batched and tagged next.
 
-    Texts with the same biases and the same extras are tagged in one call of the tagger with these
+    Texts with the same tagger, biases and extras are tagged in one call of the tagger with these
     biases, so a request gets the same results as on its own. Nothing else may use the tagger at the
     same time. `metrics` records batch sizes.
     """
 
     def __init__(self, model: SavedTagger, limits: Limits, metrics: ServiceMetrics) -> None:
-        #: The tagger; another one may take its place at any time, and answers from the next batch on.
+        #: The tagger of new requests; another one may take its place at any time.
         self.model = model
         self._limits = limits
         self._metrics = metrics
@@ -109,15 +113,15 @@ class Batcher:
 
     def outcomes(self, jobs: Sequence[Job]) -> List[Outcome]:
         """Returns the results of each job, or its error. Only the worker thread may call this."""
-        tagger, outcomes = self.model, dict[int, Outcome]()
-        # The inputs of each job, grouped by extras and biases.
+        outcomes: Dict[int, Outcome] = {}
+        # The inputs of each job, grouped by tagger, extras and biases.
         groups: Dict[Any, Dict[int, Inputs]] = defaultdict(dict)
         for index, job in enumerate(jobs):
             try:
-                groups[job.extras, job.biases][index] = self._split(job, tagger)
+                groups[job.model, job.extras, job.biases][index] = self._split(job)
             except Exception as error:
                 outcomes[index] = error
-        for (extras, biases), inputs in groups.items():
+        for (tagger, extras, biases), inputs in groups.items():
             try:
                 model = tagger.with_bias(dict(biases)) if biases else tagger
             except Exception as error:
@@ -126,12 +130,12 @@ class Batcher:
             outcomes.update(zip(inputs, _tag_each(model, list(inputs.values()), extras)))
         return [outcomes[index] for index in range(len(jobs))]
 
-    def _split(self, job: Job, tagger: SavedTagger) -> Inputs:
+    def _split(self, job: Job) -> Inputs:
         """Splits texts into tokens, and raises an error if there are too many."""
         limits, num_tokens = self._limits, 0
         inputs: Inputs = []
         for number, each in enumerate(job.inputs):
-            split = tagger.split(each) if isinstance(each, str) else each
+            split = job.model.split(each) if isinstance(each, str) else each
             size = len(split.words if isinstance(split, Text) else split)
             num_tokens += size
             refuse_above(

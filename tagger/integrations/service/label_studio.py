@@ -96,7 +96,7 @@ def add_label_studio(
         check_sizes(texts, limits)
         model, version = batcher.model, retraining.version
         extras = _extras_for(model)
-        found = await batcher.tag(Job(list(texts), extras, ())) if texts else []
+        found = await batcher.tag(Job(model, list(texts), extras, ())) if texts else []
         results = [{**_prediction(each, controls), "model_version": version} for each in found]
         return {"results": results, "model_version": version}
 

@@ -123,11 +123,21 @@ def test_batching_requests_with_different_biases_changes_nothing(app, model):
 
 def test_a_failing_request_does_not_affect_the_others(model):
     batcher = Batcher(model, Limits(), ServiceMetrics())
-    jobs = [Job(inputs, Extras(), ()) for inputs in ([TEXT], [["Ada", ""]], ["a " * 2_001])]
+    jobs = [Job(model, inputs, Extras(), ()) for inputs in ([TEXT], [["Ada", ""]], ["a " * 2_001])]
     good, broken, refused = batcher.outcomes(jobs)
     assert [each.tags for each in good] == [model.tag(TEXT).tags]
     assert isinstance(broken, TypeError)
     assert (refused.status_code, refused.limit, refused.got) == (413, 2_000, 2_001)
+
+
+def test_a_request_is_answered_by_the_tagger_it_was_checked_for(model):
+    old = model.with_bias({"LOC": -100})
+    batcher = Batcher(model, Limits(), ServiceMetrics())
+    jobs = [Job(each, [TEXT], Extras(), ()) for each in (old, model, old)]
+    batcher.model = model.with_bias({"PER": -100})
+    answers = [[found] for found in (old.tag(TEXT), model.tag(TEXT), old.tag(TEXT))]
+    assert answers[0] != answers[1]
+    assert batcher.outcomes(jobs) == answers
 
 
 def test_requests_are_answered_even_if_their_biases_or_the_batch_fail(model, monkeypatch):
