@@ -13,10 +13,11 @@ PRECISIONS = ("float32", "bfloat16", "auto")
 def computing_in(precision: str, device: torch.device) -> AbstractContextManager:
     """Returns a context in which matrices are multiplied in one of `PRECISIONS`.
 
-    `"auto"` is bfloat16 if the device has matrix units for it, else float32. With `"float32"` the
+    `"auto"` is bfloat16 if the device has instructions for it, else float32. With `"float32"` the
     context changes nothing, so the trainer's mixed precision stays in force.
     """
-    if precision == "bfloat16" or (precision == "auto" and _has_bfloat16_matrices(device)):
+    is_fast = _has_bfloat16_matrices(device) or (device.type == "cpu" and has_bfloat16_products())
+    if precision == "bfloat16" or (precision == "auto" and is_fast):
         return torch.autocast(device.type, torch.bfloat16)
     return nullcontext()
 
@@ -35,7 +36,7 @@ def precision_of_frozen(precision: str, device: torch.device) -> str:
 
 
 def _has_bfloat16_matrices(device: torch.device) -> bool:
-    # With AVX-512 but without AMX, converting costs more than it gains: docs/how_to/fine_tuning.md.
+    # With AVX-512 BF16 but without AMX, 8-bit integers are faster: docs/how_to/transformers.md.
     if device.type == "cuda":
         return torch.cuda.get_device_capability(device) >= (8, 0)
     return device.type == "cpu" and bool(_capabilities().get("amx_bf16"))

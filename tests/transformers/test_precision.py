@@ -16,8 +16,7 @@ CPU = torch.device("cpu")
         ("float32", {"avx512_vnni": True, "amx_bf16": True}, torch.float32, "float32"),
         ("bfloat16", {}, torch.bfloat16, "bfloat16"),
         ("auto", {"avx512_vnni": True, "amx_bf16": True}, torch.bfloat16, "bfloat16"),
-        # Conversions cost more than vectors of bfloat16 save.
-        ("auto", {"avx512_bf16": True, "avx512_vnni": True, "amx_bf16": False}, torch.float32, "int8"),
+        ("auto", {"avx512_bf16": True, "avx512_vnni": True, "amx_bf16": False}, torch.bfloat16, "int8"),
         ("auto", {"avx512_vnni": False}, torch.float32, "float32"),
         ("auto", {}, torch.float32, "float32"),
     ],
