@@ -44,8 +44,8 @@ class SoftLabels:
         self.tags = list(tags)
         self.sentences: List[Tuple[str, ...]] = [tuple(words) for words in sentences]
         self._document_sizes = list(document_sizes or [1] * len(self.sentences))
-        self._tag_marginals = tag_marginals.astype(np.float16)
-        self._transitions = transitions.astype(np.float16)
+        self._tag_marginals = tag_marginals.astype(np.float16, copy=False)
+        self._transitions = transitions.astype(np.float16, copy=False)
         lengths = [len(words) for words in self.sentences]
         self._ends = np.cumsum(lengths, dtype=np.int64)
         self._indices: Dict[Tuple[str, ...], int] = {}

@@ -13,16 +13,13 @@ Letters: `N` tokens of all sentences, `B` sentences, `T` tokens of the longest, 
 of a token), `S` sources, `K` BIO tags, `C` labels.
 """
 
-from typing import NamedTuple, Optional, Sequence, Tuple
+from typing import NamedTuple, Optional, Sequence
 
 import torch
 
-from tagger.linear_chain import ChainScores, chain_marginals, viterbi_decode
 from tagger.spans.transitions import transition_table
-from tagger_texts.batches import batches_within
+from tagger.tools.sources.posterior import Chains, expectations
 
-#: The most padded tokens in a batch.
-_BATCH = 65_536
 #: How many observations the priors of confusions and of transitions count as. Chosen, like the number of
 #: iterations, for the F1 on the validation part of the crowd's annotations of CoNLL-2003.
 SOURCE_PRIOR, TRANSITION_PRIOR = 30.0, 1000.0
@@ -59,20 +56,6 @@ class Votes(NamedTuple):
         """The votes where `is_kept`, (M,) bool; the sentences stay."""
         fields = ("tokens", "sources", "tags", "before")
         return self._replace(**{name: getattr(self, name)[is_kept] for name in fields})
-
-
-class Posterior(NamedTuple):
-    """The distribution of the true tags.
-
-    Args:
-        tags: (N, K), the probability of each tag.
-        transitions: (B, K, K), the expected number of each transition.
-        best: (N,) int64, the most probable legal tags of each sentence.
-    """
-
-    tags: torch.Tensor
-    transitions: torch.Tensor
-    best: torch.Tensor
 
 
 class HiddenChain:
@@ -129,8 +112,8 @@ class HiddenChain:
         where = torch.where(context == 0, 0, torch.where(context == label[true], 1, 2))
         return ((where * 3 + prefix(true)) * 3 + prefix(given)) * 2 + (label[true] == label[given])
 
-    def fit(self, votes: Votes) -> Posterior:
-        """Finds the parameters, and returns the distribution of the true tags."""
+    def fit(self, votes: Votes) -> Chains:
+        """Finds the parameters, and returns the chains of the true tags."""
         # (N, K)
         tags = self.majority(votes) + _FLOOR
         tags = tags / tags.sum(1, keepdim=True)
@@ -140,14 +123,18 @@ class HiddenChain:
         goes_on = torch.ones(len(tags), dtype=torch.bool, device=tags.device)
         goes_on[starts] = False
         steps = tags[:-1][goes_on[1:]].T @ tags[1:][goes_on[1:]]
+        steps = torch.cat([steps, tags[starts].sum(0, keepdim=True)])
         for _ in range(_MAX_ITERATIONS):
-            self._maximise(votes, tags, torch.cat([steps, tags[starts].sum(0, keepdim=True)]))
-            posterior = self.infer(self.emissions(votes), votes.lengths)
-            change = float((posterior.tags - tags).abs().amax(1).mean())
-            tags, steps = posterior.tags, posterior.transitions.sum(0)
-            if change < _TOLERANCE:
+            self._maximise(votes, tags, steps)
+            chains, before = self.chains(self.emissions(votes), votes.lengths), tags
+            tags, steps = expectations(chains)
+            if float((tags - before).abs().amax(1).mean()) < _TOLERANCE:
                 break
-        return posterior
+        return chains
+
+    def chains(self, emissions: torch.Tensor, lengths: torch.Tensor) -> Chains:
+        """The chains of the true tags, from emissions, (N, K), and the lengths of sentences, (B,)."""
+        return Chains(emissions, self.transitions, torch.zeros_like(emissions[0]), lengths)
 
     def majority(self, votes: Votes) -> torch.Tensor:
         """The share of votes for each tag, (N, K), among the sources that know its label.
@@ -231,53 +218,15 @@ class HiddenChain:
         every = torch.arange(len(self.tags), device=scores.device)
         return scores.masked_fill((known >= 0) & (known != every), -torch.inf)
 
-    def infer(self, emissions: torch.Tensor, lengths: torch.Tensor) -> Posterior:
-        """Returns the distribution of the true tags given emissions; see the function `infer`."""
-        return infer(emissions, self.transitions, torch.zeros_like(emissions[0]), lengths)
-
-    def in_encoding(
-        self, emissions: torch.Tensor, tags: Sequence[str], tag_encoding: str
-    ) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """The same distribution over spans, as a chain over the tags of another encoding."""
+    def in_encoding(self, chains: Chains, tags: Sequence[str], tag_encoding: str) -> Chains:
+        """The same distribution over spans, as chains over the tags of another encoding."""
         as_bio = {"U": "B", "S": "B", "L": "I", "E": "I", "M": "I"}
         indices = [self.tags.index(as_bio.get(tag[0], tag[0]) + tag[1:]) for tag in tags]
-        table = torch.from_numpy(transition_table(tag_encoding, tags)).to(emissions.device)
-        steps = self.transitions[[*indices, -1]][:, indices]
+        table = torch.from_numpy(transition_table(tag_encoding, tags)).to(chains.ends.device)
+        steps = chains.transitions[[*indices, -1]][:, indices]
         steps = steps.masked_fill(~table[:-1, :-2], -torch.inf)
-        ends = torch.zeros_like(steps[0]).masked_fill(~table[:-2, -1], -torch.inf)
-        return emissions[:, indices], steps, ends
-
-
-def infer(
-    emissions: torch.Tensor,
-    transitions: torch.Tensor,
-    ends: torch.Tensor,
-    lengths: torch.Tensor,
-) -> Posterior:
-    """Returns the distribution of the tags of sentences, exactly.
-
-    Args:
-        emissions: (N, K), the scores of the tags of all sentences' tokens.
-        transitions: (K + 1, K), the scores of steps; the last row is from the start.
-        ends: (K,), the scores of ending a sentence with each tag.
-        lengths: (B,), the number of tokens of each sentence.
-    """
-    num_tags = emissions.size(1)
-    tags, best = torch.zeros_like(emissions), torch.zeros_like(emissions[:, 0], dtype=torch.int64)
-    steps = emissions.new_zeros(len(lengths), num_tags, num_tags)
-    starts = torch.cumsum(lengths, 0) - lengths
-    for rows in batches_within(lengths.cpu().numpy(), _BATCH):
-        own = lengths[rows]
-        # (rows, T)
-        positions = torch.arange(int(own.max()), device=own.device)
-        is_real = positions < own[:, None]
-        places = torch.where(is_real, starts[rows][:, None] + positions, 0)
-        scores = ChainScores(emissions[places], transitions[:-1], transitions[-1], ends)
-        marginals = chain_marginals(scores, own)
-        tags[places[is_real]] = marginals.tags[is_real]
-        steps[rows] = marginals.transitions
-        best[places[is_real]] = viterbi_decode(scores, own)[0][is_real]
-    return Posterior(tags, steps, best)
+        ends = chains.ends[indices].masked_fill(~table[:-2, -1], -torch.inf)
+        return Chains(chains.emissions[:, indices], steps, ends, chains.lengths)
 
 
 def _normalised(counts: torch.Tensor) -> torch.Tensor:

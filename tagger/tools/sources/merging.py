@@ -13,7 +13,8 @@ from tagger.data.soft_labels import SoftLabels
 from tagger.data.sources.annotations import SourcedText
 from tagger.spans import tags_to_spans
 from tagger.spans.encodings import complete_tags
-from tagger.tools.sources.hidden_chain import HiddenChain, Votes, infer
+from tagger.tools.sources.hidden_chain import HiddenChain, Votes
+from tagger.tools.sources.posterior import Chains, best_tags, expectations, marginals_of_sentences
 from tagger.tools.sources.reliability import Comparison, Reliability, reliability
 
 #: The ways to merge.
@@ -31,7 +32,7 @@ class Merged(NamedTuple):
         sources: The reliability of each source.
         num_overlooked: The number of words that sources seem to have overlooked.
         chain: The model.
-        scores: The emissions, (N, K), and the lengths of sentences, (B,).
+        chains: The chains of the true tags of all sentences.
         words: The words of the sentences of each text.
     """
 
@@ -39,17 +40,15 @@ class Merged(NamedTuple):
     sources: Dict[str, Reliability]
     num_overlooked: int
     chain: HiddenChain
-    scores: Tuple[torch.Tensor, torch.Tensor]
+    chains: Chains
     words: List[List[List[str]]]
 
     def soft_labels(self, tag_encoding: str = "BIO") -> SoftLabels:
         """Returns the probabilities of tags and transitions, from which a student learns."""
-        emissions, lengths = self.scores
         tags = complete_tags([f"B-{label}" for label in self.chain.labels], tag_encoding)
-        found = infer(*self.chain.in_encoding(emissions, tags, tag_encoding), lengths)
-        marginals = found.tags.cpu().numpy(), found.transitions.cpu().numpy()
+        found = marginals_of_sentences(self.chain.in_encoding(self.chains, tags, tag_encoding))
         sentences = [words for text in self.words for words in text]
-        return SoftLabels(tags, sentences, *marginals, [*map(len, self.words)])
+        return SoftLabels(tags, sentences, *found, [*map(len, self.words)])
 
 
 def merge(
@@ -86,31 +85,30 @@ def merge(
             emissions[(emissions[:, 1:] > 0).any(1), 0] = 0
         emissions = chain.possible((emissions + _UNLIKELY).log(), votes)
         chain.transitions = chain.legal.double().log()
+        chains = chain.chains(emissions, votes.lengths)
     else:
-        chain.fit(votes)
+        chains = chain.fit(votes)
         comparison = Comparison(chain, votes)
         while found := comparison.find_copies():
             copies |= found
             votes = votes.where(~comparison.is_repeated(found))
-            chain.fit(votes)
+            chains = chain.fit(votes)
             comparison = Comparison(chain, votes)
         at_chance = {
             source for source in range(len(corpus.sources)) if comparison.is_chance(source)
         }
-        emissions = chain.emissions(votes)
-    posterior = chain.infer(emissions, votes.lengths)
-    merged = posterior.best.cpu().numpy()
+    best = best_tags(chains)
+    merged = best.cpu().numpy()
     reports = corpus.reports(chain, first_votes, merged)
     for number, name in enumerate(corpus.sources):
         original = corpus.sources[copies[number]] if number in copies else None
         reports[name] = reports[name]._replace(copy_of=original, is_chance=number in at_chance)
     is_known = votes.gold >= 0
     is_known[votes.tokens] = True
-    best = posterior.tags.gather(1, posterior.best[:, None])[:, 0]
-    is_known &= best >= min_probability
+    probabilities = expectations(chains)[0].gather(1, best[:, None])[:, 0]
+    is_known &= probabilities >= min_probability
     texts = corpus.labelled([chain.tags[tag] for tag in merged], is_known.cpu().numpy())
-    scores = emissions, votes.lengths
-    return Merged(texts, reports, num_overlooked, chain, scores, corpus.words_of_sentences())
+    return Merged(texts, reports, num_overlooked, chain, chains, corpus.words_of_sentences())
 
 
 class _Corpus:

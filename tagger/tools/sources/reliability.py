@@ -13,6 +13,7 @@ import torch
 from tagger.spans.finding import Spans, TagTables, find_spans, tag_tables
 from tagger.spans.matching import SpanMatches, count_span_confusions
 from tagger.tools.sources.hidden_chain import HiddenChain, Votes
+from tagger.tools.sources.posterior import best_tags
 
 #: Two sources are suspected if they agree on this share of the tokens in entities of either; one is a
 #: copy if they share this share of their errors, and at least so many tokens with an error.
@@ -124,8 +125,8 @@ class Comparison:
         emissions = self._chain.emissions(self._votes.where(~own))
         best = torch.zeros_like(self._row_of)
         if rows.any():
-            lengths = self._votes.lengths[rows]
-            best[tokens] = self._chain.infer(emissions[tokens], lengths).best
+            chains = self._chain.chains(emissions[tokens], self._votes.lengths[rows])
+            best[tokens] = best_tags(chains)
         return best
 
 

@@ -2,12 +2,15 @@
 
 import itertools
 import math
+from typing import NamedTuple
 
 import pytest
 import torch
 
-from tagger.spans import check_tags
+from tagger.spans import check_tags, convert_tags
+from tagger.spans.encodings import complete_tags
 from tagger.tools.sources.hidden_chain import HiddenChain
+from tagger.tools.sources.posterior import best_tags, expectations
 from tests.tools.sources.planted import (
     LABELS,
     TAGS,
@@ -25,10 +28,19 @@ def accuracy(posterior, sentences=TRUE):
     return float((posterior.best == flat(sentences)).double().mean())
 
 
+class Posterior(NamedTuple):
+    tags: torch.Tensor
+    best: torch.Tensor
+
+
+def posterior_of(chains):
+    return Posterior(expectations(chains)[0], best_tags(chains))
+
+
 def fitted(*sources, gold=None, chained=True):
     votes = votes_of(*sources, gold=gold)
     chain = HiddenChain(LABELS, len(sources), chained)
-    return chain, votes, chain.fit(votes)
+    return chain, votes, posterior_of(chain.fit(votes))
 
 
 @pytest.mark.parametrize("chained", [True, False])
@@ -72,13 +84,10 @@ def test_the_posterior_is_that_of_enumerated_tags(chained):
 
 @pytest.mark.parametrize("encoding", ["BIO", "BIOUL", "BMES", "IOBES"])
 def test_another_encoding_gives_the_same_spans_the_same_probabilities(encoding):
-    from tagger.spans import convert_tags
-    from tagger.spans.encodings import complete_tags
-    from tagger.tools.sources.hidden_chain import infer
-
     chain, votes, posterior = fitted(noisy(TRUE, 0.3, 0.1, 0.1, 1), noisy(TRUE, 0.3, 0.1, 0.1, 2))
     tags = complete_tags(["B-PER", "B-LOC"], encoding)
-    found = infer(*chain.in_encoding(chain.emissions(votes), tags, encoding), votes.lengths)
+    chains = chain.chains(chain.emissions(votes), votes.lengths)
+    found = posterior_of(chain.in_encoding(chains, tags, encoding))
     starts_here = [index for index, tag in enumerate(tags) if tag in ("B-PER", "U-PER", "S-PER")]
     of_starts = found.tags[:, starts_here].sum(1)
     assert torch.allclose(of_starts, posterior.tags[:, TAGS.index("B-PER")])
@@ -182,11 +191,3 @@ def test_a_token_without_votes_keeps_its_neighbours():
     other = [None, *noisy(TRUE)]
     _, _, posterior = fitted(source, other)
     assert posterior.best[:4].tolist() == [0, 3, 4, 0]
-
-
-def test_batches_change_nothing(monkeypatch):
-    sources = [noisy(TRUE, 0.2, 0.1, 0.05, seed) for seed in range(2)]
-    _, _, posterior = fitted(*sources)
-    monkeypatch.setattr("tagger.tools.sources.hidden_chain._BATCH", 7)
-    _, _, in_pieces = fitted(*sources)
-    assert torch.allclose(posterior.tags, in_pieces.tags)

@@ -9,6 +9,7 @@ from tagger.data.sources.annotations import SourcedText
 from tagger.linear_chain import ChainMarginals, ChainScores, chain_cross_entropy, log_partition
 from tagger.spans import check_tags, tags_to_spans
 from tagger.tools.sources.merging import METHODS, merge
+from tagger.tools.sources.posterior import best_tags
 from tagger.tools.sources.reliability import reliability
 from tests.tools.sources.planted import TAGS, noisy, random_tags, true_sentences
 
@@ -185,9 +186,8 @@ def test_every_method_gives_legal_tags_and_keeps_gold(method):
     for text, given in zip(merged.texts[:50], texts):
         assert text.entities == given.annotations["d"]
     assert "d" not in merged.sources
-    emissions, lengths = merged.scores
-    best = iter(merged.chain.infer(emissions, lengths).best.tolist())
-    for length in lengths.tolist():
+    best = iter(best_tags(merged.chains).tolist())
+    for length in merged.chains.lengths.tolist():
         check_tags([merged.chain.tags[next(best)] for _ in range(length)], "BIO")
 
 
