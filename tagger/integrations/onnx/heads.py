@@ -1,6 +1,6 @@
 """Heads as ONNX, which turn emissions into tags, entities and probabilities."""
 
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union, cast
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 import torch
@@ -25,7 +25,8 @@ from tagger.integrations.onnx.graph import Value
 from tagger.linear_chain import ChainScores
 from tagger.models import SequenceTagger
 from tagger.modules.chain_decoder import expected_right
-from tagger.modules.heads import Chain, SigmoidHead
+from tagger.modules.heads import Chain, TaggingHead
+from tagger.modules.label_thresholds import thresholds_of
 from tagger.spans import AMBIGUOUS
 from tagger.spans.encodings import split_tag
 
@@ -37,7 +38,7 @@ def add_head(model: SequenceTagger, emissions: Value, mask: Value, is_last: Valu
         rows = emissions, mask, is_last
         _add_chain(model, chain, *(_rows_of_chains(chain, *rows) if chain.labels_of_rows else rows))
     elif head.describe().has_label_sets:
-        _add_sigmoid(cast(SigmoidHead, head), emissions, mask)
+        _add_label_sets(head, emissions, mask)
     else:
         raise ConfigurationError(
             f"the head `{type_name(type(head))}` cannot be exported; use `crf`, `label_chains`, "
@@ -83,9 +84,10 @@ def _rows_of_chains(
     )
 
 
-def _add_sigmoid(head: SigmoidHead, emissions: Value, mask: Value) -> None:
+def _add_label_sets(head: TaggingHead, emissions: Value, mask: Value) -> None:
+    (of_labels,) = thresholds_of(head).values()
     probabilities = emissions.op("Sigmoid")
-    thresholds = head.thresholds.thresholds.detach().numpy()
+    thresholds = of_labels.thresholds.detach().numpy()
     labels = (probabilities >= thresholds) & mask.unsqueeze(2)
     shape: Sequence[Union[int, str]] = ["batch", "tokens", len(thresholds)]
     mask.graph.output("labels", labels, "bool", shape)

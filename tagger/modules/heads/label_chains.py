@@ -136,6 +136,33 @@ class LabelChainsHead(TaggingHead):
             odds[:, :, indices[1:]] = probabilities[:, :, 1:].log() - outside.log()
         return odds
 
+    def known_weights(self, old: TaggingHead) -> Dict[str, str]:
+        places = {label: place for place, label in enumerate(cast(LabelChainsHead, old).labels)}
+        return {
+            f"chains.{place}.{name}": f"chains.{places[label]}.{name}"
+            for place, (label, chain) in enumerate(zip(self.labels, self.chains.by_label))
+            if label in places
+            for name in chain.state_dict()
+        }
+
+    def grown_weights(self, old: TaggingHead) -> Dict[str, torch.Tensor]:
+        """Returns the weights of the old chains, and for each new chain the mean of these."""
+        weights, chains = old.state_dict(), cast(LabelChainsHead, old).chains.by_label
+        grown = {name: weights[before] for name, before in self.known_weights(old).items()}
+        for place, chain in enumerate(self.chains.by_label):
+            for name in ("transitions", "start_transitions", "end_transitions"):
+                own = f"chains.{place}.crf.{name}"
+                if own in grown or f"chains.0.crf.{name}" not in weights:
+                    continue
+                values = []
+                for number, each in enumerate(chains):
+                    prefixes = [split_tag(tag)[0] for tag in each.tags]
+                    rows = [prefixes.index(split_tag(tag)[0]) for tag in chain.tags]
+                    before = weights[f"chains.{number}.crf.{name}"][rows]
+                    values.append(before if before.dim() == 1 else before[:, rows])
+                grown[own] = torch.stack(values).mean(0)
+        return grown
+
     def set_decoder(self, decoder: ChainDecoder) -> None:
         """Gives each chain the settings of its label."""
         self.joint.decoder = decoder

@@ -145,6 +145,14 @@ class TaggingHead(torch.nn.Module, Registrable):
         """
         raise NotImplementedError
 
+    def known_weights(self, old: "TaggingHead") -> Dict[str, str]:
+        """Returns the names that this head gives the weights of one with fewer labels, with theirs."""
+        return {name: name for name in old.state_dict()}
+
+    def grown_weights(self, old: "TaggingHead") -> Dict[str, torch.Tensor]:
+        """Returns weights for this head, made from those of one with fewer labels."""
+        return old.state_dict()
+
     def predictions(self, output: Dict[str, torch.Tensor], lengths: List[int]) -> List[Prediction]:
         """Removes what `predict` returned from an output, and returns a prediction for each sentence.
 

@@ -24,14 +24,15 @@ from tagger.models import SequenceTagger, SequenceTaggerEnsemble
 from tagger.models.tagging_model import chain_of
 from tagger.predictors.calibrated_sets import SETS_NAME
 from tagger.spans import AMBIGUOUS, labels_of_tags, labels_opened
-from tagger.tools.labels.new_chains import only_new, tags_in
 from tagger.tools.labels.new_label_bias import PARTS_NAME, cross_validated_bias
 from tagger.tools.labels.student import (
     NewSentences,
     Prepare,
     keep_what_is_known,
     make_student,
+    only_new,
     open_outside,
+    tags_in,
     train_student,
 )
 from tagger.tools.tuning.curves import CURVES_NAME
@@ -181,7 +182,8 @@ def _new_config(
     for name in _DROPPED_OF_CONFIG:
         config.pop(name, None)
     head = config["model"].get("head", {})
-    settings = _OF_TRAINING if head.get("type") == "label_chains" else _DROPPED_OF_HEAD
+    overlaps = cast(SequenceTagger, archive.model).head.describe().overlaps
+    settings = _OF_TRAINING if overlaps else _DROPPED_OF_HEAD
     dropped = [name for name in settings if head.pop(name, None)]
     config.update(dataset_reader=reader, train_data_path=input_file)
     config["model"].setdefault("extensions", []).append(dict(_EXTENSION))

@@ -7,7 +7,7 @@ import copy
 import shutil
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Sequence, cast
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Sequence, cast
 
 import torch
 from allennlp.common import Params
@@ -17,12 +17,11 @@ from allennlp.models import Model
 from allennlp.models.model import remove_keys_from_params
 from allennlp.training.trainer import Trainer
 
+from tagger.data.fields.label_chains_field import LabelChainsField
 from tagger.data.fields.tag_sets_field import TagSetsField
 from tagger.models import SequenceTagger
-from tagger.modules.heads import LabelChainsHead
 from tagger.spans import TagSet, complete_tags, split_tag
 from tagger.spans.encodings import join_tag, rules_of
-from tagger.tools.labels.new_chains import known_chains, with_new_chains
 
 #: How much less probable than `O` a new tag is at the start, in nats.
 _DISCOUNT = 1.0
@@ -54,6 +53,20 @@ def open_outside(field: TagSetsField, labels: Sequence[str], tag_encoding: str) 
     return TagSetsField(opened, field.sequence_field, field._label_namespace)
 
 
+def only_new(field: LabelChainsField, labels: Sequence[str]) -> LabelChainsField:
+    """Returns the tags of these labels; all others are unknown, because nobody looked for them."""
+    return LabelChainsField(
+        field.label_sets, field.sequence_field, field.label_namespace, field.unknown_tag, labels
+    )
+
+
+def tags_in(field: LabelChainsField) -> List[str]:
+    """Returns the known tags."""
+    unknown = field.unknown_tag
+    tags = [tag for tags in field.label_sets for tag in tags]
+    return [tag for tag in tags if unknown is None or not tag.startswith(unknown)]
+
+
 def make_student(
     teacher: SequenceTagger, labels: Sequence[str], params: Params, folder: Path
 ) -> SequenceTagger:
@@ -69,10 +82,9 @@ def make_student(
     remove_keys_from_params(model_params)
     made = Model.from_params(vocab=vocab, params=model_params, serialization_dir=str(folder))
     student = cast(SequenceTagger, made)
-    own, weights = student.state_dict(), teacher.state_dict()
-    if teacher.head.describe().overlaps:
-        heads = cast(LabelChainsHead, teacher.head), cast(LabelChainsHead, student.head)
-        weights = with_new_chains(weights, *heads)
+    own, weights = student.state_dict(), _outside_head(teacher.state_dict())
+    of_head = student.head.grown_weights(teacher.head)
+    weights |= {f"head.{name}": each for name, each in of_head.items()}
     grown = with_new_rows(weights, teacher.tags, student.tags)
     num_features = student.projection.in_features - teacher.projection.in_features
     projection = grown["projection.weight"]
@@ -126,12 +138,11 @@ def keep_what_is_known(
     teacher: SequenceTagger, student: SequenceTagger, _instances: Sequence[Instance]
 ) -> None:
     """Freezes everything that the teacher has, so that its scores of old tag sequences do not change."""
-    known = dict(teacher.named_parameters())
-    if teacher.head.describe().overlaps:
-        heads = cast(LabelChainsHead, teacher.head), cast(LabelChainsHead, student.head)
-        others = {k: each for k, each in known.items() if not k.startswith("head.chains.")}
-        names = known_chains(*heads).items()
-        known = {**others, **{name: known[old] for name, old in names if old in known}}
+    old = dict(teacher.named_parameters())
+    names = student.head.known_weights(teacher.head).items()
+    of_head = {f"head.{name}": f"head.{before}" for name, before in names}
+    known = _outside_head(old)
+    known |= {name: old[before] for name, before in of_head.items() if before in old}
     num_old = len(teacher.tags)
     for name, weights in student.named_parameters():
         if name in known and weights.shape == known[name].shape:
@@ -139,9 +150,13 @@ def keep_what_is_known(
         elif name in known and weights.requires_grad:
             is_new = torch.ones(weights.shape, dtype=torch.bool)
             # Features that the teacher lacks do not affect old tags.
-            old = (slice(num_old), slice(num_old))
-            is_new[old if name == "head.crf.transitions" else old[:1]] = False
+            places = (slice(num_old), slice(num_old))
+            is_new[places if name == "head.crf.transitions" else places[:1]] = False
             weights.register_hook(partial(_restricted, is_new))
+
+
+def _outside_head(named: Mapping[str, torch.Tensor]) -> Dict[str, torch.Tensor]:
+    return {name: each for name, each in named.items() if not name.startswith("head.")}
 
 
 def _restricted(is_new: torch.Tensor, gradient: torch.Tensor) -> torch.Tensor:

@@ -172,8 +172,9 @@ def _said_of_overlap(found: Overlap, noun: str) -> List[str]:
 def _choices(found: Survey, sentences: Sequence[Sequence[Row]]) -> List[str]:
     sizes = sizes_for(*size_of(found, sentences))
     settings = ", ".join(f"{name} {value}" for name, value in sizes.settings.items())
-    head = "CRF" if found.scheme.label_separator is None else "sigmoid"
-    if head == "sigmoid" and found.scheme.source_encoding is not None:
+    scheme = found.scheme
+    head = "CRF" if scheme.label_separator is None else "sigmoid"
+    if scheme.label_separator is not None and scheme.source_encoding is not None:
         num, lost = found.count_overlaps()
         head = f"label_chains, since entities overlap: one CRF would lose {lost:,} of {num:,}"
     return [
