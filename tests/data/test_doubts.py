@@ -73,6 +73,7 @@ DOUBTED = {
     "cut_off": [sentence(f"{name} {verb} us .") for name in NAMES for verb in ("saw", "met", "hit")]
     + [sentence("Ada saw")],
     "inclusive_ends": in_beijing(5),
+    "misread_bytes": [sentence(f"{name} JosÃ© left", ("PER", 0, 1)) for name in NAMES],
 }  # fmt: skip
 
 
@@ -119,10 +120,32 @@ def test_the_last_token_may_be_an_identifier_too_and_numbers_may_count(last):
     assert check_contents(entities, "all") == {}
 
 
-def test_a_mark_at_the_start_of_all_tokens_is_doubted():
-    texts = [sentence(f"en:{name} en:left", ("PER", 0, 0)) for name in NAMES]
-    assert "20 of 22 tokens begin with 'en:'" in check_contents(texts, "all")[4]
+@pytest.mark.parametrize("start", ["en:", "w[0]=", "word=", "▁", '"', "tok_"])
+def test_a_mark_at_the_start_of_all_tokens_is_doubted(start):
+    texts = [sentence(f"{start}{name} {start}left", ("PER", 0, 0)) for name in NAMES]
+    assert f"20 of 22 tokens begin with {start!r}; " in check_contents(texts, "all")[4]
     assert check_contents([*texts, *CLEAN[0]], "all") == {}
+
+
+@pytest.mark.parametrize(
+    "name", "Müller Škoda naïve “Ada” Привет 北京 עברית ελληνικά 🙂 हिन्दी".split()
+)
+@pytest.mark.parametrize("encoding", ["cp1252", "cp1251", "mac_roman", "cp850"])
+def test_misread_bytes_are_named_with_what_they_should_be(name, encoding):
+    texts = [sentence(f"{each} saw {name}") for each in NAMES]
+    assert check_contents(texts, "all") == {}
+    stored = [bytes([byte]) for byte in name.encode()]
+    try:
+        misread = "".join(byte.decode(encoding) for byte in stored)
+    except UnicodeError:  # A byte without a letter is read as a control character.
+        misread = name.encode().decode("latin-1")
+    if any(map(str.isspace, misread)):
+        return
+    texts = [sentence(f"{each} saw {misread}") for each in NAMES]
+    found = check_contents(texts, "all")[11]
+    assert "10 of 10 words that are not ASCII look like UTF-8" in found
+    assert f"for {name!r}; " in found
+    assert check_contents([*texts, *[sentence("né éà ü")] * 4], "all") == {}
 
 
 @pytest.mark.parametrize(

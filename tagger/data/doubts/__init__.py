@@ -36,6 +36,7 @@ DOUBTS: Tuple[Doubt, ...] = (
     doubtful.inside_words,
     doubtful.cut_off,
     doubtful.inclusive_ends,
+    doubtful.misread_bytes,
 )
 REFUSALS: Tuple[Doubt, ...] = (
     refusals.texts_are_paths,

@@ -23,7 +23,10 @@ from tagger_texts.segments import cuts_word, is_unspaced
 _RULE, _MOSTLY, _OFTEN, _SOME = 0.9, 0.8, 0.2, 0.02
 _IDENTIFIER = re.compile(r"(?=.*\d)(?=.*[^\d.,:%$€£])[\w.:/#@-]{4,}|[0-9a-f]{8,}|\d{5,}")
 _MARK_UP = re.compile(r"<(START|END)\b|<END>|</?\w+(:\w+)?>|\]\(|\]\{|__|\{\"|\{\{|\}\}|\{\w+\}")
-_PREFIX = re.compile(r"[^\W\d_][\w-]*:(?=\S)")
+#: The places after a sign that a token may begin with, such as after `en:`, `w[0]=` and `▁`.
+_AFTER_SIGN = re.compile(r"(?<=[^\w\s]|_)(?=\S)")
+#: The encodings that UTF-8 is most often misread in.
+_MISREAD_AS = ("cp1252", "cp1251", "mac_roman", "cp850")
 _NUMBERED = re.compile(r"[^\d\s]\d")
 _PATH_LABEL = re.compile(r"ur[li]|path|file|link|web|site|dir|address|user|ip|mail|domain", re.I)
 _END = re.compile(r"[.!?:;…。！？।॥؟]\W*$")
@@ -94,10 +97,11 @@ def same_words(contents: Contents) -> Optional[str]:
 def mark_up(contents: Contents) -> Optional[str]:
     """Sentences or entities hold mark-up, or all tokens begin alike, as in `en:Rome`."""
     words = [word for each in contents.words for word in each]
-    starts = Counter(found[0] for word in words if (found := _PREFIX.match(word)))
-    for start, number in starts.most_common(1):
-        if number >= max(FEWEST, _RULE * len(words)):
-            return f"{number:,} of {len(words):,} tokens begin with {quoted(start)}; remove it"
+    starts = Counter(word[: each.start()] for word in words for each in _AFTER_SIGN.finditer(word))
+    shared = [start for start, n in starts.items() if n >= max(FEWEST, _RULE * len(words))]
+    if shared:
+        start = max(shared, key=len)
+        return f"{starts[start]:,} of {len(words):,} tokens begin with {quoted(start)}; remove it"
     numbered = [word for word in words if _NUMBERED.fullmatch(word)]
     if len(numbered) >= max(FEWEST, _RULE * len(words)):
         return (
@@ -246,6 +250,40 @@ def _going_on_alike(found: Sequence[Tuple[str, Annotation]]) -> Tuple[int, int, 
         if number > most:
             most, example = number, words + letter
     return same, sum(each.total() - 1 for each in following.values()), example
+
+
+def misread_bytes(contents: Contents) -> Optional[str]:
+    """Most words with other letters than those of English are UTF-8 read in another encoding."""
+    words = [word for each in contents.words for word in each if not word.isascii()]
+    read = {word: found for word in {*words} if (found := _read_as_utf8(word)) is not None}
+    misread = [word for word in words if word in read]
+    if len(misread) < FEWEST or len(misread) <= MOST * len(words):
+        return None
+    encoding, right = read[misread[0]]
+    return (
+        f"{len(misread):,} of {len(words):,} words that are not ASCII look like UTF-8 that was read as "
+        f"{encoding}, such as {quoted(misread[0])} for {quoted(right)}; write the file again from where "
+        "it comes from, as UTF-8"
+    )
+
+
+def _read_as_utf8(word: str) -> Optional[Tuple[str, str]]:
+    """Returns the encoding that a word of UTF-8 was read in, and the word, if it was."""
+    for encoding in _MISREAD_AS:
+        try:
+            # Bytes without a letter in the encoding are read as control characters.
+            stored = b"".join(_stored(letter, encoding) for letter in word)
+            right = stored.decode("utf-8")
+        except UnicodeError:
+            continue
+        if right.isprintable():
+            return encoding, right
+    return None
+
+
+def _stored(letter: str, encoding: str) -> bytes:
+    is_control = 0x80 <= ord(letter) < 0xA0
+    return letter.encode("latin-1" if is_control else encoding)
 
 
 def cut_off(contents: Contents) -> Optional[str]:
