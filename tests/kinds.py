@@ -64,7 +64,6 @@ def _frozen(precision):
         transformer = save_word_pieces(folder / "transformer")
         return f"""(import '{TOY}') + {{
             transformer:: '{transformer}', transformer_dim:: 6, num_epochs:: 1,
-            include_in_archive: ['transformers'],
             model+: {{ text_field_embedder+: {{ token_embedders+: {{
               transformer+: {{ cache_folder: '{folder / "cache"}', precision: '{precision}' }},
             }} }} }},

@@ -6,6 +6,7 @@ allennlp convert train.parquet train.jsonl --to doccano
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from allennlp.commands.subcommand import Subcommand
 
@@ -19,7 +20,8 @@ class Convert(Command):
 
     Convert a file of annotated texts, such as an export from an annotation tool, into another format,
     and report what happened to its texts and entities. Nothing is overwritten. Formats: doccano,
-    prodigy, spacy_json, huggingface, label_studio, spacy, brat, csv, conllu, columns.
+    prodigy, spacy_json, huggingface, label_studio, spacy, brat, csv, conllu, columns. Texts with labels
+    of the whole text become lines that the reader `document` takes.
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -41,6 +43,7 @@ class Convert(Command):
         add_shared(parser, "--quiet")
 
     def run(self, args: argparse.Namespace) -> None:
+        from tagger.common.files import write_atomically
         from tagger.common.locations import check_output
         from tagger.data.formats import (
             convert_texts,
@@ -54,6 +57,13 @@ class Convert(Command):
         from tagger.data.shown import Watched, evidence_of
         from tagger.data.splitting.documents import with_documents
 
+        labelled = None if args.source or args.target else self._labelled_texts(args)
+        if labelled is not None:
+            check_output(args.output, [args.input], option="OUT")
+            with write_atomically(args.output) as new:
+                new.write_text("".join(labelled.written()), encoding="utf-8")
+            say_lines([*labelled.described(), f"Wrote {args.output}"])
+            return
         source = args.source or format_of(args.input)
         target = args.target or format_of_path(args.output)
         if target == "brat" and args.output.exists():
@@ -71,3 +81,11 @@ class Convert(Command):
         evidence = evidence_of(watched.kept, args.input, source, reading)
         said = [*described, *counts.items(), *evidence.report(DOCUMENT_KEYS, args.quiet)]
         say_lines([title, *topics(said, "", 10)])
+
+    def _labelled_texts(self, args: argparse.Namespace) -> Any:
+        from tagger.common.inputs import is_address
+        from tagger.tools.start.labelled_texts import find_labelled_texts
+
+        if is_address(args.input):
+            return None
+        return find_labelled_texts(Path(args.input), args.tag_column)

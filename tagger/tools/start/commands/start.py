@@ -18,7 +18,8 @@ class Start(Command):
     columns, which one holds the tags and what they mean, the encoding of the text, how texts are split
     into tokens, the labels and the sizes, shows the first sentences with their entities as they were
     understood, names what it doubts and did not use, and reports what it chose. CSV or Parquet with
-    columns of numbers is taken for recordings, with a row for each time step.
+    columns of numbers is taken for recordings, with a row for each time step. Texts with labels of the
+    whole text, in columns, lists or fastText's files, get a classifier.
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -41,6 +42,8 @@ class Start(Command):
         from tagger.common.files import write_atomically
         from tagger.common.locations import check_output
         from tagger.data.reading import Reading
+        from tagger.tools.start.classifier import start_with_labelled_texts
+        from tagger.tools.start.labelled_texts import find_labelled_texts
         from tagger.tools.start.recordings import find_recordings, start_with_recordings
         from tagger.tools.start.start import start
 
@@ -49,9 +52,15 @@ class Start(Command):
         names = (*columns, "format", "overlapping", "label_names", "offsets")
         reading = Reading.of({name: getattr(args, name) for name in names})
         is_text = args.format is not None or args.token_column is not None
-        recordings = None if is_text else find_recordings(args.train, args.tag_column)
+        tag = args.tag_column
+        recordings = None if is_text else find_recordings(args.train, tag)
+        texts = None if is_text or recordings else find_labelled_texts(args.train, tag)
         if recordings:
             started = start_with_recordings(inputs, args.output, recordings, args.seed)
+        elif texts:
+            started = start_with_labelled_texts(
+                inputs, args.output, texts, args.seed, args.documents, tag
+            )
         else:
             started = start(inputs, args.output, args.seed, args.documents, args.quiet, reading)
         for path in started.files:

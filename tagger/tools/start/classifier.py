@@ -1,0 +1,144 @@
+"""Writes a config for a classifier of texts that have labels as a whole."""
+
+import json
+from pathlib import Path
+from typing import Dict, List, Optional, Sequence
+
+from tagger.common.console import topics
+from tagger.common.inputs import bare_suffix
+from tagger.data.formats import AnnotatedText
+from tagger.data.splitting.documents import TEXTS, documents_of_texts
+from tagger.data.splitting.overlap import overlap
+from tagger.data.splitting.split import Item
+from tagger.tools.start.config import listed
+from tagger.tools.start.labelled_texts import LabelledTexts, find_labelled_texts
+from tagger.tools.start.parts import Source, divide
+from tagger.tools.start.start import Start, commands_for
+
+#: The share of the texts for development, and of large files, and when a file is large.
+_DEV, _DEV_OF_LARGE, _LARGE = 0.2, 0.1, 5_000
+#: The most words of an example to predict.
+_LONGEST_EXAMPLE = 20
+
+
+def start_with_labelled_texts(
+    paths: Sequence[Path],
+    output: Path,
+    found: LabelledTexts,
+    seed: int,
+    documents: Optional[str] = None,
+    tag: Optional[str] = None,
+) -> Start:
+    """Like `start`, for a training file of texts that have labels as a whole."""
+    files: Dict[Path, str] = {}
+    train, dev = (output.with_name(f"{output.stem}.{name}.jsonl") for name in ("train", "dev"))
+    source = _source(found, documents)
+    if len(paths) == 1:
+        share = _DEV_OF_LARGE if len(found.texts) >= _LARGE else _DEV
+        division = divide(source, {"train": 1 - share, "dev": share}, seed, documents)
+        files = {train: division.text("train"), dev: division.text("dev")}
+        parts = [division.items(name) for name in ("train", "dev")]
+    else:
+        other = find_labelled_texts(paths[1], tag)
+        if other is None or other.used != found.used:
+            raise ValueError(
+                f"{paths[1]}: expected texts and labels under the same names as in {found.path}: "
+                f"{', '.join([*found.used[0], *found.used[1]])}"
+            )
+        second = _source(other, documents)
+        files = {train: "".join(source.written), dev: "".join(second.written)}
+        parts = [source.items, second.items]
+    unseen = sorted({each for item in parts[1] for each in item.labels} - {*found.counts})
+    late = {label for item in parts[1] for label in item.labels} - {
+        label for item in parts[0] for label in item.labels
+    }
+    files[output] = _config(found, train, dev, sorted(late), len(parts[0]))
+    said = [
+        *found.described(),
+        *topics([("warning", f"labels only in {paths[-1]}: {listed(unseen)}" if unseen else "")]),
+        f"  of the development part, {overlap(*parts).describe('texts')}",
+        f"Wrote {', '.join(map(str, files))}. Go on with",
+        *_commands(output, found, parts[1]),
+    ]
+    return Start(files, said)
+
+
+def _commands(output: Path, found: LabelledTexts, dev: Sequence[Item]) -> List[str]:
+    example = next((" ".join(item.words[:_LONGEST_EXAMPLE]) for item in dev if item.labels), None)
+    *others, evaluate = commands_for(output, Path("dev.jsonl"), example or "A new text.")
+    test = f"test{bare_suffix(found.path)}"
+    return [
+        *others,
+        f"  allennlp convert {test} test.labels.jsonl  # test data in the form of {found.path.name}",
+        f"{evaluate.partition(' test')[0]} test.labels.jsonl",
+    ]
+
+
+def _source(found: LabelledTexts, documents: Optional[str]) -> Source:
+    items, texts = [], []
+    for text, labels, rest in zip(found.texts, found.labels, found.others):
+        present = [label for label, has in (labels or {}).items() if has]
+        items.append(Item(text.split(), [(label, "") for label in present]))
+        texts.append(AnnotatedText("", [], None, None, "", rest))
+    marked = documents_of_texts(texts, found.path, how=documents)
+    marked = marked or documents_of_texts(texts, found.path, how=TEXTS)
+    return Source(found.path, items, found.written(), marked, "texts")
+
+
+def _config(
+    found: LabelledTexts, train: Path, dev: Path, late: Sequence[str], num_texts: int
+) -> str:
+    """Returns a config for a classifier: a CNN over the words, and scores that are linear in them."""
+    num_epochs = 60 if num_texts < 1_000 else 30 if num_texts < 10_000 else 12
+    least = 1 if num_texts < 1_000 else 2 if num_texts < 10_000 else 3
+    added = (
+        f", tokens_to_add: {{ labels: {json.dumps([*late], ensure_ascii=False)} }}" if late else ""
+    )
+    return f"""\
+// A classifier of texts for {found.path.name}, written by `allennlp start`.
+// docs/how_to/several_labels.md has other losses, encoders and thresholds.
+{{
+  dataset_reader: {{
+    type: 'document',
+    max_tokens: 400,
+    token_indexers: {{
+      tokens: {{ type: 'word_forms', lowercase: true }},
+      words: {{ type: 'single_id', namespace: 'words', lowercase_tokens: true }},
+    }},
+  }},
+  train_data_path: {json.dumps(str(train), ensure_ascii=False)},
+  validation_data_path: {json.dumps(str(dev), ensure_ascii=False)},
+  datasets_for_vocab_creation: ['train'],
+  vocabulary: {{ min_count: {{ words: {least} }}{added} }},
+
+  model: {{
+    type: 'document_classifier',
+    text_field_embedder: {{
+      token_embedders: {{ tokens: {{ type: 'word_vectors', embedding_dim: 50 }} }},
+    }},
+    encoder: {{ type: 'masked_cnn', num_filters: 64, ngram_filter_sizes: [1, 2, 3] }},
+    dropout: 0.5,
+    loss: {{ type: 'binary_cross_entropy' }},
+    // Scores that are linear in the words' TF-IDF.
+    term_scores: {{ indexer: 'words' }},
+  }},
+
+  data_loader: {{ type: 'bucketed', batch_size: 32 }},
+  validation_data_loader: {{ type: 'bucketed', batch_size: 128, shuffle: false }},
+
+  trainer: {{
+    // With `eps` 1, Adam is gradient descent with momentum, which suits the linear part.
+    optimizer: {{
+      type: 'fused_adamw',
+      lr: 0.003,
+      weight_decay: 0.01,
+      parameter_groups: [[['^term_scores'], {{ lr: 60, eps: 1, weight_decay: 1e-5 }}]],
+    }},
+    num_epochs: {num_epochs},
+    patience: {num_epochs // 4},
+    validation_metric: '+f1-measure-overall',
+    checkpointer: {{ keep_most_recent_by_count: 1 }},
+    callbacks: ['show_metrics'],
+  }},
+}}
+"""

@@ -1,0 +1,344 @@
+"""Recognises texts that have labels as a whole, and reads them."""
+
+import ast
+import csv
+import re
+from collections import Counter
+from itertools import chain, islice
+from pathlib import Path
+from statistics import mean
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from tagger.common.console import topics
+from tagger.common.inputs import bare_suffix
+from tagger.common.outputs import json_line
+from tagger.data.formats import recognise
+from tagger.data.formats.json_files import read_records
+from tagger.data.survey.other_files import looks_like_json, named_text
+from tagger.data.text_encodings import decoded_lines, open_text
+from tagger.tools.start.config import listed, listed_counts, rare_labels
+
+#: The labels of a text, each with whether the text has it, or None if that is unknown; None alone if
+#: all are unknown.
+Labels = Optional[Dict[str, Optional[bool]]]
+
+_KEY, _LABELS = "text", "labels"
+_NAMES = re.compile(
+    r"(gold[_ ])?(labels?|classe?s?|categor(y|ies)|cats?|topics?|tags?|targets?|intents?|sentiments?|y)",
+    re.I,
+)
+_FLAGS: Mapping[Any, Optional[bool]] = {
+    **dict.fromkeys(("0", "0.0", "false", "no"), False),
+    **dict.fromkeys(("1", "1.0", "true", "yes"), True),
+    **dict.fromkeys(("", "?", "-1", "nan", "null", "none"), None),
+}
+_FAST_TEXT = "__label__"
+_SUFFIXES = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".arrow", "")
+#: Formats that are told by their names of keys or columns alone; None is another file.
+_FORMATS = (None, "csv", "doccano", "huggingface", "columns")
+#: How many lines show that a file holds something else.
+_NUM_LINES = 400
+_SEPARATORS = (";", "|", ",")
+#: A text has more words than this on average; and as many texts, of all, are written once.
+_FEW_WORDS, _DISTINCT = 2.5, 0.5
+#: A column with more labels than this, or a larger share of the texts, holds something else.
+_MOST_LABELS, _SHARE = 500, 0.5
+#: The share of texts with an entity in them, in a column of entities.
+_NEARLY_ALL = 0.9
+#: The most characters of a text that are shown.
+_MOST_SHOWN = 60
+
+
+class LabelledTexts(NamedTuple):
+    """What a file holds: texts and their labels.
+
+    Attributes:
+        used: The keys or columns of the texts, and those of the labels.
+        unused: The other ones.
+        is_single: Whether each text with a known label has just one.
+    """
+
+    path: Path
+    texts: List[str]
+    labels: List[Labels]
+    used: Tuple[List[str], List[str]]
+    unused: List[str]
+    others: List[Dict[str, Any]]
+    is_single: bool
+
+    def written(self) -> List[str]:
+        """Returns each text with its labels as a line for the reader `document`.
+
+        Raises:
+            ValueError: If a text is empty.
+        """
+        lines = []
+        for number, (text, labels) in enumerate(zip(self.texts, self.labels), start=1):
+            if not text.strip():
+                raise ValueError(f"{self.path}: text {number} is empty; remove it")
+            lines.append(json_line({_KEY: text, _LABELS: _told(labels)}))
+        return lines
+
+    def described(self) -> List[str]:
+        """Says in lines what was found, with an example."""
+        counts, lengths = self.counts, [len(each.split()) for each in self.texts]
+        unknown = sum(each is None for each in self.labels)
+        parts = sum(None in each.values() for each in self.labels if each)
+        none = sum(each is not None and {*each.values()} <= {False} for each in self.labels)
+        at = next((n for n, each in enumerate(self.labels) if each and any(each.values())), 0)
+        example = [label for label, has in (self.labels[at] or {}).items() if has]
+        shown = " ".join(self.texts[at].split())
+        shown = shown if len(shown) <= _MOST_SHOWN else f"{shown[:_MOST_SHOWN]}…"
+        kinds = "each text has one" if self.is_single else "a text may have several or none"
+        words = f"{len(lengths):,}, of {mean(lengths):.1f} words on average"
+        some = f"all labels of {unknown:,} texts, and some of {parts:,}" if unknown + parts else ""
+        texts, keys = map(listed, self.used)
+        lines = topics(
+            [
+                ("texts", f"{words}, in {texts}"),
+                (
+                    "labels",
+                    f"{len(counts)} of whole texts, in {keys}; {kinds}: {listed_counts(counts)}",
+                ),
+                ("rare", listed(rare_labels(counts)) if counts else ""),
+                ("none", f"{none:,} texts have no label" if none else ""),
+                ("unknown", some),
+                ("read", f"{shown!r} with {listed(example)}"),
+                ("not used", listed(self.unused) or "nothing"),
+            ]
+        )
+        return [str(self.path), *lines]
+
+    @property
+    def counts(self) -> Counter[str]:
+        """The number of texts with each label, most frequent first."""
+        every = Counter(label for each in self.labels for label, has in (each or {}).items() if has)
+        return Counter(dict(every.most_common()))
+
+
+def _told(labels: Labels) -> Any:
+    """Returns labels as the reader `document` takes them: a list if all are known and present."""
+    if labels is None or all(labels.values()):
+        return None if labels is None else [*labels]
+    return {label: has if has is None else int(has) for label, has in labels.items()}
+
+
+def find_labelled_texts(path: Path, tag: Optional[str] = None) -> Optional[LabelledTexts]:
+    """Reads texts with labels; None if the file holds something else, such as tagged words.
+
+    A row, or a JSON object, has a text of several words, or several texts, and its labels: `tag`, or
+    columns that hold only 0 and 1, or a list, an object with 0 or 1 for each label, or a column of few
+    different labels. fastText's files begin each line with `__label__`.
+    """
+    if not path.is_file() or bare_suffix(path).lower() not in _SUFFIXES:
+        return None
+    try:
+        # Most files hold something else, and the beginning shows it.
+        if _found(path, _records(path, _NUM_LINES), tag) is None or recognise(path) not in _FORMATS:
+            return None
+        return _found(path, _records(path), tag)
+    except (ValueError, UnicodeError, RecursionError):
+        return None
+
+
+def _found(
+    path: Path, records: Sequence[Dict[str, Any]], tag: Optional[str]
+) -> Optional[LabelledTexts]:
+    """Returns the texts and labels of some records; None if they hold something else."""
+    if len(records) < 2:
+        return None
+    columns = {key: [each.get(key) for each in records] for key in dict.fromkeys(chain(*records))}
+    texts = [key for key, values in columns.items() if key != tag and _are_texts(values)]
+    found = _labels(columns, texts, tag)
+    if not texts or found is None:
+        return None
+    keys, labels = found
+    joined = ["\n".join(filter(None, each)) for each in zip(*map(columns.get, texts))]
+    used = {*texts, *keys}
+    numbers = {sum(map(bool, each.values())) for each in labels if each is not None}
+    return LabelledTexts(
+        path,
+        joined,
+        labels,
+        (texts, keys),
+        [key for key in columns if key not in used],
+        [{key: value for key, value in each.items() if key not in used} for each in records],
+        numbers == {1},
+    )
+
+
+def _records(path: Path, most: Optional[int] = None) -> List[Dict[str, Any]]:
+    """Reads the records of JSON, Parquet, fastText or a table; none if it is another file.
+
+    `most` is the number of lines to look at, or of records.
+    """
+    is_table = bare_suffix(path).lower() in (".parquet", ".arrow")
+    lines: List[str] = []
+    if not is_table:
+        with open_text(path) as (file, _):
+            lines = [line for _, line in islice(decoded_lines(file, path), most)]
+    filled = [line for line in lines if line.strip()]
+    if is_table or (filled and looks_like_json(filled[0])):
+        every = [record for _, record in islice(read_records(path), most)]
+        return every if all(isinstance(each, dict) for each in every) else []
+    if not filled or named_text(filled) is not None:
+        return []
+    if sum(_FAST_TEXT in each for each in filled) > max(1, _SHARE * len(filled)):
+        return [_of_fast_text(line) for line in filled]
+    return _of_table(lines, is_part=len(lines) == most)
+
+
+def _of_fast_text(line: str) -> Dict[str, Any]:
+    words = line.split()
+    labels = [word for word in words if word.startswith(_FAST_TEXT)]
+    text = " ".join(word for word in words if not word.startswith(_FAST_TEXT))
+    return {_KEY: text, _LABELS: [label[len(_FAST_TEXT) :] for label in labels]}
+
+
+def _of_table(lines: Sequence[str], is_part: bool) -> List[Dict[str, Any]]:
+    """Reads a table with as many cells in each row, with or without a header."""
+    csv.field_size_limit(1 << 30)
+    for delimiter in ("\t", ",", ";", "|"):
+        reader = csv.reader((f"{line}\n" for line in lines), delimiter=delimiter)
+        rows = [row for row in reader if row]
+        rows = rows[:-1] if is_part else rows  # The last one may lack its end.
+        if len(rows) < 2 or {len(row) for row in rows} != {len(rows[0])} or len(rows[0]) < 2:
+            continue
+        names = [cell.strip() for cell in rows[0]]
+        has_header = len({*names, ""}) > len(names) and all(
+            len(name.split()) <= 3 and not name.isdecimal() for name in names
+        )
+        if has_header:
+            repeated = any(names[n] in {row[n] for row in rows[1:]} for n in range(len(names)))
+            has_header = not repeated
+        if not has_header:
+            names = [f"column {number}" for number in range(len(names))]
+        return [dict(zip(names, row)) for row in rows[has_header:]]
+    return []
+
+
+def _are_texts(values: Sequence[Any]) -> bool:
+    """Whether the values are texts of several words, most of them different."""
+    texts = [each for each in values if isinstance(each, str) and each.strip()]
+    return (
+        len(texts) >= _SHARE * len(values)
+        and all(each is None or isinstance(each, str) for each in values)
+        and mean(len(each.split()) for each in texts) > _FEW_WORDS
+        and len({*texts}) > _DISTINCT * len(texts)
+        and not any(each.lstrip().startswith(("[", "{")) for each in texts)
+    )
+
+
+def _labels(
+    columns: Dict[str, List[Any]], texts: Sequence[str], tag: Optional[str]
+) -> Optional[Tuple[List[str], List[Labels]]]:
+    """Returns the keys of the labels and the labels of each text; None if no key has them."""
+    others = {key: values for key, values in columns.items() if key not in texts}
+    if not texts or any(_is_of_words(columns[texts[0]], values) for values in others.values()):
+        return None
+    if tag is not None:
+        found = _labels_of(others[tag]) if tag in others else None
+        return None if found is None else ([tag], found)
+    read = {key: found for key, values in others.items() if (found := _labels_of(values))}
+    several = [key for key in read if not isinstance(others[key][0], (str, int, float))]
+    flags = [key for key, values in others.items() if _are_flags(values)]
+    named = [key for key in read if _NAMES.fullmatch(key)]
+    if several or (named and not _are_flags(others[named[0]])):
+        key = next(iter([*filter(named.__contains__, several), *several, *named]))
+        return [key], read[key]
+    if flags:
+        rows = zip(*(others[key] for key in flags))
+        return flags, [{key: _flag(cell) for key, cell in zip(flags, row)} for row in rows]
+    words = [key for key in read if all(isinstance(each, str) for each in others[key])]
+    return (words, read[words[0]]) if len(words) == 1 else None
+
+
+def _is_of_words(texts: Sequence[Any], values: Sequence[Any]) -> bool:
+    """Whether values hold something for words: tags, places in the text, or words of it."""
+    pairs = [(str(text).split(), _cells(value)) for text, value in zip(texts, values) if value]
+    several = [(words, cells) for words, cells in pairs if len(words) > 1 and cells]
+    num_tagged = sum(len(words) == len(cells) for words, cells in several)
+    has_places = any(isinstance(each, (list, tuple, dict)) for _, cells in pairs for each in cells)
+    quoted = [str(value) in str(text) for text, value in zip(texts, values) if value]
+    is_quoted = isinstance(values[0], str) and sum(quoted) >= _NEARLY_ALL * len(quoted) > 0
+    return has_places or is_quoted or (bool(several) and num_tagged > _SHARE * len(several))
+
+
+def _cells(value: Any) -> List[Any]:
+    """Returns the parts of a list, or of a string that spells one or has several words."""
+    if isinstance(value, str):
+        listed_cells = _spelled(value)
+        return value.split() if listed_cells is None else listed_cells
+    return [*value] if isinstance(value, (list, tuple)) else []
+
+
+def _spelled(cell: str) -> Optional[List[Any]]:
+    """Returns the list that a cell spells in JSON or as Python shows it."""
+    if cell.strip()[:1] not in ("[", "("):
+        return None
+    try:
+        value = ast.literal_eval(cell.strip())
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
+    return [*value] if isinstance(value, (list, tuple)) else None
+
+
+def _labels_of(values: Sequence[Any]) -> Optional[List[Labels]]:
+    """Returns the labels of each text that a key or column has; None if it has something else."""
+    given = [each for each in values if each is not None]
+    if given and all(isinstance(each, dict) for each in given):
+        is_flags = all(str(each).lower() in _FLAGS for value in given for each in value.values())
+        found: List[Labels] = [
+            None if each is None else {label: _flag(has) for label, has in each.items()}
+            for each in values
+        ]
+        return found if is_flags and any(given) else None
+    if given and all(isinstance(each, str) for each in given):
+        spelled = [_spelled(each) if each.strip() else [] for each in given]
+        if all(each is not None for each in spelled) and any(spelled):
+            cells = iter(spelled)
+            values = [None if each is None else next(cells) for each in values]
+            given = spelled
+        else:
+            return _of_strings(values)
+    if given and all(isinstance(each, (str, int, bool)) for each in given):
+        return _of_strings([None if each in (None, "", -1) else str(each) for each in values])
+    if not given or not all(isinstance(each, (list, tuple)) for each in values if each is not None):
+        return None
+    names = [None if each is None else [*map(str, each)] for each in values]
+    is_plain = all(isinstance(each, (str, int)) for value in values for each in value or ())
+    return _if_labels(names) if is_plain and any(names) else None
+
+
+def _of_strings(values: Sequence[Optional[str]]) -> Optional[List[Labels]]:
+    """Reads a label in each cell, or several if a separator gives fewer different ones."""
+    cells = [(each or "").strip() for each in values]
+    whole = {*filter(None, cells)}
+    for separator in _SEPARATORS:
+        parts = [[part.strip() for part in cell.split(separator)] for cell in cells]
+        different = {*filter(None, chain(*parts))}
+        if len(different) < len(whole) and any(separator in cell for cell in cells):
+            return _if_labels([[part for part in each if part] for each in parts])
+    return _if_labels([[cell] if cell else None for cell in cells])
+
+
+def _if_labels(names: Sequence[Optional[List[str]]]) -> Optional[List[Labels]]:
+    """Returns the labels of each text, unless there are too many for labels, or just one."""
+    counts = Counter(chain(*filter(None, names)))
+    most = min(_MOST_LABELS, max(2, _SHARE * len(names)))
+    if not 1 < len(counts) <= most or any(len(each.split()) > 6 for each in counts):
+        return None
+    return [None if each is None else dict.fromkeys(each, True) for each in names]
+
+
+def _are_flags(values: Sequence[Any]) -> bool:
+    """Whether the values are 0 and 1, and perhaps signs for unknown ones."""
+    if not all(isinstance(each, (str, int, float, bool, type(None))) for each in values):
+        return False
+    return {True, False} <= {_flag(each, None) for each in values} and all(
+        str(each).strip().lower() in _FLAGS for each in values
+    )
+
+
+def _flag(value: Any, unknown: Optional[bool] = None) -> Optional[bool]:
+    return _FLAGS.get(str(value).strip().lower(), unknown)

@@ -1,0 +1,225 @@
+"""`start` and `convert` recognise texts with labels of the whole text, and its config trains on them."""
+
+import csv
+import io
+import json
+
+import pytest
+from allennlp.commands.train import train_model
+from allennlp.common import Params
+
+from tagger.tools.start.labelled_texts import find_labelled_texts
+
+NAMES = ["commodity", "finance", "grain"]
+TEXTS = [
+    f"The {colour} {noun} {verb} today ."
+    for colour in "red blue green old new".split()
+    for noun in ("ship", "oil", "corn", "gold bank", "bank")
+    for verb in "fell rose sank held".split()
+]
+
+
+def has(text):
+    return {
+        "commodity": any(word in text for word in ("oil", "gold")),
+        "finance": "bank" in text,
+        "grain": "corn" in text,
+    }
+
+
+def labels_of(text):
+    return [label for label, is_there in has(text).items() if is_there]
+
+
+def as_csv(rows, delimiter=","):
+    file = io.StringIO()
+    csv.writer(file, delimiter=delimiter, lineterminator="\n").writerows(rows)
+    return file.getvalue()
+
+
+def as_json(records):
+    return "".join(f"{json.dumps(each)}\n" for each in records)
+
+
+def flags(text, signs="01"):
+    return [signs[is_there] for is_there in has(text).values()]
+
+
+def first(text):
+    return (labels_of(text) or ["other"])[0]
+
+
+#: By layout, the file's name and contents.
+LAYOUTS = {
+    "columns of 0 and 1": ("csv", as_csv([["text", *NAMES], *([t, *flags(t)] for t in TEXTS)])),
+    "columns beside an identifier": (
+        "csv",
+        as_csv([["id", "comment_text", *NAMES],
+                *([f"{n:08x}", t, *flags(t)] for n, t in enumerate(TEXTS))]),
+    ),
+    "true and false behind semicolons": (
+        "csv",
+        as_csv([["text", *NAMES], *([t, *flags(t, ["False", "True"])] for t in TEXTS)], ";"),
+    ),
+    "lists in Python": ("csv", as_csv([["text", "labels"], *([t, labels_of(t)] for t in TEXTS)])),
+    "lists in JSON": (
+        "tsv", as_csv([["text", "labels"], *([t, json.dumps(labels_of(t))] for t in TEXTS)], "\t"),
+    ),
+    "lists of names": ("jsonl", as_json({"text": t, "labels": labels_of(t)} for t in TEXTS)),
+    "one list of all": (
+        "json", json.dumps([{"text": t, "label": labels_of(t)} for t in TEXTS], indent=1),
+    ),
+    "spaCy's categories": (
+        "jsonl",
+        as_json({"text": t, "cats": {k: float(v) for k, v in has(t).items()}} for t in TEXTS),
+    ),
+    "fastText": (
+        "txt", "".join(" ".join([*(f"__label__{e}" for e in labels_of(t)), t]) + "\n" for t in TEXTS),
+    ),
+}  # fmt: skip
+#: Like these, but each text has one label.
+SINGLE = {
+    "a column of names": ("csv", as_csv([["text", "kind"], *([t, first(t)] for t in TEXTS)])),
+    "no header": ("tsv", as_csv([[first(t), t] for t in TEXTS], "\t")),
+    "a key": (
+        "jsonl",
+        as_json({"text": t, "label": first(t), "id": n} for n, t in enumerate(TEXTS)),
+    ),
+}
+
+
+def write(folder, layout):
+    suffix, text = layout
+    path = folder / f"all.{suffix}"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_labels_of_whole_texts_are_read(name, tmp_path):
+    found = find_labelled_texts(write(tmp_path, LAYOUTS[name]))
+    assert found.texts == TEXTS
+    read = [[label for label, is_there in each.items() if is_there] for each in found.labels]
+    assert read == [*map(labels_of, TEXTS)]
+    assert not found.is_single
+    assert found.counts == {"commodity": 40, "finance": 40, "grain": 20}
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_one_label_for_each_text_is_read(name, tmp_path):
+    found = find_labelled_texts(write(tmp_path, SINGLE[name]))
+    assert found.texts == TEXTS
+    assert [[*each] for each in found.labels] == [[first(text)] for text in TEXTS]
+    assert found.is_single
+
+
+def test_labels_in_one_cell_are_parted(tmp_path):
+    for mark in ";|,":
+        rows = [[text, mark.join(labels_of(text))] for text in TEXTS]
+        found = find_labelled_texts(write(tmp_path, ("csv", as_csv([["text", "topics"], *rows]))))
+        assert [[*(each or {})] for each in found.labels] == [*map(labels_of, TEXTS)]
+
+
+WORDS = [text.split() for text in TEXTS]
+TAGS = [" ".join("OB"[n > 3] for n in range(len(words))) for words in WORDS]
+PLACED = [(f"Sentence {n}", word) for n, words in enumerate(WORDS) for word in words]
+OTHERS = {
+    "tags in JSON": as_json({"text": " ".join(w), "labels": ["O"] * len(w)} for w in WORDS),
+    "places": as_json({"text": t, "label": [[4, 7, "COLOUR"]]} for t in TEXTS),
+    "spans": as_json({"text": t, "label": [{"start": 4, "end": 7, "label": "C"}]} for t in TEXTS),
+    "tags in a cell": as_csv([["text", "tags"], *zip(TEXTS, TAGS)]),
+    "an intent and tags": as_csv(zip(TEXTS, TAGS, map(first, TEXTS)), "\t"),
+    "words": as_csv([["word", "tag"], *([word, "O"] for _, word in PLACED)]),
+    "words by sentence": as_csv([["sentence", "word", "tag"], *((*each, "O") for each in PLACED)]),
+    "entities": as_csv([["text", "entity", "label"], *([t, t.split()[1], "COLOUR"] for t in TEXTS)]),
+    "no labels": as_json({"text": t, "label": []} for t in TEXTS),
+    "texts alone": "\n".join(TEXTS),
+    "numbers": as_csv([["x", "y", "label"], *([n, n / 2, n % 2] for n in range(40))]),
+    "marked texts": "\n".join(f"The <c>red</c> ship {n} fell" for n in range(40)),
+    "one label": as_csv([["text", "label"], *([t, "x"] for t in TEXTS)]),
+    "a label for each": as_csv([["text", "label"], *([t, f"x{n}"] for n, t in enumerate(TEXTS))]),
+    "nothing": "",
+    "binary": "\x00\x01\x02",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "txt", "jsonl"])
+def test_other_files_are_left_to_others(name, suffix, tmp_path):
+    assert find_labelled_texts(write(tmp_path, (suffix, OTHERS[name]))) is None
+
+
+def test_unknown_labels_stay_unknown(tmp_path):
+    rows = [[t, *(sign if n % 3 else "" for sign in flags(t))] for n, t in enumerate(TEXTS)]
+    found = find_labelled_texts(write(tmp_path, ("csv", as_csv([["text", *NAMES], *rows]))))
+    lines = [json.loads(line) for line in found.written()]
+    assert lines[0] == {"text": TEXTS[0], "labels": dict.fromkeys(NAMES)}
+    assert lines[1]["labels"] == {name: int(is_there) for name, is_there in has(TEXTS[1]).items()}
+    assert any("some of 34" in line for line in found.described())
+    known = find_labelled_texts(
+        write(
+            tmp_path, ("jsonl", as_json({"text": t, "labels": labels_of(t) or None} for t in TEXTS))
+        )
+    )
+    assert any("all labels of 20 texts" in line for line in known.described())
+    assert json.loads(known.written()[0]) == {"text": TEXTS[0], "labels": None}
+
+
+@pytest.mark.parametrize("name", ["columns beside an identifier", "fastText"])
+def test_the_config_trains_and_the_commands_work(name, allennlp, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    path = write(tmp_path, LAYOUTS[name])
+    allennlp("start", path.name, "-o", "mine.jsonnet")
+    said = capsys.readouterr().out
+    assert "labels     3 of whole texts, in" in said
+    assert "a text may have several or none: commodity 40, finance 40, grain 20" in said
+    parts = [
+        (tmp_path / f"mine.{part}.jsonl").read_text().splitlines() for part in ("train", "dev")
+    ]
+    assert [*map(len, parts)] == [80, 20]
+    assert sorted(json.loads(line)["text"] for part in parts for line in part) == sorted(TEXTS)
+    params = Params.from_file("mine.jsonnet", params_overrides={"trainer.num_epochs": 8})
+    train_model(params, "runs/mine")
+    assert (
+        json.loads((tmp_path / "runs/mine/metrics.json").read_text())[
+            "best_validation_f1-measure-overall"
+        ]
+        > 0.9
+    )
+    capsys.readouterr()
+    allennlp("convert", path.name, "test.labels.jsonl")
+    assert len((tmp_path / "test.labels.jsonl").read_text().splitlines()) == len(TEXTS)
+    allennlp("evaluate", "runs/mine/model.tar.gz", "test.labels.jsonl")
+    (tmp_path / "new.txt").write_text("The new corn fell today .\n")
+    allennlp("predict-file", "runs/mine/model.tar.gz", "new.txt", "-o", "found.jsonl")
+    assert json.loads((tmp_path / "found.jsonl").read_text())["labels"] == ["grain"]
+
+
+def test_two_files_must_have_the_same_columns(allennlp, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    path = write(tmp_path, LAYOUTS["columns of 0 and 1"])
+    text = path.read_text()
+    (tmp_path / "dev.csv").write_text(text)
+    (tmp_path / "other.csv").write_text(text.replace("grain", "wheat", 1))
+    allennlp("start", path.name, "dev.csv", "-o", "mine.jsonnet")
+    assert "100.0% of 100 texts" in capsys.readouterr().out
+    with pytest.raises(
+        SystemExit, match="other.csv: expected texts and labels under the same names"
+    ):
+        allennlp("start", path.name, "other.csv", "-o", "other.jsonnet")
+
+
+def test_labels_that_only_the_development_part_has_can_be_evaluated(
+    allennlp, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    rows = [{"text": text, "labels": labels_of(text)} for text in TEXTS]
+    (tmp_path / "all.jsonl").write_text(as_json(rows))
+    late = [
+        {**row, "labels": [*row["labels"], "late"]} if n < 2 else row for n, row in enumerate(rows)
+    ]
+    (tmp_path / "dev.jsonl").write_text(as_json(late))
+    allennlp("start", "all.jsonl", "dev.jsonl", "-o", "mine.jsonnet")
+    assert Params.from_file("mine.jsonnet")["vocabulary"]["tokens_to_add"].as_dict() == {
+        "labels": ["late"]
+    }
