@@ -1,10 +1,9 @@
 """Recognises texts that have labels as a whole, and reads them."""
 
 import ast
-import csv
 import re
 from collections import Counter
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from statistics import mean
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
@@ -13,16 +12,13 @@ from tagger.common.console import topics
 from tagger.common.inputs import bare_suffix
 from tagger.common.outputs import json_line
 from tagger.data.formats import recognise
-from tagger.data.formats.json_files import read_records
-from tagger.data.survey.other_files import looks_like_json, named_text
-from tagger.data.text_encodings import decoded_lines, open_text
 from tagger.tools.start.config import listed, listed_counts, rare_labels
+from tagger.tools.start.records import LABELS, TEXT, records_of
 
 #: The labels of a text, each with whether the text has it, or None if that is unknown; None alone if
 #: all are unknown.
 Labels = Optional[Dict[str, Optional[bool]]]
 
-_KEY, _LABELS = "text", "labels"
 _NAMES = re.compile(
     r"(gold[_ ])?(labels?|classe?s?|categor(y|ies)|cats?|topics?|tags?|targets?|intents?|sentiments?|y)",
     re.I,
@@ -32,7 +28,6 @@ _FLAGS: Mapping[Any, Optional[bool]] = {
     **dict.fromkeys(("1", "1.0", "true", "yes"), True),
     **dict.fromkeys(("", "?", "-1", "nan", "null", "none"), None),
 }
-_FAST_TEXT = "__label__"
 _SUFFIXES = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".arrow", "")
 #: Formats that are told by their names of keys or columns alone; None is another file.
 _FORMATS = (None, "csv", "doccano", "huggingface", "columns")
@@ -76,7 +71,7 @@ class LabelledTexts(NamedTuple):
         for number, (text, labels) in enumerate(zip(self.texts, self.labels), start=1):
             if not text.strip():
                 raise ValueError(f"{self.path}: text {number} is empty; remove it")
-            lines.append(json_line({_KEY: text, _LABELS: _told(labels)}))
+            lines.append(json_line({TEXT: text, LABELS: _told(labels)}))
         return lines
 
     def described(self) -> List[str]:
@@ -116,6 +111,10 @@ class LabelledTexts(NamedTuple):
         return Counter(dict(every.most_common()))
 
 
+class _AmbiguousError(Exception):
+    """Several columns may hold the labels."""
+
+
 def _told(labels: Labels) -> Any:
     """Returns labels as the reader `document` takes them: a list if all are known and present."""
     if labels is None or all(labels.values()):
@@ -129,14 +128,24 @@ def find_labelled_texts(path: Path, tag: Optional[str] = None) -> Optional[Label
     A row, or a JSON object, has a text of several words, or several texts, and its labels: `tag`, or
     columns that hold only 0 and 1, or a list, an object with 0 or 1 for each label, or a column of few
     different labels. fastText's files begin each line with `__label__`.
+
+    Raises:
+        ValueError: If several columns may hold the labels.
     """
     if not path.is_file() or bare_suffix(path).lower() not in _SUFFIXES:
         return None
     try:
         # Most files hold something else, and the beginning shows it.
-        if _found(path, _records(path, _NUM_LINES), tag) is None or recognise(path) not in _FORMATS:
+        if (
+            _found(path, records_of(path, _NUM_LINES), tag) is None
+            or recognise(path) not in _FORMATS
+        ):
             return None
-        return _found(path, _records(path), tag)
+        return _found(path, records_of(path), tag)
+    except _AmbiguousError as error:
+        if recognise(path) is None:
+            raise ValueError(f"{path}: {error}") from None
+        return None
     except (ValueError, UnicodeError, RecursionError):
         return None
 
@@ -165,56 +174,6 @@ def _found(
         [{key: value for key, value in each.items() if key not in used} for each in records],
         numbers == {1},
     )
-
-
-def _records(path: Path, most: Optional[int] = None) -> List[Dict[str, Any]]:
-    """Reads the records of JSON, Parquet, fastText or a table; none if it is another file.
-
-    `most` is the number of lines to look at, or of records.
-    """
-    is_table = bare_suffix(path).lower() in (".parquet", ".arrow")
-    lines: List[str] = []
-    if not is_table:
-        with open_text(path) as (file, _):
-            lines = [line for _, line in islice(decoded_lines(file, path), most)]
-    filled = [line for line in lines if line.strip()]
-    if is_table or (filled and looks_like_json(filled[0])):
-        every = [record for _, record in islice(read_records(path), most)]
-        return every if all(isinstance(each, dict) for each in every) else []
-    if not filled or named_text(filled) is not None:
-        return []
-    if sum(_FAST_TEXT in each for each in filled) > max(1, _SHARE * len(filled)):
-        return [_of_fast_text(line) for line in filled]
-    return _of_table(lines, is_part=len(lines) == most)
-
-
-def _of_fast_text(line: str) -> Dict[str, Any]:
-    words = line.split()
-    labels = [word for word in words if word.startswith(_FAST_TEXT)]
-    text = " ".join(word for word in words if not word.startswith(_FAST_TEXT))
-    return {_KEY: text, _LABELS: [label[len(_FAST_TEXT) :] for label in labels]}
-
-
-def _of_table(lines: Sequence[str], is_part: bool) -> List[Dict[str, Any]]:
-    """Reads a table with as many cells in each row, with or without a header."""
-    csv.field_size_limit(1 << 30)
-    for delimiter in ("\t", ",", ";", "|"):
-        reader = csv.reader((f"{line}\n" for line in lines), delimiter=delimiter)
-        rows = [row for row in reader if row]
-        rows = rows[:-1] if is_part else rows  # The last one may lack its end.
-        if len(rows) < 2 or {len(row) for row in rows} != {len(rows[0])} or len(rows[0]) < 2:
-            continue
-        names = [cell.strip() for cell in rows[0]]
-        has_header = len({*names, ""}) > len(names) and all(
-            len(name.split()) <= 3 and not name.isdecimal() for name in names
-        )
-        if has_header:
-            repeated = any(names[n] in {row[n] for row in rows[1:]} for n in range(len(names)))
-            has_header = not repeated
-        if not has_header:
-            names = [f"column {number}" for number in range(len(names))]
-        return [dict(zip(names, row)) for row in rows[has_header:]]
-    return []
 
 
 def _are_texts(values: Sequence[Any]) -> bool:
@@ -250,7 +209,12 @@ def _labels(
         rows = zip(*(others[key] for key in flags))
         return flags, [{key: _flag(cell) for key, cell in zip(flags, row)} for row in rows]
     words = [key for key in read if all(isinstance(each, str) for each in others[key])]
-    return (words, read[words[0]]) if len(words) == 1 else None
+    if len(words) > 1:
+        raise _AmbiguousError(
+            f"texts, and their labels may be in {', '.join(words[:-1])} or {words[-1]}; name the column "
+            "by --tag-column"
+        )
+    return (words, read[words[0]]) if words else None
 
 
 def _is_of_words(texts: Sequence[Any], values: Sequence[Any]) -> bool:

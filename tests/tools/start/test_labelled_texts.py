@@ -113,6 +113,16 @@ def test_one_label_for_each_text_is_read(name, tmp_path):
     assert found.is_single
 
 
+def test_of_several_columns_one_must_be_named(tmp_path):
+    rows = [[n, text, f"user {n % 9}", first(text)] for n, text in enumerate(TEXTS)]
+    path = write(tmp_path, ("csv", as_csv([["", "text", "author", "polarity"], *rows])))
+    with pytest.raises(ValueError, match="all.csv: texts, .* may be in author or polarity; name"):
+        find_labelled_texts(path)
+    found = find_labelled_texts(path, "polarity")
+    assert found.unused == ["column 0", "author"]
+    assert found.counts == {"commodity": 40, "other": 20, "finance": 20, "grain": 20}
+
+
 def test_labels_in_one_cell_are_parted(tmp_path):
     for mark in ";|,":
         rows = [[text, mark.join(labels_of(text))] for text in TEXTS]
