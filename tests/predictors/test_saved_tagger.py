@@ -2,6 +2,8 @@
 
 import gc
 import pickle
+import re
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from unittest.mock import Mock
@@ -16,7 +18,9 @@ import tagger
 import tagger_onnx
 from tagger.integrations.onnx.commands.export import export
 from tagger.predictors.saved_tagger import SavedTagger
+from tests.conftest import ROOT
 from tests.models.test_multi_label_tagger import LEXICON, params_of, write_corpus
+from tests.pages import PAGES
 from tests.routes import ONNX_TOLERANCE
 
 TEXT = "Ada  Lovelace met Mr. Babbage in London."
@@ -41,6 +45,29 @@ def several_labels(tmp_path_factory):
         write_corpus(folder / name, LEXICON)
     train_model(params_of(folder, num_epochs=2), str(folder / "run"))
     return tagger.load(folder / "run")
+
+
+def test_a_text_passes_the_stations_of_the_page_in_their_order(model):
+    section = PAGES["CONTRIBUTING.md"].partition("## How a text becomes an answer\n")[2]
+    rows = re.findall(r"^\| `(.+)`: `(?:\w+\.)?(\w+)` \|", section.partition("\n## ")[0], re.MULTILINE)
+    assert 0 < len(rows) <= 12
+    calls, stations = [], {(str(ROOT / path), name) for path, name in rows}
+
+    def record(frame, event, _):
+        call = frame.f_code.co_filename, frame.f_code.co_name
+        if event == "call" and call in stations and call not in calls:
+            calls.append(call)
+
+    before = sys.getprofile()
+    # Batches are predicted in threads.
+    threading.setprofile(record)
+    sys.setprofile(record)
+    try:
+        model.tag(TEXT)
+    finally:
+        sys.setprofile(before)
+        threading.setprofile(None)
+    assert calls == [(str(ROOT / path), name) for path, name in rows]
 
 
 def test_a_long_text_is_tagged_sentence_by_sentence(trained, tmp_path):
