@@ -4,6 +4,7 @@ Test files run in parallel processes with one thread each, which share the resul
 The process that distributes the tests reads this file too, so libraries are imported inside functions.
 """
 
+import argparse
 import contextlib
 import copy
 import gc
@@ -261,6 +262,35 @@ def allennlp(_plugins, monkeypatch):
         commands.main(prog="allennlp")
 
     return run
+
+
+@pytest.fixture
+def parsers(_plugins, monkeypatch):
+    """The parser of each of our subcommands."""
+    from allennlp.commands import parse_args
+    from allennlp.commands.subcommand import Subcommand
+
+    found = []
+
+    def keep_and_leave(parser, *_):
+        found.append(parser)
+        raise EOFError
+
+    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", keep_and_leave)
+    monkeypatch.setattr(argparse.ArgumentParser, "parse_known_args", keep_and_leave)
+    monkeypatch.setattr("sys.argv", ["allennlp", "describe"])
+    with pytest.raises(EOFError):
+        parse_args("allennlp")
+    (commands,) = (
+        action for action in found[-1]._actions if isinstance(action, argparse._SubParsersAction)
+    )
+    parsers = {
+        name: parser
+        for name, parser in commands.choices.items()
+        if Subcommand.by_name(name).__module__.startswith("tagger.")
+    }
+    assert {"train", "split", "tune-decoding"} <= {*parsers}
+    return parsers
 
 
 @pytest.fixture(scope="session")

@@ -3,9 +3,10 @@
 Each word has its own emissions, so that nothing of the models is needed to know the predictions.
 """
 
+import contextlib
 import functools
 import json
-from typing import List, NamedTuple
+from typing import List, NamedTuple, Optional
 
 import torch
 from allennlp.common import Params
@@ -14,9 +15,14 @@ from allennlp.data import Vocabulary
 from allennlp.models import Model, load_archive
 from allennlp.models.archival import archive_model
 
+from tagger.common.vocabulary import tags_in_order
+from tagger.linear_chain import ChainScores, log_likelihood
 from tagger.models.ensemble_archive import write_ensemble
 from tagger.models.sequence_tagger_ensemble import AVERAGES
-from tagger.modules.heads import TaggingHead
+from tagger.modules.heads import ChainHead, TaggingHead
+from tagger.modules.heads.chain import legal_transitions
+from tagger_texts.prediction import Prediction
+from tagger_texts.tagged_text import NO_EXTRAS
 from tests.oracles.all_paths import AllPaths
 
 TEXT = "the Bank of York Trust closed today"
@@ -43,10 +49,14 @@ SCORES = {word: [row[1] - 1.5, row[2] + row[4] - 1.5] for word, row in EMISSIONS
 NUMBERS = [[2.0, 0.0], [1.0, 0.5], [-2.0, 1.0]]
 ACTIVITIES = ["rest", "run", "walk"]
 
-#: The heads of taggers of text, which come from the registry; a new one needs an entry in `_config`.
+#: The heads of taggers of text, which come from the registry; one of ours needs an entry in `_config`.
 HEADS = sorted(TaggingHead.list_available())
 ENSEMBLES = [f"{head}, averaged {average}" for head in HEADS for average in AVERAGES]
+#: Those without scores of transitions.
+PLAIN = ("softmax", "foreign_chain")
 KINDS = [*HEADS, *ENSEMBLES, "documents", "numbers", "document_classifier"]
+#: Those of heads that the package knows nothing of.
+FOREIGN = ["foreign_chain", "foreign_tags"]
 
 
 class Found(NamedTuple):
@@ -55,7 +65,66 @@ class Found(NamedTuple):
     label: str
     first: int
     last: int
-    probability: float
+    probability: Optional[float]
+
+
+class ForeignChain(ChainHead):
+    """All sequences that spell entities, with no scores of transitions."""
+
+    def __init__(self, vocab, label_namespace="labels", tag_encoding=None, **kwargs):
+        super().__init__(vocab, label_namespace, tag_encoding, **kwargs)
+        allowed = legal_transitions(tag_encoding, self.tags)
+        scores = torch.zeros(allowed.shape).masked_fill(~allowed, -torch.inf)
+        self.register_buffer("scores", scores, persistent=False)
+
+    def sequence_loss(self, emissions, gold_tags, mask):
+        return -log_likelihood(self.chain_scores(emissions), gold_tags, mask)
+
+    def chain_scores(self, emissions):
+        inner, start, end = self.scores[:-2, :-2], self.scores[-2, :-2], self.scores[:-2, -1]
+        return ChainScores(emissions, inner, start, end)
+
+
+class ForeignTags(TaggingHead):
+    """The best tag of each token, with no chain behind it."""
+
+    def __init__(self, vocab, label_namespace="labels", tag_encoding=None):
+        super().__init__()
+        self.tags = tags_in_order(vocab, label_namespace)
+
+    def sequence_loss(self, emissions, gold_tags, mask):
+        of_gold = self.marginals(emissions, mask).gather(2, gold_tags.clamp(min=0).unsqueeze(2))
+        return -(of_gold.squeeze(2).log() * mask).sum(1)
+
+    def marginals(self, emissions, mask):
+        return emissions.softmax(2)
+
+    def predict(self, emissions, mask, extras=NO_EXTRAS):
+        return {"predicted_tags": emissions.argmax(2)}
+
+    def predictions(self, output, lengths):
+        rows = output.pop("predicted_tags").tolist()
+        return [
+            Prediction(tags=[self.tags[k] for k in row[:length]])
+            for row, length in zip(rows, lengths)
+        ]
+
+    def measure(self, predictions, gold_tags, mask):
+        pass
+
+    def get_metrics(self, reset=False):
+        return {}
+
+
+@contextlib.contextmanager
+def foreign_heads():
+    """Registers `FOREIGN`, as another package would."""
+    heads = TaggingHead._registry[TaggingHead]
+    for name, head in zip(FOREIGN, (ForeignChain, ForeignTags)):
+        TaggingHead.register(name)(head)
+    yield
+    for name in FOREIGN:
+        del heads[name]
 
 
 def write_archive(folder, config, vocab, weights, name="model.tar.gz"):
@@ -77,7 +146,7 @@ def write_archive(folder, config, vocab, weights, name="model.tar.gz"):
 def _config(kind):
     labels, reader = LABELS, {"type": "column", "tokenizer": {"type": "blanks"}}
     model = {"type": "sequence_tagger", "encoder": {"type": "pass_through"}, "head": {"type": kind}}
-    if kind in ("crf", "documents", "label_chains", "softmax"):
+    if kind in ("crf", "documents", "label_chains", "softmax", *FOREIGN):
         labels = TAGS
         reader["tag_encoding"] = model["tag_encoding"] = "BIO"
     if kind == "sigmoid":
@@ -106,14 +175,9 @@ def _config(kind):
     return {**config, **data}, labels
 
 
-def write_tagger(kind, folder, changes=None, head=None):
-    """Writes an archive of a kind that is no ensemble.
-
-    `changes` are added to emissions of words; `head` takes the place of the kind's own in the config.
-    """
+def write_tagger(kind, folder, changes=None):
+    """Writes an archive of a kind that is no ensemble; `changes` are added to emissions of words."""
     config, labels = _config(kind)
-    if head:
-        config["model"]["head"] = head
     vocab = Vocabulary(non_padded_namespaces=["labels"])
     for label in labels:
         vocab.add_token_to_namespace(label, "labels")
@@ -186,6 +250,9 @@ def predictions(kind):
     head, _, average = kind.partition(", averaged ")
     members = [rows_of(head), rows_of(head, OTHER)] if average else [rows_of(head)]
     members = [[rows[word] for word in WORDS] for rows in members]
+    if kind == "foreign_tags":
+        best = [TAGS[torch.tensor(row).argmax()] for row in members[0]]
+        return [Found(*span, None) for span in _spans(best)]
     chains = [[0, 1, 3], [0, 2, 4]] if head == "label_chains" else [range(len(TAGS))]
     found = [each for at in chains for each in _of_chain(members, list(at), average, head)]
     return sorted(found, key=lambda each: (each.first, -each.last))
@@ -227,17 +294,18 @@ def _paths(rows, at, head):
         [[0.0 if each else -torch.inf for each in row] for row in is_legal]
     )
     scores = [torch.tensor(each, dtype=torch.float64) for each in (TRANSITIONS, START, END)]
-    transitions, own_start, end = [0 * each for each in scores] if head == "softmax" else scores
+    transitions, own_start, end = [0 * each for each in scores] if head in PLAIN else scores
     emissions = torch.tensor([rows], dtype=torch.float64)[:, :, at]
     transitions = transitions[at][:, at] + torch.stack(inner)
     return AllPaths((emissions, transitions, own_start[at] + start, end[at]), 0, range(len(rows)))
 
 
 def _spans(tags):
-    """The spans of legal BIO tags."""
+    """The spans of BIO tags; an `I` that continues no span begins one."""
     spans = []
     for t, tag in enumerate(tags):
-        if tag[0] == "B":
+        before = tags[t - 1][1:] if t else ""
+        if tag[0] == "B" or (tag[0] == "I" and before != tag[1:]):
             spans.append((tag[2:], t, t))
         elif tag[0] == "I":
             spans[-1] = (*spans[-1][:2], t)

@@ -3,15 +3,17 @@
 What is right is known by enumeration, see `tests/heads.py`.
 """
 
+import contextlib
 import json
 import re
 import shutil
 from collections import Counter
 from typing import Any, Callable, Dict, NamedTuple
+from unittest.mock import patch
 
 import numpy as np
+import pyarrow.parquet
 import pytest
-import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.models import load_archive
 from allennlp.predictors import Predictor
@@ -21,12 +23,8 @@ import tagger_onnx
 from tagger.data.formats import FORMATS, read_texts
 from tagger.data.reading import Reading
 from tagger.data.soft_labels import SoftLabels
-from tagger.integrations.onnx.commands.export import export
-from tagger.integrations.service.app import Served, create_app
-from tagger.linear_chain import ChainScores, log_likelihood
+from tagger.data.sources.annotations import read_annotations
 from tagger.models.sequence_tagger_ensemble import AVERAGES
-from tagger.modules.heads import ChainHead, TaggingHead
-from tagger.modules.heads.chain import legal_transitions
 from tagger.tools.deidentification.masks import STYLES
 from tagger.tools.reports.evaluation import evaluate
 from tagger.tools.reports.trellis import instance_of, trellis_of
@@ -35,6 +33,8 @@ from tagger.tools.tuning.decoding import Settings
 from tagger.tools.tuning.labelled_file import tuner_on_file
 from tests.heads import (
     ENSEMBLES,
+    FOREIGN,
+    HEADS,
     KINDS,
     LABELS,
     NUMBERS,
@@ -42,10 +42,10 @@ from tests.heads import (
     TEXT,
     WORDS,
     best_steps,
+    foreign_heads,
     label_probabilities,
     predictions,
     write_kind,
-    write_tagger,
 )
 from tests.integrations.service.test_app import ask
 
@@ -56,7 +56,8 @@ GOLD = {
     "sigmoid": "the O\nBank ORG\nof ORG\nYork LOC|ORG\nTrust ORG\nclosed O\ntoday O\n\n",
     "label_chains": "the O\nBank B-ORG\nof I-ORG\nYork B-LOC|I-ORG\nTrust I-ORG\nclosed O\ntoday O\n\n",
 }
-GOLD["softmax"], GOLD["documents"] = GOLD["crf"], f"-DOCSTART- O\n\n{GOLD['crf']}"
+GOLD["documents"] = f"-DOCSTART- O\n\n{GOLD['crf']}"
+GOLD.update(dict.fromkeys(("softmax", *FOREIGN), GOLD["crf"]))
 GOLD_TAGS = GOLD["crf"].split()[1::2]
 GOLD_SPANS = {("ORG", 1, 2), ("LOC", 3, 3)}
 OVERLAPPING_SPANS = {("ORG", 1, 4), ("LOC", 3, 3)}
@@ -129,7 +130,7 @@ class Cell(NamedTuple):
             assert [found["probabilities"][each] for each in LABELS] == pytest.approx(wanted)
         else:
             self.check(
-                (e["label"], e["start"], e["end"], e["probability"]) for e in found["entities"]
+                (e["label"], e["start"], e["end"], e.get("probability")) for e in found["entities"]
             )
 
     def check_tagged(self, tagged, tolerance=1e-5):
@@ -211,17 +212,21 @@ def written_as(name):
 
 
 def onnx(cell):
-    export(load_archive(cell.archive), cell.path("tagger.onnx"))
+    cell.allennlp("export", cell.archive, "-o", cell.path("tagger.onnx"))
     run = tagger_onnx.load(cell.path("tagger.onnx"))
     inputs = np.array(NUMBERS, np.float32) if cell.kind == "numbers" else TEXT
     cell.check_tagged(run.tag(inputs, probabilities=cell.head == "sigmoid"))
 
 
+def served(cell, *options):
+    """Starts the command `serve` up to where it would wait for requests; returns the application."""
+    with patch("tagger.integrations.service.server.run") as run:
+        cell.allennlp("serve", cell.archive, "--port", "0", *options)
+    return run.call_args.args[0]
+
+
 def service(cell):
-    loaded = tagger.load(cell.archive)
-    # As `serve` does before it begins.
-    loaded.tag("Ready.")
-    app = create_app(Served(loaded, "toy"))
+    app = served(cell)
     answer = ask(app, "POST", "/tag", json={"text": TEXT, "probabilities": cell.head == "sigmoid"})
     assert answer.status_code == 200, answer.text
     cell.check_output(answer.json()["results"][0])
@@ -245,7 +250,7 @@ def evaluate_command(cell, *options):
     output = cell.path("metrics.json")
     cell.allennlp("evaluate", cell.archive, cell.gold(), "--output-file", output, *options)
     metrics = json.loads(output.read_text())
-    if cell.head in ("sigmoid", "document_classifier", "numbers"):
+    if cell.head in ("sigmoid", "document_classifier", "numbers", "foreign_tags"):
         assert metrics
         return
     predicted = {label: metrics[f"num-predicted-{label}"] for label in LABELS}
@@ -317,13 +322,16 @@ def compare_data(cell):
 
 
 def report(cell):
+    run, page = cell.folder / "run", cell.path("report.html")
+    shutil.copytree(cell.archive.parent, run)
+    options = ("--data", cell.gold(), "--figures", cell.folder / "figures", "--num-errors", 5)
+    cell.allennlp("report", run, "-o", page, *options)
     archive = load_archive(cell.archive)
     found = evaluate(archive.model, archive.validation_dataset_reader, str(cell.gold()), 5, 0)
+    assert f">{found.num_sentences}<" in page.read_text().replace(",", "")
     right, predicted, _ = found.counts.sum(0)
-    if cell.head in ("sigmoid", "document_classifier", "numbers"):
-        assert found.num_sentences
-        return
-    cell.check_counts(dict(zip(found.labels, predicted)), dict(zip(found.labels, right)))
+    if cell.head not in ("sigmoid", "document_classifier", "numbers"):
+        cell.check_counts(dict(zip(found.labels, predicted)), dict(zip(found.labels, right)))
 
 
 def show_chain(cell):
@@ -377,6 +385,208 @@ def add_label(cell):
     cell.allennlp("add-label", cell.archive, new, "-s", cell.folder / "added", "--no-bias")
 
 
+def lines_of(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def from_the_reader(cell):
+    of_predict, output = cell.path("predict.jsonl"), cell.path("out.jsonl")
+    options = ("--silent", "--use-dataset-reader", "--output-file", of_predict)
+    cell.allennlp("predict", cell.archive, cell.gold(), *options)
+    cell.allennlp("predict-file", cell.archive, cell.gold(), "-o", output, "--use-dataset-reader")
+    found = lines_of(output)
+    assert lines_of(of_predict) == found
+    num_tokens = len(NUMBERS if cell.kind == "numbers" else WORDS)
+    names = {"tags", "labels"} & found[0].keys()
+    for name in names:
+        assert sum(len(each[name]) for each in found) in (num_tokens * TIMES, TIMES)
+    assert names
+
+
+def leaks_and_candidates(cell):
+    output = cell.path("out.jsonl")
+    options = ("-o", output, "--leaks", "ORG", "--candidates", "0.1")
+    cell.allennlp("predict-file", cell.archive, cell.inputs(), *options)
+    (found,) = lines_of(output)
+    assert found["expected_missed"] > 0
+    assert 0 < found["leak_probability"] < 1
+    listed = [(each["label"], each["start"]) for each in found["candidates"]]
+    probable = [each for each in found["entities"] if each["probability"] >= 0.1]
+    assert {(each["label"], each["start"]) for each in probable} <= {*listed}
+
+
+def nested(cell):
+    output = cell.path("out.parquet")
+    cell.allennlp("predict-file", cell.archive, cell.inputs(), "-o", output, "--nested")
+    (row,) = pyarrow.parquet.read_table(output).to_pylist()
+    found = row["prediction"]
+    assert found["tokens"] == (None if cell.kind == "numbers" else WORDS)
+    if found["entities"] is not None:
+        fields = ("label", "start", "end", "probability")
+        cell.check([each[name] for name in fields] for each in found["entities"])
+
+
+def with_probabilities(cell):
+    output = cell.path("out.jsonl")
+    options = ("-o", output, "--predictor-args", '{"probabilities": true}')
+    cell.allennlp("predict-file", cell.archive, cell.inputs(), *options)
+    (found,) = lines_of(output)
+    for t, of_tags in enumerate(found["probabilities"]):
+        assert all(0 <= each <= 1 + 1e-6 for each in of_tags.values())
+        if "tags" in found and cell.head != "label_chains":
+            assert sum(of_tags.values()) == pytest.approx(1, abs=1e-5)
+            assert found["tags"][t] in of_tags
+    assert len(found["probabilities"]) == len(NUMBERS if cell.kind == "numbers" else WORDS)
+
+
+def probable_masks(cell):
+    output = cell.path("out.txt")
+    options = ("--mask", "labels", "--mask-above", "0.001", "--mask-repeats", "--overrides", "{}")
+    cell.allennlp("predict-file", cell.archive, cell.inputs(), "-o", output, *options)
+    assert "York" not in output.read_text()
+
+
+def label_with(cell):
+    config = {"sources": {"mine": {"type": "tagger", "archive": str(cell.archive)}}}
+    sources, texts = cell.path("sources.json", json.dumps(config)), cell.path("in.txt", TEXT)
+    cell.allennlp("label-with", sources, texts, "-o", cell.path("out.jsonl"), "--plain")
+    (text,) = read_annotations(cell.path("out.jsonl"))
+    cell.check(tuple(each)[:3] for each in text.annotations["mine"])
+
+
+def service_with_data(cell):
+    app = served(cell, "--data", cell.gold())
+    of_labels = ask(app, "GET", "/labels").json()["labels"]
+    assert [each["name"] for each in of_labels if each["curve"]] == LABELS
+
+
+def label_studio(cell):
+    cell.path("dev.txt", cell.gold().read_text())
+    folder = cell.folder / "label-studio"
+    options = ("--label-studio", folder, "--retrain-after", "0", "--train-data", cell.gold())
+    app = served(cell, *options)
+    assert ask(app, "GET", "/health").status_code == 200
+
+
+def pack(cell):
+    cell.allennlp("pack", cell.archive, "-o", cell.path("packed.tar.gz"))
+
+
+def scores(cell):
+    metrics, output = cell.path("metrics.json"), cell.path("out.jsonl")
+    options = ("--output-file", metrics, "--predictions-output-file", output, "--overrides", "{}")
+    cell.allennlp("evaluate", cell.archive, cell.gold(), *options)
+    cell.allennlp("show-scores", metrics)
+    assert lines_of(output)
+
+
+def tuned(*options):
+    def tuned(cell):
+        output = cell.path("tuned.tar.gz")
+        cell.allennlp("tune-decoding", cell.archive, cell.gold(), "-o", output, *options)
+        assert load_archive(output)
+
+    return tuned
+
+
+def promised(cell):
+    output = cell.path("tuned.tar.gz")
+    options = (
+        "--leak",
+        "LOC=0.999",
+        "--confidence",
+        "0.5",
+        "--for-next",
+        "1",
+        "--unit",
+        "sentence",
+    )
+    cell.allennlp("tune-decoding", cell.archive, cell.gold(), "-o", output, *options)
+    cell.allennlp("evaluate", output, cell.gold())
+
+
+def ranked(*options):
+    def ranked(cell):
+        output = cell.path("next.jsonl")
+        options_of_all = ("-o", output, "--budget", "100", *options)
+        cell.allennlp("rank-unlabelled", cell.archive, cell.inputs(), *options_of_all)
+        assert lines_of(output)
+
+    return ranked
+
+
+def open_labels(cell):
+    folder = cell.folder / "errors"
+    options = ("-o", folder, "--leave-open", "0.5", "--least", "0.1")
+    cell.allennlp("find-label-errors", cell.gold(), "--taggers", cell.archive, *options)
+    assert (folder / "open.txt").exists()
+
+
+def accepted_errors(cell):
+    folder = cell.folder / "errors"
+    options = ("-o", folder, "--accept-first", "1")
+    cell.allennlp("find-label-errors", cell.gold(), "--taggers", cell.archive, *options)
+    assert [*folder.glob("corrected*")]
+
+
+def soft_labels_of_text(cell):
+    texts, output = cell.path("in.txt", f"{TEXT}\n"), cell.path("soft.npz")
+    options = ("--format", "text", "--temperature", "2")
+    cell.allennlp("soft-labels", cell.archive, texts, "-o", output, *options)
+    assert [len(each) for each in SoftLabels.load(output).sentences] == [len(WORDS)]
+
+
+def compare_texts(cell):
+    texts, output = cell.path("new.txt", f"{TEXT}\n" * TIMES), cell.path("compared.json")
+    options = ("--format", "text", "--run", "2", "--level", "0.1")
+    cell.allennlp("compare-data", cell.archive, cell.gold(), texts, "-o", output, *options)
+    assert json.loads(output.read_text())["estimates"]
+
+
+def two_chains(cell):
+    cell.allennlp(
+        "show-chain", cell.archive, cell.gold(), "--sentence", "1", "--beside", cell.archive
+    )
+
+
+def trained(cell):
+    folder = cell.archive.parent
+    config = json.loads(next(folder.glob("**/config.json")).read_text())
+    config.update(dict.fromkeys(("train_data_path", "validation_data_path"), str(cell.gold())))
+    path = cell.path("config.json", json.dumps(config))
+    cell.allennlp("train", path, "-s", cell.folder / "run")
+    cell.allennlp("evaluate", cell.folder / "run" / "model.tar.gz", cell.gold())
+
+
+#: The other options of commands, which are tried with fewer kinds of taggers.
+OPTIONS: Dict[str, Callable[[Cell], None]] = {
+    "--use-dataset-reader": from_the_reader,
+    "predict-file --leaks --candidates": leaks_and_candidates,
+    "predict-file --nested": nested,
+    "predict-file --predictor-args": with_probabilities,
+    "predict-file --mask-above": probable_masks,
+    "label-with": label_with,
+    "serve --data": service_with_data,
+    "serve --label-studio": label_studio,
+    "pack": pack,
+    "show-scores": scores,
+    "tune-decoding --curves": tuned("--curves", "--recall", "ORG=0.01", "--precision", "LOC=0.01"),
+    "tune-decoding --by": tuned("--f-beta", "ORG=2", "--by", "threshold"),
+    "tune-decoding --recalibrate": tuned("--recalibrate"),
+    "tune-decoding --target": tuned("--target", "micro", "--least-positives", "1"),
+    "tune-decoding --common": tuned("--target", "macro", "--common"),
+    "tune-decoding --unmasked": tuned("--unmasked", "all=0.5", "--confidence", "0.8"),
+    "tune-decoding --leak": promised,
+    "rank-unlabelled --by": ranked("--by", "span", "--least-doubt", "0.001"),
+    "rank-unlabelled --rare-labels": ranked("--rare-labels", "--score", "least_confidence"),
+    "rank-unlabelled --most-similar": ranked("--most-similar", "0.5", "--score", "expected_missed"),
+    "find-label-errors --leave-open": open_labels,
+    "find-label-errors --accept-first": accepted_errors,
+    "soft-labels --format": soft_labels_of_text,
+    "compare-data --format": compare_texts,
+    "show-chain --beside": two_chains,
+    "train": trained,
+}
 CONSUMERS: Dict[str, Callable[[Cell], None]] = {
     "predict": predict,
     "predict-file": predict_file,
@@ -407,6 +617,7 @@ SIGMOIDS, CHAINS = (
     [kind for kind in KINDS if kind.startswith(head)] for head in ("sigmoid", "label_chains")
 )
 PLAIN = [*SIGMOIDS, "document_classifier"]
+OF_NO_TEXT = ["numbers", "document_classifier"]
 OVERLAPPING = ("huggingface", "conllu", "columns")
 NEEDS_ENTITIES = [f"masks {style}" for style in STYLES] + [f"format {name}" for name in FORMATS]
 
@@ -416,16 +627,37 @@ def refused(*rules):
     return {kind: words for kinds, words in rules for kind in kinds}
 
 
-ONLY_TAGGERS = (["document_classifier"], "expected a `sequence_tagger`")
-TUNED = refused((PLAIN, "must hold a `sequence_tagger` with"), (["numbers"], "got plain labels"))
+CLASSIFIER, TAGS = (["document_classifier"], ["foreign_tags"])
+ONLY_TAGGERS = (CLASSIFIER, "expected a `sequence_tagger`")
+NO_CHAIN = (
+    [*PLAIN, "numbers", *TAGS],
+    "must hold a `sequence_tagger` with the head `crf`, `softmax` or `label_chains`, and tags",
+)
+TUNED = refused(NO_CHAIN, (PLAIN, "of which `--target` and `--common` tune the thresholds"))
+BY_LABEL = "are for a `document_classifier`, or a `sequence_tagger` with the head `sigmoid`"
+RANKED = refused(NO_CHAIN, (OF_NO_TEXT, "must hold a sequence tagger of texts"))
+SHOWN = refused(
+    ([*SIGMOIDS, *CHAINS, "numbers", *TAGS], "expected a tagger of text with one chain"),
+    ONLY_TAGGERS,
+)
+NOT_TAUGHT = refused(
+    ([*PLAIN, *CHAINS, *TAGS], "a teacher must be"), (["numbers"], "this tagger reads numbers")
+)
+NO_SCORES = (TAGS, "label errors can only be found with")
+NO_ENTITIES = refused(
+    (PLAIN, "the tags of this tagger spell no entities to write"),
+    (["numbers"], "formats and masks are for texts"),
+)
+NO_EXTRAS = "needs a tagger with the head `crf`, `softmax` or `label_chains`, and tags"
 #: By consumer and kind, the words of the refusal. All other cells are right.
 REFUSED = {
     **{
         name: refused(
-            (PLAIN, "the tags of this tagger spell no entities to write"),
             (CHAINS if name.partition(" ")[2] in OVERLAPPING else [], "entities overlap"),
-            (KINDS if name == "format brat" else [], "is a folder of files"),
-            (["numbers"], "formats and masks are for texts"),
+        )
+        | NO_ENTITIES
+        | refused(
+            ({*KINDS, *FOREIGN} - {"numbers"} if name == "format brat" else [], "is a folder of")
         )
         for name in NEEDS_ENTITIES
     },
@@ -433,11 +665,13 @@ REFUSED = {
     "ONNX": refused(
         (ENSEMBLES, "of an ensemble, export a member"),
         (["documents"], "`document_contexts` cannot be exported"),
-        (["document_classifier"], "`document_classifier` cannot be exported"),
+        (CLASSIFIER, "`document_classifier` cannot be exported"),
+        (TAGS, "the head `foreign_tags` cannot be exported"),
     ),
     "service": refused(ONLY_TAGGERS, (["numbers"], "must be a recording")),
-    "spaCy": refused((SIGMOIDS, "must be a tagger with tags that spell"), ONLY_TAGGERS)
-    | refused((["numbers"], "must be a tagger with tags that spell")),
+    "spaCy": refused(
+        ([*SIGMOIDS, "numbers"], "must be a tagger with tags that spell"), ONLY_TAGGERS
+    ),
     "evaluate --from-text": refused(
         ([*SIGMOIDS, "numbers"], "spell no entities cannot be compared"),
         ONLY_TAGGERS,
@@ -446,32 +680,93 @@ REFUSED = {
     "tune-decoding --masked": TUNED,
     "sets": TUNED | refused((["numbers"], "needs a tagger of texts")),
     "sets without calibration": refused(
-        (KINDS, "has no calibrated sets; run `allennlp tune-decoding"),
-        (SIGMOIDS, "`sets` needs a tagger with the head `crf` or `softmax`"),
+        ([*KINDS, *FOREIGN], "has no calibrated sets; run `allennlp tune-decoding"),
+        ([*SIGMOIDS, *TAGS], f"`sets` {NO_EXTRAS}"),
         (["numbers"], "`sets` needs tags that spell entities in BIO"),
         ONLY_TAGGERS,
     ),
-    "compare-data": TUNED,
-    "show-chain": refused(
-        ([*SIGMOIDS, *CHAINS, "numbers"], "expected a tagger of text with one chain"), ONLY_TAGGERS
+    "compare-data": refused(NO_CHAIN),
+    "show-chain": SHOWN,
+    "find-label-errors": refused(
+        (["numbers"], "for the dataset readers `column` and `document`"), NO_SCORES
     ),
-    "find-label-errors": refused((["numbers"], "for the dataset readers `column` and `document`")),
-    "rank-unlabelled": refused(
-        (SIGMOIDS, "must hold a `sequence_tagger` with"),
-        (["numbers", "document_classifier"], "must hold a sequence tagger of texts"),
-    ),
+    "rank-unlabelled": RANKED,
     **{
         f"ensemble {average}": refused(
-            (["document_classifier"], "`members` must be of type `sequence_tagger`"),
+            (CLASSIFIER, "`members` must be of type `sequence_tagger`"),
+            (TAGS if average == "marginals" else [], "`average` must be `emissions`"),
         )
         for average in AVERAGES
     },
-    "soft-labels": refused(
-        ([*PLAIN, *CHAINS], "a teacher must be"), (["numbers"], "this tagger reads numbers")
-    ),
+    "soft-labels": NOT_TAUGHT,
     "add-label": refused(
-        (set(KINDS) - {"crf", "label_chains", "documents"}, "labels can only be added to")
+        (
+            {*KINDS, *FOREIGN} - {"crf", "label_chains", "documents"},
+            "labels can only be added to",
+        )
     ),
+    "predict-file --leaks --candidates": refused(
+        ([*SIGMOIDS, *TAGS], f"`leak_labels` {NO_EXTRAS}"),
+        (["numbers"], "`leak_labels` needs texts"),
+        (CLASSIFIER, "`--leaks` needs a tagger; got a `document_classifier`"),
+    ),
+    "predict-file --predictor-args": refused((CLASSIFIER, "`probabilities`, which is no argument")),
+    "predict-file --mask-above": NO_ENTITIES
+    | refused((CLASSIFIER, "`--mask-above` needs a tagger")),
+    "predict-file --nested": refused((CLASSIFIER, "`--nested` needs a tagger; got a `document_cl")),
+    "label-with": refused(
+        ([*SIGMOIDS, "numbers"], "its labels mark no entities; use another tagger"), ONLY_TAGGERS
+    ),
+    "serve --data": refused(NO_CHAIN, ONLY_TAGGERS),
+    "serve --label-studio": refused(ONLY_TAGGERS, (["numbers"], "must be a recording")),
+    "pack": refused(([*KINDS, *FOREIGN], "needs no other transformer; it can be used as it is")),
+    "tune-decoding --curves": TUNED,
+    "tune-decoding --by": TUNED,
+    "tune-decoding --recalibrate": TUNED,
+    "tune-decoding --target": refused(({*KINDS, *FOREIGN} - {*PLAIN}, BY_LABEL)),
+    "tune-decoding --common": refused(({*KINDS, *FOREIGN} - {*PLAIN}, BY_LABEL)),
+    "tune-decoding --unmasked": TUNED,
+    "tune-decoding --leak": TUNED,
+    "rank-unlabelled --by": RANKED,
+    "rank-unlabelled --rare-labels": RANKED,
+    "rank-unlabelled --most-similar": RANKED,
+    "find-label-errors --leave-open": refused(
+        (["numbers"], "for the dataset readers `column` and `document`"),
+        NO_SCORES,
+        (CLASSIFIER, "labels of documents cannot be left open"),
+    ),
+    "find-label-errors --accept-first": refused(
+        (["numbers"], "for the dataset readers `column` and `document`"), NO_SCORES
+    ),
+    "soft-labels --format": NOT_TAUGHT
+    | refused((["numbers"], "this tagger reads numbers, not text")),
+    "compare-data --format": refused(NO_CHAIN),
+    "show-chain --beside": SHOWN,
+}
+#: Commands that need no tagger, or make one of a config without asking for its head.
+WITHOUT_TAGGER = (
+    "agreement convert describe fetch-encoder find-lr import-hf learning-curve merge-labels split start "
+    "study"
+).split()
+#: Options that know nothing of heads, by command.
+ALIKE = {
+    "add-label": "--most-lost --overrides",
+    "ensemble": "--bagging --seeds --workers -s",
+    "evaluate": "--auto-names --batch-weight-key --embedding-sources-mapping --extend-vocab"
+    " --file-friendly-logging --weights-file",
+    "export": "--language",
+    "find-label-errors": "--accept --config --folds --overrides --seeds --workers",
+    "label-with": "--input-format",
+    "pack": "--transformer",
+    "predict": "--dataset-reader-choice --file-friendly-logging --multitask-head --overrides --predictor"
+    " --predictor-args --weights-file",
+    "predict-file": "--column --cpus --gpus --input-format --on-error --plain --ray --text-column"
+    " --window --workers",
+    "rank-unlabelled": "--input-format --plain",
+    "report": "--agreement --learning-curve --seed",
+    "serve": "--allow-host --host --language --limits",
+    "soft-labels": "--language",
+    "train": "--dry-run --file-friendly-logging --node-rank --overrides --recover",
 }
 
 
@@ -479,33 +774,8 @@ REFUSED = {
 def archives(tmp_path_factory):
     """Writes the archive of a kind at its first use."""
     folder = tmp_path_factory.mktemp("heads")
-    return lambda kind: write_kind(kind, folder / kind.replace(", averaged ", "-"))
-
-
-class NewHead(ChainHead):
-    """A head that the package knows nothing of: all sequences that spell entities, with no scores."""
-
-    def __init__(self, vocab, label_namespace="labels", tag_encoding=None, **kwargs):
-        super().__init__(vocab, label_namespace, tag_encoding, **kwargs)
-        allowed = legal_transitions(tag_encoding, self.tags)
-        scores = torch.zeros(allowed.shape).masked_fill(~allowed, -torch.inf)
-        self.register_buffer("scores", scores, persistent=False)
-
-    def sequence_loss(self, emissions, gold_tags, mask):
-        return -log_likelihood(self.chain_scores(emissions), gold_tags, mask)
-
-    def chain_scores(self, emissions):
-        inner, start, end = self.scores[:-2, :-2], self.scores[-2, :-2], self.scores[:-2, -1]
-        return ChainScores(emissions, inner, start, end)
-
-
-@pytest.fixture(scope="module")
-def archive_of_a_new_head(tmp_path_factory):
-    heads = TaggingHead._registry[TaggingHead]
-    TaggingHead.register("new")(NewHead)
-    # Its distribution is that of a softmax over the same sequences.
-    yield write_tagger("softmax", tmp_path_factory.mktemp("new"), head={"type": "new"})
-    del heads["new"]
+    with foreign_heads():
+        yield lambda kind: write_kind(kind, folder / kind.replace(", averaged ", "-"))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -517,26 +787,64 @@ def test_a_cell_is_right_or_refused_in_one_sentence(
     _check(consumer, cell, monkeypatch, capsys)
 
 
-@pytest.mark.parametrize("consumer", CONSUMERS)
-def test_a_head_of_a_dozen_lines_outside_the_package_has_every_exit(
-    consumer, archive_of_a_new_head, allennlp, tmp_path, monkeypatch, capsys
+@pytest.mark.parametrize("kind", FOREIGN)
+@pytest.mark.parametrize("consumer", [*CONSUMERS, *OPTIONS])
+def test_a_head_of_a_dozen_lines_outside_the_package_has_every_exit_or_is_refused(
+    consumer, kind, archives, allennlp, tmp_path, monkeypatch, capsys
 ):
-    cell = Cell("softmax", archive_of_a_new_head, tmp_path, allennlp)
+    cell = Cell(kind, archives(kind), tmp_path, allennlp)
     _check(consumer, cell, monkeypatch, capsys)
+
+
+@pytest.mark.parametrize("kind", [*HEADS, "label_chains, averaged marginals", *OF_NO_TEXT])
+@pytest.mark.parametrize("consumer", OPTIONS)
+def test_options_do_for_every_head_what_they_say_or_refuse_it_in_one_sentence(
+    consumer, kind, archives, allennlp, tmp_path, monkeypatch, capsys
+):
+    cell = Cell(kind, archives(kind), tmp_path, allennlp)
+    _check(consumer, cell, monkeypatch, capsys)
+
+
+def test_every_command_and_option_for_taggers_is_in_the_table(archives, parsers, tmp_path):
+    tried = {}
+
+    def record(command, *arguments):
+        options = {each for each in arguments if str(each).startswith("-")}
+        tried.setdefault(command, set()).update(options)
+
+    for number, consumer in enumerate({**CONSUMERS, **OPTIONS}.values()):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        # The commands write nothing, so what reads their output fails.
+        with contextlib.suppress(Exception):
+            consumer(Cell("crf", archives("crf"), folder, record))
+    assert sorted(parsers.keys() - tried.keys()) == sorted(WITHOUT_TAGGER)
+    untried = {
+        (command, action.option_strings[-1])
+        for command, parser in parsers.items()
+        if command in tried
+        for action in parser._actions
+        if action.option_strings and not tried[command] & {*action.option_strings}
+    }
+    alike = {(command, name) for command, names in ALIKE.items() for name in names.split()}
+    everywhere = {"--help", "--force", "--include-package", "--cuda-device", "--batch-size"}
+    assert {each for each in untried if each[1] not in everywhere} == alike
 
 
 def _check(consumer, cell, monkeypatch, capsys):
     # Intervals are tested in `tests/tools/tuning/test_new_data.py`.
     monkeypatch.setattr(estimates, "NUM_RESAMPLES", 2)
     monkeypatch.chdir(cell.folder)
-    words = REFUSED.get(consumer, {}).get(cell.kind)
+    words, consume = REFUSED.get(consumer, {}).get(cell.kind), {**CONSUMERS, **OPTIONS}[consumer]
     if words is None:
-        CONSUMERS[consumer](cell)
+        consume(cell)
         return
     with pytest.raises((SystemExit, ConfigurationError, ValueError)) as raised:
-        CONSUMERS[consumer](cell)
+        consume(cell)
     message = str(raised.value)
     if message == "1":
-        message = capsys.readouterr().err.strip().splitlines()[-1]
+        lines = capsys.readouterr().err.strip().splitlines()
+        assert not any(line.startswith("Traceback") for line in lines)
+        message = lines[-1]
     assert words in message
     assert "\n" not in message

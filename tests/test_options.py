@@ -1,11 +1,6 @@
 """Every argument of our commands has a help text, and every option is on a page."""
 
-import argparse
 import re
-
-import pytest
-from allennlp.commands import parse_args
-from allennlp.commands.subcommand import Subcommand
 
 from tests.pages import PAGES
 
@@ -19,32 +14,6 @@ EXCEPTIONS = {
     "train": "--node-rank --dry-run --file-friendly-logging",
 }
 DOCS = "\n".join(text for page, text in PAGES.items() if page != "CHANGELOG.md")
-
-
-@pytest.fixture
-def parsers(_plugins, monkeypatch):
-    """The parser of each of our subcommands."""
-    found = []
-
-    def keep_and_leave(parser, *_):
-        found.append(parser)
-        raise EOFError
-
-    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", keep_and_leave)
-    monkeypatch.setattr(argparse.ArgumentParser, "parse_known_args", keep_and_leave)
-    monkeypatch.setattr("sys.argv", ["allennlp", "describe"])
-    with pytest.raises(EOFError):
-        parse_args("allennlp")
-    (commands,) = (
-        action for action in found[-1]._actions if isinstance(action, argparse._SubParsersAction)
-    )
-    parsers = {
-        name: parser
-        for name, parser in commands.choices.items()
-        if Subcommand.by_name(name).__module__.startswith("tagger.")
-    }
-    assert {"train", "split", "tune-decoding"} <= {*parsers}
-    return parsers
 
 
 def test_every_argument_has_a_help_text(parsers):

@@ -6,6 +6,8 @@ from typing import Any, Dict
 from allennlp.common.checks import ConfigurationError
 from allennlp.models import Model
 
+from tagger.models.tagging_model import TaggingModel, spell_model
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options."""
@@ -36,6 +38,12 @@ def check_options(args: argparse.Namespace) -> None:
 
 def predictor_args_of(args: argparse.Namespace, model: Model) -> Dict[str, Any]:
     """Returns the predictor's arguments that the options ask for."""
+    for name in ("leaks", "candidates", "mask_above", "nested"):
+        is_given = getattr(args, name, None) not in (None, False)
+        if is_given and not isinstance(model, TaggingModel):
+            raise ConfigurationError(
+                f"`--{name.replace('_', '-')}` needs a tagger; got {spell_model(model)}; leave it out"
+            )
     found: Dict[str, Any] = {}
     if args.leaks is not None:
         found["leak_labels"] = args.leaks.split(",")

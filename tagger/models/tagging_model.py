@@ -15,12 +15,13 @@ from tagger.linear_chain import ChainMarginals
 from tagger.linear_chain.declared import declare_right_padded
 from tagger.metrics import SegmentMetrics
 from tagger.models.measured_model import MeasuredModel
+from tagger.modules.building import type_name
 from tagger.modules.heads import Chain, TaggingHead
 from tagger.modules.loss_formulas import LEAST_WEIGHT, weighted_mean
 from tagger.modules.sentence_rows import SentenceRows
 from tagger.modules.token_embedders.word_vectors import share_unknown_words
-from tagger.spans import infer_encoding
-from tagger_texts.prediction import Prediction
+from tagger.spans import infer_encoding, tags_to_spans
+from tagger_texts.prediction import Entity, Prediction
 from tagger_texts.tagged_text import NO_EXTRAS, Extras
 from tagger_texts.text import spans_of
 
@@ -104,6 +105,8 @@ class TaggingModel(MeasuredModel):
             if self.training and not self.training_metrics:
                 return output
         predictions = self.head.predict(emissions, rows.mask, extras)
+        if extras.probabilities and not predictions.keys() & {"marginals", "probabilities"}:
+            predictions["marginals"] = self.head.marginals(emissions, rows.mask)
         output.update({name: rows.join(values) for name, values in predictions.items()}, mask=mask)
         if sentence_lengths is not None:
             output["sentence_lengths"] = sentence_lengths
@@ -162,8 +165,7 @@ class TaggingModel(MeasuredModel):
         For a CRF, `tags` replace `predicted_tags`.
         """
         if "mask" in output_dict:
-            lengths = output_dict.pop("mask").sum(1).tolist()
-            found = [each.to_json() for each in self.head.predictions(output_dict, lengths)]
+            found = [each.to_json() for each in self._of_head(output_dict)]
             output_dict.update({name: [each[name] for each in found] for name in found[0]})
         if "sentence_lengths" in output_dict:
             output_dict["sentence_lengths"] = _lengths(output_dict)
@@ -171,13 +173,32 @@ class TaggingModel(MeasuredModel):
 
     def predictions(self, output: Dict[str, Any]) -> List[Prediction]:
         """Returns the head's predictions with the tokens, if known, and the sentences of documents."""
-        found = self.head.predictions(output, output["mask"].sum(1).tolist())
+        found = self._of_head(output)
         if "words" in output:
             found = [each._replace(tokens=own) for each, own in zip(found, output["words"])]
         if "sentence_lengths" in output:
             spans = map(spans_of, _lengths(output))
             found = [each._replace(sentences=own) for each, own in zip(found, spans)]
         return found
+
+    def _of_head(self, output: Dict[str, Any]) -> List[Prediction]:
+        """Returns the head's predictions, with the entities and probabilities that it leaves out.
+
+        These follow from its tags, so a head that chooses only tags has every exit.
+        """
+        lengths = output.pop("mask").sum(1).tolist()
+        found = self.head.predictions(output, lengths)
+        if "marginals" in output:
+            rows = [row[:n] for row, n in zip(output.pop("marginals").tolist(), lengths)]
+            of_tokens = [[dict(zip(self.tags, token)) for token in row] for row in rows]
+            found = [each._replace(probabilities=own) for each, own in zip(found, of_tokens)]
+        encoding = self.tag_encoding
+        if encoding is None:
+            return found
+        return [
+            each if each.entities is not None else each._replace(entities=spelled(each, encoding))
+            for each in found
+        ]
 
     def get_all_metrics(self, reset: bool) -> Dict[str, float]:
         metrics = self.head.get_metrics(reset)
@@ -234,6 +255,21 @@ class TaggingModel(MeasuredModel):
 def _lengths(output: Dict[str, Any]) -> List[List[int]]:
     """The lengths of the sentences of each document."""
     return [[n for n in row if n > 0] for row in output["sentence_lengths"].tolist()]
+
+
+def spelled(prediction: Prediction, tag_encoding: str) -> List[Entity]:
+    """Returns the entities that a prediction's tags spell, without probabilities."""
+    spans = tags_to_spans(prediction.tags or [], tag_encoding)
+    return [Entity.of_tokens(label, *place) for label, place in spans]
+
+
+def spell_model(model: torch.nn.Module) -> str:
+    """Says what a model is, for errors: its type, the head, and what its tags spell."""
+    text = f"a `{type_name(type(model))}`"
+    if not isinstance(model, TaggingModel):
+        return text
+    spelling = f"{model.tag_encoding} tags" if model.tag_encoding else "plain labels"
+    return f"{text} with the head `{type_name(type(model.head))}` and {spelling}"
 
 
 def chain_of(model: torch.nn.Module) -> Optional[Chain]:

@@ -18,7 +18,7 @@ from tagger.common.ranges import check_number
 from tagger.data.soft_labels import SoftLabels
 from tagger.linear_chain import ChainMarginals, ChainScores, chain_marginals
 from tagger.models.sequence_tagger_ensemble import SequenceTaggerEnsemble
-from tagger.models.tagging_model import TaggingModel, chain_of
+from tagger.models.tagging_model import TaggingModel, chain_of, spell_model
 from tagger.modules.sentence_rows import SentenceRows
 
 # How many batches are sorted by length together.
@@ -41,8 +41,8 @@ def soft_labels_of(
     chain = chain_of(model)
     if chain is None or chain.labels_of_rows:
         raise ConfigurationError(
-            "a teacher must be a `sequence_tagger` with the head `crf` or `softmax`, or an ensemble of "
-            "such"
+            f"a teacher must be a `sequence_tagger` with the head `crf` or `softmax`, or an ensemble of "
+            f"such; got {spell_model(model)}"
         )
     check_number("temperature", temperature, temperature > 0, "a positive number")
     tagger = cast(TaggingModel, model).eval()

@@ -1,8 +1,8 @@
-"""Building the parts of a model that a config describes."""
+"""The parts of a model that a config describes: how they are built, and how it calls them."""
 
 from typing import Any
 
-from allennlp.common import Lazy
+from allennlp.common import Lazy, Registrable
 
 
 def build(part: Any, **arguments: Any) -> Any:
@@ -19,3 +19,12 @@ def build_encoder(encoder: Any, size: int) -> Any:
     """Builds an encoder from a config that may leave out the size of its inputs."""
     # AllenNLP's encoders use one of these names for it, and ignore the others.
     return build(encoder, **dict.fromkeys(("input_size", "input_dim", "embedding_dim"), size))
+
+
+def type_name(part: type) -> str:
+    """Returns the `type` of a registered class in configs, or the class name if it is unregistered."""
+    for names in Registrable._registry.values():
+        for name, (registered, _) in names.items():
+            if registered is part:
+                return name
+    return part.__name__

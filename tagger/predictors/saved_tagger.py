@@ -14,7 +14,7 @@ from allennlp.models import Archive, load_archive
 from tagger.common.collections_paused import collections_paused
 from tagger.data.tokenizers import max_sentence_tokens_of
 from tagger.models import TaggingModel
-from tagger.models.tagging_model import chain_of
+from tagger.models.tagging_model import chain_of, spell_model
 from tagger.modules.chain_decoder import labels_with_bias
 from tagger.predictors import SequenceTaggerPredictor
 from tagger.predictors.calibrated_sets import set_thresholds
@@ -80,8 +80,8 @@ class SavedTagger(TextTagger[Union[str, Text]]):
         model = archive.model
         if not isinstance(model, TaggingModel):
             raise ConfigurationError(
-                f"{name}: expected a `sequence_tagger` or an ensemble of them; got a "
-                f"`{type(model).__name__}`; `allennlp.predictors.Predictor.from_path` loads any model"
+                f"{name}: expected a `sequence_tagger` or an ensemble of them; got "
+                f"{spell_model(model)}; `allennlp.predictors.Predictor.from_path` loads any model"
             )
         return cls(model, archive.validation_dataset_reader, name, language, run_characters)
 

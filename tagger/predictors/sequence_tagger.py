@@ -17,7 +17,6 @@ from tagger.data.documents import DocumentTokens
 from tagger.data.text_splitter import TextSplitter, tokens_of
 from tagger.data.tokenizers import max_sentence_tokens_of, tokenizer_of
 from tagger.models import TaggingModel
-from tagger.models.tagging_model import chain_of
 from tagger.predictors.batched_predictor import BatchedPredictor, Throughput
 from tagger.predictors.recordings import check_kind, origin
 from tagger_texts.inputs import (
@@ -275,7 +274,7 @@ class SequenceTaggerPredictor(BatchedPredictor):
 
     def _nothing(self) -> Prediction:
         """The prediction for a text without tokens."""
-        if chain_of(self.model) is None:
+        if self.model.head.describe().has_label_sets:
             return Prediction(labels=[], probabilities=[])
         return Prediction(
             tags=[],

@@ -49,7 +49,9 @@ def several_labels(tmp_path_factory):
 
 def test_a_text_passes_the_stations_of_the_page_in_their_order(model):
     section = PAGES["CONTRIBUTING.md"].partition("## How a text becomes an answer\n")[2]
-    rows = re.findall(r"^\| `(.+)`: `(?:\w+\.)?(\w+)` \|", section.partition("\n## ")[0], re.MULTILINE)
+    rows = re.findall(
+        r"^\| `(.+)`: `(?:\w+\.)?(\w+)` \|", section.partition("\n## ")[0], re.MULTILINE
+    )
     assert 0 < len(rows) <= 12
     calls, stations = [], {(str(ROOT / path), name) for path, name in rows}
 
@@ -220,7 +222,7 @@ def test_tokens_may_have_several_labels(several_labels):
     all_labels = several_labels.with_thresholds(dict.fromkeys(several_labels.labels, 0.0))
     assert sorted(all_labels.tag("poet").labels[0]) == several_labels.labels
     assert several_labels.tag("poet sees") == result
-    own, crf = several_labels.labels[0], "needs a tagger with the head `crf` or `soft"
+    own, crf = several_labels.labels[0], "needs a tagger with the head `crf`, `soft"
     for call, message in (
         (lambda: several_labels.tag("poet", leak_labels=["PER"]), crf),
         (lambda: several_labels.tag("poet", candidates=0.1), crf),
@@ -251,7 +253,7 @@ def test_only_archives_of_sequence_taggers_are_loaded(trained, tmp_path, monkeyp
     with pytest.raises(FileNotFoundError, match="no.tar.gz"):
         tagger.load(tmp_path / "no.tar.gz")
     monkeypatch.setattr("tagger.predictors.saved_tagger.TaggingModel", int)
-    with pytest.raises(ConfigurationError, match="expected a `sequence_tagger`.* got a `Sequence"):
+    with pytest.raises(ConfigurationError, match="expected a `sequence_tagger`.* got a `sequence_tag"):
         tagger.load(trained / "model.tar.gz")
 
 

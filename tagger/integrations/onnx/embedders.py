@@ -25,9 +25,10 @@ from allennlp.modules.token_embedders import (
 from tagger.data.token_indexers.cached_characters import MAX_CHARACTERS, CachedCharactersIndexer
 from tagger.data.token_indexers.word_forms import WordFormsIndexer
 from tagger.data.token_indexers.word_shapes import WordShapesIndexer
-from tagger.integrations.onnx.encoders import linear, pool, type_name
+from tagger.integrations.onnx.encoders import linear, pool
 from tagger.integrations.onnx.graph import Graph, Value
 from tagger.integrations.onnx.transformer import embed_with_transformer
+from tagger.modules.building import type_name
 from tagger.modules.token_embedders.distinct_characters_encoder import DistinctCharactersEncoder
 from tagger.modules.token_embedders.frozen_transformer import FrozenTransformerEmbedder
 from tagger.modules.token_embedders.hash_table import HashTable

@@ -4,7 +4,6 @@ from typing import Any, List, Sequence, Tuple
 
 import numpy as np
 import torch
-from allennlp.common import Registrable
 from allennlp.common.checks import ConfigurationError
 from allennlp.modules import Seq2SeqEncoder, Seq2VecEncoder
 from allennlp.modules.seq2seq_encoders import (
@@ -16,6 +15,7 @@ from allennlp.modules.seq2vec_encoders import CnnEncoder, GruSeq2VecEncoder, Lst
 from allennlp.nn.activations import LinearActivation
 
 from tagger.integrations.onnx.graph import Value
+from tagger.modules.building import type_name
 from tagger.modules.encoders.bilstm import BiLstmEncoder
 from tagger.modules.encoders.masked_cnn import MaskedCnnEncoder
 
@@ -31,15 +31,6 @@ _ACTIVATIONS = {
     torch.nn.Sigmoid: "Sigmoid",
     torch.nn.Tanh: "Tanh",
 }
-
-
-def type_name(part: type) -> str:
-    """Returns the `type` of a registered class in configs, or the class name if it is unregistered."""
-    for names in Registrable._registry.values():
-        for name, (registered, _) in names.items():
-            if registered is part:
-                return name
-    return part.__name__
 
 
 def encode(encoder: Seq2SeqEncoder, inputs: Value, lengths: Value) -> Value:

@@ -20,10 +20,11 @@ from tagger.data.tokenizers import (
     tokenizer_of,
 )
 from tagger.integrations.onnx.embedders import embed
-from tagger.integrations.onnx.encoders import encode, linear, type_name
+from tagger.integrations.onnx.encoders import encode, linear
 from tagger.integrations.onnx.graph import Graph
 from tagger.integrations.onnx.heads import add_head, describe_head
 from tagger.models import SequenceTagger
+from tagger.modules.building import type_name
 from tagger_onnx.onnx_tagger import FORMAT
 from tagger_texts.segments import PATTERNS, SEQUENCES
 

@@ -13,7 +13,6 @@ from tagger.integrations.onnx.chain import (
     tag_marginals,
     viterbi_tags,
 )
-from tagger.integrations.onnx.encoders import type_name
 from tagger.integrations.onnx.entities import (
     add_leaks,
     corrected_probabilities,
@@ -24,6 +23,7 @@ from tagger.integrations.onnx.entities import (
 from tagger.integrations.onnx.graph import Value
 from tagger.linear_chain import ChainScores
 from tagger.models import SequenceTagger
+from tagger.modules.building import type_name
 from tagger.modules.chain_decoder import expected_right
 from tagger.modules.heads import Chain, TaggingHead
 from tagger.modules.label_thresholds import thresholds_of

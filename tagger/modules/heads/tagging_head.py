@@ -109,8 +109,9 @@ class TaggingHead(torch.nn.Module, Registrable):
     def predict(
         self, emissions: torch.Tensor, mask: torch.Tensor, extras: Extras = NO_EXTRAS
     ) -> Dict[str, torch.Tensor]:
-        """Returns a model's output: tensors (B, T, ...) by name.
+        """Returns a model's output: tensors (B, T, ...) by name, such as `predicted_tags`.
 
+        The model adds `marginals`, if `extras` asks for probabilities and there are none.
         `extras` are what to return besides tags and entities; `check` says whether the head can.
         """
         raise NotImplementedError
@@ -120,8 +121,8 @@ class TaggingHead(torch.nn.Module, Registrable):
         for name in ("leak_labels", "candidates", "sets"):
             if getattr(extras, name):
                 raise ConfigurationError(
-                    f"`{name}` needs a tagger with the head `crf` or `softmax`, and tags that spell "
-                    f"entities; leave it out"
+                    f"`{name}` needs a tagger with the head `crf`, `softmax` or `label_chains`, and "
+                    f"tags that spell entities; leave it out"
                 )
 
     def adjust(self, biases: Mapping[str, float], thresholds: Mapping[str, float]) -> None:
@@ -156,7 +157,8 @@ class TaggingHead(torch.nn.Module, Registrable):
     def predictions(self, output: Dict[str, torch.Tensor], lengths: List[int]) -> List[Prediction]:
         """Removes what `predict` returned from an output, and returns a prediction for each sentence.
 
-        `lengths` are the numbers of tokens of the sentences.
+        The model adds the entities that tags spell to predictions that have none. `lengths` are the
+        numbers of tokens of the sentences.
         """
         raise NotImplementedError
 

@@ -21,7 +21,7 @@ from tagger.common.files import sha256_of_file
 from tagger.data.fields.label_chains_field import LabelChainsField
 from tagger.data.fields.tag_sets_field import TagSetsField
 from tagger.models import SequenceTagger, SequenceTaggerEnsemble
-from tagger.models.tagging_model import chain_of
+from tagger.models.tagging_model import chain_of, spell_model
 from tagger.predictors.calibrated_sets import SETS_NAME
 from tagger.spans import AMBIGUOUS, labels_of_tags, labels_opened
 from tagger.tools.labels.new_label_bias import PARTS_NAME, cross_validated_bias
@@ -154,10 +154,10 @@ def _checked_tagger(model: Model, archive_file: Union[str, PathLike]) -> Sequenc
     elif is_tagger:
         got, remedy = "tags of another kind", "convert the tags and train it again"
     elif chain is not None and not chain.labels_of_rows:
-        got = f"the head {type(chain).__name__}"
+        got = spell_model(model)
         remedy = "train a tagger with the head `crf` on what `allennlp soft-labels` makes of it"
     else:
-        got, remedy = f"a {type(model).__name__}", "label its old labels too and train it again"
+        got, remedy = spell_model(model), "label its old labels too and train it again"
     raise ConfigurationError(
         f"{archive_file}: labels can only be added to a `sequence_tagger` with the head `crf` or "
         f"`label_chains`, and tags that spell entities in BIO, BIOUL, BMES or IOBES; got {got}; {remedy}"

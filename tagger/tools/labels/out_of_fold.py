@@ -17,7 +17,7 @@ from scipy.special import logit
 
 from tagger.models import DocumentClassifier, TaggingModel
 from tagger.models.measured_model import MeasuredModel
-from tagger.models.tagging_model import chain_of
+from tagger.models.tagging_model import chain_of, spell_model
 from tagger.spans import AMBIGUOUS
 from tagger.tools.labels.cells import RUN
 from tagger.tools.labels.corpus import make_folds
@@ -151,8 +151,7 @@ def score_file(model: Model, reader: DatasetReader, path: str) -> SentenceScores
         raise ConfigurationError(
             "label errors can only be found with a `document_classifier`, or a `sequence_tagger` that "
             "has the head `sigmoid`, or `crf`, `softmax` or `label_chains` and tags that spell "
-            "entities in BIO, BIOUL, BMES or IOBES; got "
-            f"`{type(model).__name__}` with {getattr(model, 'tag_encoding', None) or 'plain labels'}"
+            f"entities in BIO, BIOUL, BMES or IOBES; got {spell_model(model)}"
         )
     batches = [batch for batch, _, _ in encoded(model, read_instances(reader, path), 64)]
     chains = [chain.chain_scores(batch.emissions) for batch in batches]

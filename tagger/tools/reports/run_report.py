@@ -14,6 +14,7 @@ from tagger.data.shown import bracketed, examples_of
 from tagger.metrics import by_number_table, masking_table, numbers_of_labels_table
 from tagger.metrics.calibration import expected_calibration_error
 from tagger.models import DocumentClassifier, TaggingModel
+from tagger.models.tagging_model import spell_model
 from tagger.tools.reports.error_tables import (
     confusion_tables,
     fates,
@@ -80,8 +81,8 @@ def write_run_report(
     model = archive.model
     if not isinstance(model, (TaggingModel, DocumentClassifier)):
         raise ValueError(
-            f"`run` must hold a `sequence_tagger` or a `document_classifier`; {run} holds a "
-            f"`{type(model).__name__}`"
+            f"`run` must hold a `sequence_tagger` or a `document_classifier`; {run} holds "
+            f"{spell_model(model)}"
         )
     config = archive.config.as_dict(quiet=True)
     validation_data = config.get("validation_data_path")

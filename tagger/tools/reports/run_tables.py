@@ -54,7 +54,10 @@ class TableRow(NamedTuple):
 def headline(counts: np.ndarray, metrics: Mapping[str, float], prefix: str) -> Dict[str, Measure]:
     """Returns F1, precision and recall of all labels together, and the mean F1, with intervals."""
     of_labels = counts.sum(axis=0)
-    bounds = np.stack(bootstrap_intervals(counts, partial(_averages, all_counts=of_labels)))
+    averages_of = partial(_averages, all_counts=of_labels)
+    bounds = np.stack(bootstrap_intervals(counts, averages_of))
+    # A head may have no metrics.
+    values = averages_of(of_labels[np.newaxis])[0]
     _, predicted, gold = of_labels.sum(axis=1).tolist()
     averages = {
         "F1": ("f1-measure-overall", 2, predicted or gold),
@@ -62,10 +65,11 @@ def headline(counts: np.ndarray, metrics: Mapping[str, float], prefix: str) -> D
         "recall": ("recall-overall", 1, gold),
         "macro F1": ("f1-measure-macro", 3, predicted or gold),
     }
-    return {
-        name: _measure(metrics[f"{prefix}{metric}"] if is_defined else math.nan, bounds[:, i], gold)
+    found = {
+        name: metrics.get(f"{prefix}{metric}", values[i]) if is_defined else math.nan
         for name, (metric, i, is_defined) in averages.items()
     }
+    return {name: _measure(found[name], bounds[:, i], gold) for name, (_, i, _) in averages.items()}
 
 
 def _averages(sums: np.ndarray, all_counts: np.ndarray) -> np.ndarray:

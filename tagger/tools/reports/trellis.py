@@ -18,7 +18,7 @@ from tagger.linear_chain import (
     tag_marginals,
     transition_marginals as marginals_of_transitions,
 )
-from tagger.models.tagging_model import chain_of
+from tagger.models.tagging_model import chain_of, spell_model
 from tagger.modules.heads import Chain
 from tagger.predictors.saved_tagger import SavedTagger
 from tagger.spans.finding import UNKNOWN
@@ -190,10 +190,10 @@ def checked_chain(tagger: SavedTagger, name: str) -> Chain:
     """Returns the chain of a tagger; refuses a tagger that has none, or several, or reads no text."""
     chain, reads_numbers = chain_of(tagger.model), tagger.predictor.reads_numbers
     if chain is None or chain.labels_of_rows or reads_numbers:
-        got = "reads numbers" if reads_numbers else "has a chain for each label"
+        got = "a tagger of numbers" if reads_numbers else spell_model(tagger.model)
         raise ConfigurationError(
             f"{name}: expected a tagger of text with one chain of tags, which the heads `crf` and "
-            f"`softmax` have; this one {got if chain else 'decides each label independently'}"
+            f"`softmax` have; got {got}"
         )
     return chain
 

@@ -1,7 +1,7 @@
 """Prepares a decoding tuner from a saved tagger and a file with gold tags."""
 
 import copy
-from typing import Any, Dict, Iterator, List, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Sequence, Tuple, cast
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -12,7 +12,7 @@ from allennlp.nn.util import get_text_field_mask, move_to_device
 
 from tagger.linear_chain.declared import declare_right_padded
 from tagger.models import TaggingModel
-from tagger.models.tagging_model import chain_of
+from tagger.models.tagging_model import chain_of, spell_model
 from tagger.modules.heads import Chain
 from tagger.modules.sentence_rows import SentenceRows
 from tagger.spans import AMBIGUOUS
@@ -49,17 +49,14 @@ def decoding_tuner(
 
 def tuned_model(model: Model) -> TaggingModel:
     """Returns the model; refuses one without probabilities of entities."""
-    if not isinstance(model, TaggingModel) or chain_of(model) is None:
+    has_chain = isinstance(model, TaggingModel) and chain_of(model) is not None
+    if not has_chain or model.tag_encoding in (None, *AMBIGUOUS):
         raise ConfigurationError(
-            "`archive_file` must hold a `sequence_tagger` with the head `crf`, `softmax` or "
-            "`label_chains`; `--target` tunes models of several labels"
+            f"`archive_file` must hold a `sequence_tagger` with the head `crf`, `softmax` or "
+            f"`label_chains`, and tags that spell entities in BIO, BIOUL, BMES or IOBES; got "
+            f"{spell_model(model)}"
         )
-    if model.tag_encoding in (None, *AMBIGUOUS):
-        raise ConfigurationError(
-            f"`archive_file` must hold a tagger with tags that spell entities in BIO, BIOUL, BMES or "
-            f"IOBES; got {model.tag_encoding or 'plain labels'}"
-        )
-    return model
+    return cast(TaggingModel, model)
 
 
 def tuned_chain(model: Model) -> Tuple[TaggingModel, Chain]:

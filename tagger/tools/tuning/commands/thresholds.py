@@ -36,7 +36,7 @@ def tune_thresholds(args: argparse.Namespace, archive: Archive) -> None:
     if not found:
         raise ConfigurationError(
             "`--target` and `--common` are for a `document_classifier`, or a `sequence_tagger` with the "
-            "head `sigmoid`; the other options tune the heads `crf` and `softmax`"
+            "head `sigmoid`; the other options tune the heads `crf`, `softmax` and `label_chains`"
         )
     loader = evaluation_loader(archive, args.input_file)
     before = evaluate(archive.model, loader, args.cuda_device)

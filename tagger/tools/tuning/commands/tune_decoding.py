@@ -16,6 +16,8 @@ from tagger.commands.command_line import load
 from tagger.common.console import say
 from tagger.common.locations import check_output
 from tagger.metrics.label_metrics import metrics_by_label, precision_recall_f1
+from tagger.models.tagging_model import spell_model
+from tagger.modules.label_thresholds import thresholds_of
 from tagger.tools.tuning.commands import answer_sets, thresholds
 from tagger.tools.tuning.curves import decoding_curves
 from tagger.tools.tuning.decoding import LEAST_TUNED, MEANS, DecodingTuner, Settings
@@ -108,6 +110,11 @@ class TuneDecoding(Command):
         archive = load(args)
         if args.target or args.common:
             thresholds.tune_thresholds(args, archive)
+        elif thresholds_of(archive.model):
+            raise ConfigurationError(
+                f"{args.archive_file} holds {spell_model(archive.model)}, of which `--target` and "
+                f"`--common` tune the thresholds; add one of these, and leave the other options out"
+            )
         elif args.recalibrate:
             _recalibrate(args, archive)
         elif args.sets is not None:
