@@ -22,11 +22,17 @@ IDENTITY = (1.0, 1.0, 0.0)
 LARGEST = 1 - 2.0**-24
 
 
+def log_odds_terms(probabilities: torch.Tensor) -> torch.Tensor:
+    """What a, b and c are multiplied by in corrected log-odds, (3, N) float64."""
+    p = probabilities.double().clamp(1 - LARGEST, LARGEST)
+    return torch.stack([p.log(), -(-p).log1p(), torch.ones_like(p)])
+
+
 def corrected_log_odds(probabilities: torch.Tensor, coefficients: torch.Tensor) -> torch.Tensor:
     """The log-odds of corrected probabilities, (N,) float64; each entity has coefficients, (N, 3)."""
-    p = probabilities.double().clamp(1 - LARGEST, LARGEST)
+    of_a, of_b, _ = log_odds_terms(probabilities)
     a, b, c = coefficients.unbind(-1)
-    return a * p.log() - b * (-p).log1p() + c
+    return a * of_a + b * of_b + c
 
 
 class Recalibration:

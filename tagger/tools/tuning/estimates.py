@@ -14,7 +14,7 @@ import torch
 
 from tagger.metrics.calibration import count_calibration, expected_calibration_error
 from tagger.metrics.intervals import bootstrap_intervals, percentile_intervals
-from tagger.modules.recalibration import corrected_log_odds
+from tagger.modules.recalibration import corrected_log_odds, log_odds_terms
 from tagger.tools.tuning.features import SentenceFeatures
 
 #: How far the correction of all labels may be from none, and that of each label from this one, as
@@ -44,30 +44,38 @@ def fit_recalibration(
 
     `probabilities`, `is_right` and `labels` are (N,), and `weights` says how often each entity counts.
     """
-    p, right, of_entity = map(torch.from_numpy, (probabilities, is_right.astype(float), labels))
-    weight = torch.ones_like(right) if weights is None else torch.from_numpy(weights).double()
-    shared = torch.zeros(3, dtype=torch.float64, requires_grad=True)
-    by_label = torch.zeros(num_labels, 3, dtype=torch.float64, requires_grad=True)
-    optimizer = torch.optim.LBFGS(
-        [shared, by_label], max_iter=200, tolerance_change=1e-7, line_search_fn="strong_wolfe"
+    # Imported lazily, because it takes half a second.
+    from scipy.optimize import minimize
+    from scipy.special import expit
+
+    terms = log_odds_terms(torch.from_numpy(probabilities)).numpy()
+    weight = np.ones(len(labels)) if weights is None else weights
+    # (C + 1, 1): the scales of the priors on what all labels share, and on what each has besides.
+    scales = np.array([SHARED, *[BY_LABEL] * num_labels])[:, np.newaxis]
+
+    def coefficients_of(point: np.ndarray) -> np.ndarray:
+        logs = point[:3] + point[3:].reshape(num_labels, 3)
+        return np.hstack([np.exp(logs[:, :2]), logs[:, 2:]])
+
+    def loss(point: np.ndarray) -> Tuple[float, np.ndarray]:
+        """Minus the log of the posterior, and its gradient."""
+        coefficients = coefficients_of(point)
+        log_odds = (coefficients[labels].T * terms).sum(0)
+        from_priors = point.reshape(-1, 3) / scales
+        losses = weight @ (np.logaddexp(0, log_odds) - is_right * log_odds)
+        errors = weight * (expit(log_odds) - is_right)
+        slopes = np.stack([np.bincount(labels, errors * own, num_labels) for own in terms], axis=1)
+        # The slopes of log a and log b, and that of c.
+        slopes = slopes * np.hstack([coefficients[:, :2], np.ones((num_labels, 1))])
+        gradient = np.vstack([slopes.sum(0), slopes]) + from_priors / scales
+        return losses + (from_priors**2).sum() / 2, gradient.ravel()
+
+    # Steps end where the loss falls by less than 1e-11 of itself.
+    options = {"ftol": 1e-11, "gtol": 1e-6}
+    found = minimize(
+        loss, np.zeros(3 * num_labels + 3), jac=True, method="L-BFGS-B", options=options
     )
-
-    def coefficients() -> torch.Tensor:
-        logs = shared + by_label
-        return torch.cat([logs[:, :2].exp(), logs[:, 2:]], dim=1)
-
-    def loss() -> torch.Tensor:
-        optimizer.zero_grad()
-        losses = torch.nn.functional.binary_cross_entropy_with_logits(
-            corrected_log_odds(p, coefficients()[of_entity]), right, weight, reduction="sum"
-        )
-        priors = (shared / SHARED).square().sum() + (by_label / BY_LABEL).square().sum()
-        total = losses + priors / 2
-        total.backward()
-        return total
-
-    optimizer.step(loss)
-    return coefficients().detach().numpy()
+    return coefficients_of(found.x)
 
 
 class Correction(NamedTuple):
