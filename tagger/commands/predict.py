@@ -15,6 +15,7 @@ from tagger.commands.command import HelpFormatter
 from tagger.commands.command_line import load, make_predictor, parse_object
 from tagger.commands.evaluate import check_outputs, whole_output
 from tagger.common.inputs import utf8_lines
+from tagger.common.ranges import check_whole
 from tagger.data.formats import recognise
 from tagger.predictors.batched_predictor import BatchedPredictor
 
@@ -35,8 +36,7 @@ class Predict(AllenNlpPredict):
 
 
 def _predict(args: argparse.Namespace) -> None:
-    if args.batch_size < 1:
-        raise ConfigurationError(f"`--batch-size` must be at least 1; got {args.batch_size}")
+    check_whole("--batch-size", args.batch_size)
     inputs = [args.archive_file, args.input_file, *filter(None, [args.weights_file])]
     check_outputs("--output-file", [args.output_file] if args.output_file else [], inputs)
     common_logging.FILE_FRIENDLY_LOGGING = args.file_friendly_logging

@@ -41,6 +41,7 @@ from tagger.common.files import check_is_file
 from tagger.common.inputs import PathOrAddress, bare_suffix, is_address, open_stored
 from tagger.common.locations import check_not_inputs, check_output, resolved
 from tagger.common.parquet import is_parquet
+from tagger.common.ranges import check_whole
 from tagger.data.formats import FORMATS, READ_FORMATS, recognise
 from tagger.modules.token_embedders.word_vectors import share_unknown_words
 
@@ -171,8 +172,7 @@ class PredictFile(Command):
 
 def _check_options(args: argparse.Namespace, asked: List[str], others: List[str]) -> None:
     """Refuses options that exclude each other: `asked` are of `RUNNERS`, and `others` of `OUTPUTS`."""
-    if args.window < 1:
-        raise ConfigurationError(f"`--window` must be at least 1; got {args.window}")
+    check_whole("--window", args.window)
     option = f"--{asked[0]}" if asked else "--on-error skip"
     if args.use_dataset_reader and (asked or args.on_error == "skip"):
         raise ConfigurationError(

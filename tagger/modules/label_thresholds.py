@@ -67,9 +67,7 @@ class LabelThresholds(torch.nn.Module):
                     f"the tagger knows no label {label!r}; it has {', '.join(self.labels)}"
                     + did_you_mean(label, self.labels)
                 )
-            if not 0 <= threshold <= 1:
-                message = f"a threshold must be from 0 to 1; got {threshold!r} for {label!r}"
-                raise ConfigurationError(message)
+            check_number(label, threshold, 0 <= threshold <= 1, "a threshold from 0 to 1")
             thresholds[self.labels.index(label)] = threshold
         self.thresholds = thresholds
 

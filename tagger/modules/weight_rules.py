@@ -7,7 +7,8 @@ from typing import List, Sequence
 
 import torch
 
-from tagger.common.from_allennlp import ConfigurationError, Registrable
+from tagger.common.from_allennlp import Registrable
+from tagger.common.ranges import check_number
 from tagger.common.training_counts import inverse_effective_number
 from tagger_texts.display import num_columns, padded
 
@@ -65,15 +66,14 @@ class EffectiveNumberWeightRule(WeightRule):
     `beta` near 1 they are those of `balanced`. Counts far above `1 / (1 - beta)` weigh the same.
 
     Args:
-        beta: Above 0 and below 1.
+        beta: Above 0 and below 1. With 0.999 all counts of several thousand and more weigh alike.
     """
 
     def __init__(self, beta: float = 0.999) -> None:
-        if not 0 < beta < 1:
-            raise ConfigurationError(
-                f"`beta` must be above 0 and below 1; got {beta}; with 0.999 all counts of several "
-                "thousand and more weigh alike"
-            )
+        expected = (
+            "above 0 and below 1; with 0.999 all counts of several thousand and more weigh alike"
+        )
+        check_number("beta", beta, 0 < beta < 1, expected)
         self.beta = beta
 
     def relative_weight(self, count: int) -> float:

@@ -12,7 +12,7 @@ from allennlp.data.fields import MetadataField, TextField
 from allennlp.models import Model
 from allennlp.predictors import Predictor
 
-from tagger.common.ranges import check_is_one_of
+from tagger.common.ranges import check_is_one_of, check_whole
 from tagger.data.documents import DocumentTokens
 from tagger.data.text_splitter import TextSplitter, tokens_of
 from tagger.data.tokenizers import max_sentence_tokens_of, tokenizer_of
@@ -117,8 +117,8 @@ class SequenceTaggerPredictor(BatchedPredictor):
         extras = extras_of(probabilities, leak_labels or (), candidates, thresholds)
         self._extras = self._checked(extras)
         check_is_one_of("sentence_borders", sentence_borders, SENTENCE_BORDERS)
-        if run_characters is not None and run_characters < 1:
-            raise ConfigurationError(f"`run_characters` must be at least 1; got {run_characters}")
+        if run_characters is not None:
+            check_whole("run_characters", run_characters)
         tokenizer, language = tokenizer_of(self._dataset_reader, language)
         most_tokens = max_sentence_tokens_of(self._dataset_reader)
         self._splitter = TextSplitter(

@@ -6,6 +6,8 @@ from typing import Callable, Dict, NamedTuple, Union
 import torch
 from allennlp.common.checks import ConfigurationError
 
+from tagger.common.ranges import check_whole
+
 #: The goal of tuning: see `tune_thresholds`.
 TuningTarget = Union[str, Dict[str, float]]
 #: A label's threshold is tuned only if at least this many development items have the label.
@@ -40,8 +42,7 @@ def threshold_tuner(
 ) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
     """Checks the arguments and binds them to `tune_thresholds` or `tune_common_threshold`."""
     check_tuning_target(target, common)
-    if least_positives < 1:
-        raise ConfigurationError(f"`least_positives` must be at least 1; got {least_positives}")
+    check_whole("least_positives", least_positives)
     if common:
         return functools.partial(tune_common_threshold, target=target)
     return functools.partial(tune_thresholds, target=target, least_positives=least_positives)

@@ -315,7 +315,7 @@ def test_an_archive_with_other_labels_does_not_resume_an_output(
     ("arguments", "message"),
     [
         (["none.txt"], "none.txt"),
-        ([TEST, "--window", "0"], "`--window` must be at least 1; got 0"),
+        ([TEST, "--window", "0"], "`--window` must be a whole number of at least 1; got 0"),
         (
             [TEST, "--use-dataset-reader", "--on-error", "skip"],
             "`--on-error skip` needs input lines; it does not work with --use-dataset-reader",

@@ -253,7 +253,9 @@ def test_only_archives_of_sequence_taggers_are_loaded(trained, tmp_path, monkeyp
     with pytest.raises(FileNotFoundError, match="no.tar.gz"):
         tagger.load(tmp_path / "no.tar.gz")
     monkeypatch.setattr("tagger.predictors.saved_tagger.TaggingModel", int)
-    with pytest.raises(ConfigurationError, match="expected a `sequence_tagger`.* got a `sequence_tag"):
+    with pytest.raises(
+        ConfigurationError, match="expected a `sequence_tagger`.* got a `sequence_tag"
+    ):
         tagger.load(trained / "model.tar.gz")
 
 

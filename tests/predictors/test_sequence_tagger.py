@@ -197,7 +197,7 @@ def test_a_text_without_tokens_has_no_tags(predictor, inputs):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"run_characters": 0}, "`run_characters` must be at least 1; got 0"),
+        ({"run_characters": 0}, "`run_characters` must be a whole number of at least 1; got 0"),
         ({"batch_tokens": 0}, "`batch_tokens` must be a whole number of at least 1; got 0"),
         ({"sentence_borders": "words"}, "one of rules, lines; got 'words'"),
         *(

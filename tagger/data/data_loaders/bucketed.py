@@ -14,6 +14,7 @@ from allennlp.data.dataset_readers import DatasetReaderInput
 from allennlp.data.samplers import BatchSampler
 from allennlp.nn.util import move_to_device
 
+from tagger.common.ranges import check_whole
 from tagger.common.training_counts import gather_from_workers
 from tagger.data.data_loaders.batch_order import (
     batches_within,
@@ -275,8 +276,7 @@ def _check_sizes(sizes: Dict[str, Optional[int]], batch_sampler: Optional[BatchS
             f"got {' and '.join(names) or 'neither'}"
         )
     for name, size in given.items():
-        if size < 1:
-            raise ConfigurationError(f"`{name}` must be at least 1; got {size}")
+        check_whole(name, size)
 
 
 def _map_tensors(nested: Any, function: Callable[[torch.Tensor], torch.Tensor]) -> Any:

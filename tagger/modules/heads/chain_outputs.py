@@ -12,6 +12,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from torch.nn.functional import pad
 
+from tagger.common.ranges import check_number
 from tagger.common.vocabulary import check_is_label
 from tagger.linear_chain import ChainScores
 from tagger.modules.heads.answer_sets import (
@@ -158,10 +159,10 @@ def check_extras(entities: Optional[EntityOutputs], extras: Extras) -> None:
         with_probabilities("sets", entities)
     if extras.candidates is not None:
         with_probabilities("candidates", entities)
-        if not 0 < extras.candidates <= 1:
-            raise ConfigurationError(
-                f"`candidates` must be a probability above 0 and at most 1; got {extras.candidates!r}"
-            )
+        is_valid = 0 < extras.candidates <= 1
+        check_number(
+            "candidates", extras.candidates, is_valid, "a probability above 0 and at most 1"
+        )
 
 
 def with_probabilities(argument: str, entities: Optional[EntityOutputs]) -> EntityOutputs:

@@ -6,6 +6,7 @@ import torch
 from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 
+from tagger.common.ranges import check_number
 from tagger.linear_chain import ChainMarginals, ChainScores
 from tagger.modules.conditional_random_field import ConditionalRandomField
 from tagger.modules.heads.chain import legal_transitions
@@ -55,11 +56,10 @@ class CrfHead(ChainHead):
                 "`constrain_training` needs tags that spell spans, and `constrain_decoding`; set it to "
                 "false, or give `tag_encoding`"
             )
-        if distillation_weight is not None and not 0 <= distillation_weight <= 1:
-            raise ConfigurationError(
-                f"`distillation_weight` must be from 0, gold tags alone, to 1, the teacher alone; got "
-                f"{distillation_weight!r}"
-            )
+        if distillation_weight is not None:
+            expected = "from 0, gold tags alone, to 1, the teacher alone"
+            is_valid = 0 <= distillation_weight <= 1
+            check_number("distillation_weight", distillation_weight, is_valid, expected)
         self._distillation_weight = distillation_weight
         self.needs_teacher = distillation_weight is not None
         self.crf = ConditionalRandomField(

@@ -10,6 +10,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.common.file_utils import cached_path
 
 from tagger.common.files import sha256_of_file
+from tagger.common.ranges import check_number, check_whole
 from tagger.common.vocabulary import check_is_label
 from tagger.tools.tuning.decoding import DecodingTuner, Settings
 from tagger.tools.tuning.goals import OF_MASKS, Goal
@@ -87,10 +88,9 @@ def fit_promises(
 def _check(
     goals: Sequence[Goal], confidence: float, for_next: Optional[int], labels: Sequence[str]
 ) -> None:
-    if not 0 < confidence < 1:
-        raise ConfigurationError(f"`--confidence` must be above 0 and below 1, got {confidence:g}")
-    if for_next is not None and for_next < 1:
-        raise ConfigurationError(f"`--for-next` must be at least 1, got {for_next}")
+    check_number("--confidence", confidence, 0 < confidence < 1, "above 0 and below 1")
+    if for_next is not None:
+        check_whole("--for-next", for_next)
     if not goals:
         raise ConfigurationError(
             "`--confidence` promises a precision, a recall, an F score or a share of leaks or masks; "

@@ -181,8 +181,8 @@ def test_iterating_before_indexing_is_an_error_that_names_the_call(reader):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"batch_size": 0}, "`batch_size` must be at least 1; got 0"),
-        ({"max_tokens": -1}, "`max_tokens` must be at least 1; got -1"),
+        ({"batch_size": 0}, "`batch_size` must be a whole number of at least 1; got 0"),
+        ({"max_tokens": -1}, "`max_tokens` must be a whole number of at least 1; got -1"),
         ({}, "`max_tokens` or `batch_sampler`.* got neither"),
         ({"batch_size": 8, "batch_sampler": BucketBatchSampler(8)}, "got batch_size and batch_sampler"),
         ({"batch_size": 8, "max_tokens": 8}, "got batch_size and max_tokens"),

@@ -86,7 +86,7 @@ def test_documents_are_compared_with_documents_if_both_tell_them(run, tmp_path):
     ("arguments", "message"),
     [
         ([DEV, DEV, "--level", "5"], "`--level` must be above 0 and below 1; got 5"),
-        ([DEV, DEV, "--run", "0"], "`--run` must be at least 1; got 0"),
+        ([DEV, DEV, "--run", "0"], "`--run` must be a whole number of at least 1; got 0"),
         ([DEV, "lines.txt"], "lines.txt:2: expected 2 columns as on line 1"),
         ([DEV, "lines.txt"], "; if each line is a text, add `--format text`"),
         ([DEV, "lines.txt", "--format", "text"], "lines.txt:3: `line` starts with a brace"),

@@ -334,7 +334,7 @@ def test_a_column_names_the_unit(promise, tmp_path, allennlp, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--confidence", "95", "--recall", "LOC=0.8"], "above 0 and below 1, got 95"),
+        (["--confidence", "95", "--recall", "LOC=0.8"], "above 0 and below 1; got 95"),
         (["--confidence", "0.9", "--macro-f1"], "goes with neither `--by` nor `--macro-f1`"),
         (["--confidence", "0.9", "--curves"], "promises a precision, a recall, an F score or"),
         (["--confidence", "0.9", "--recall", "PRE=0.8"], "names `PRE`.*did you mean `PER`"),
@@ -342,7 +342,7 @@ def test_a_column_names_the_unit(promise, tmp_path, allennlp, capsys):
         (["--confidence", "0.9", "--f-beta", "PER=1"], "add it after a colon: PER=1:0.9"),
         (["--confidence", "0.9", "--recall", "PER=0.8:0.7"], "gives `PER` two numbers"),
         (["--confidence", "0.9", *["--recall", "PER=0.8"] * 2], "names `PER` twice"),
-        (["--confidence", "0.9", "--recall", "PER=0.8", "--for-next", "0"], "at least 1, got 0"),
+        (["--confidence", "0.9", "--recall", "PER=0.8", "--for-next", "0"], "at least 1; got 0"),
         (["--confidence", "0.9", "--recall", "PER=0.8", "--unit", "text"], "got 'text'"),
         (["--leak", "PER=0.1"], "`--leak` is part of a promise; add --confidence"),
         (["--masked", "all=0.9"], "`--masked` is part of a promise; add --confidence"),

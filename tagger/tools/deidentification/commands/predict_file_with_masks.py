@@ -14,6 +14,7 @@ from tagger.common.files import new_folder
 from tagger.common.inputs import bare_suffix, is_address
 from tagger.common.locations import check_output, resolved
 from tagger.common.outputs import new_output
+from tagger.common.ranges import check_number
 from tagger.spans.repeats import LEAST_CHARACTERS
 from tagger.tools.deidentification.masks import STYLES, MaskWriter
 
@@ -52,8 +53,8 @@ def _output(args: argparse.Namespace, input_format: Optional[str]) -> Output:
     if problem:
         raise ConfigurationError(f"`--output` {args.output} {problem}")
     above = args.mask_above
-    if above is not None and not 0 <= above < 1:
-        raise ConfigurationError(f"`--mask-above` must be at least 0 and below 1; got {above}")
+    if above is not None:
+        check_number("--mask-above", above, 0 <= above < 1, "at least 0 and below 1")
     writer = MaskWriter(
         args.output, args.mask, args.mask_repeats, above, args.input_file, input_format
     )

@@ -13,6 +13,7 @@ from allennlp.models import Archive
 
 from tagger.common.console import say
 from tagger.common.files import sha256_of_file
+from tagger.common.ranges import check_number
 from tagger.data import NumericSequencesDatasetReader
 from tagger.tools.tuning.groups import Groups, groups_of_file, spell_groups
 from tagger.tools.tuning.labelled_file import read_instances
@@ -39,8 +40,7 @@ def calibrate_sets(args: argparse.Namespace, archive: Archive) -> None:
     from tagger.tools.tuning.tuned_archive import rewrite_archive
 
     path, confidence, reader = args.input_file, args.sets, archive.validation_dataset_reader
-    if not 0 < confidence < 1:
-        raise ConfigurationError(f"`--sets` must be above 0 and below 1; got {confidence:g}")
+    check_number("--sets", confidence, 0 < confidence < 1, "above 0 and below 1")
     if isinstance(reader, NumericSequencesDatasetReader):
         raise ConfigurationError("`--sets` needs a tagger of texts; this one reads numbers")
     instances = read_instances(reader, path)

@@ -7,13 +7,13 @@ from typing import Any, Dict, List, Optional, Sequence
 
 import numpy as np
 from allennlp.commands.subcommand import Subcommand
-from allennlp.common.checks import ConfigurationError
 
 from tagger.commands.command import Command, add_shared
 from tagger.commands.command_line import load, make_predictor
 from tagger.common.console import say
 from tagger.common.files import write_atomically
 from tagger.common.locations import check_output
+from tagger.common.ranges import check_number, check_whole
 from tagger.models.tagging_model import chain_of
 from tagger.tools.tuning.commands.soft_labels import advising_text, reader_without_tags
 from tagger.tools.tuning.data_comparison import (
@@ -80,10 +80,9 @@ class CompareData(Command):
         add_shared(parser, "--cuda-device", "--force")
 
     def run(self, args: argparse.Namespace) -> None:
-        if not 0 < args.level < 1:
-            raise ConfigurationError(f"`--level` must be above 0 and below 1; got {args.level:g}")
-        if args.run is not None and args.run < 1:
-            raise ConfigurationError(f"`--run` must be at least 1; got {args.run}")
+        check_number("--level", args.level, 0 < args.level < 1, "above 0 and below 1")
+        if args.run is not None:
+            check_whole("--run", args.run)
         if args.output:
             inputs = [args.archive_file, args.calibration_file, args.new_file]
             check_output(args.output, inputs, args.force)
