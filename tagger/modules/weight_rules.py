@@ -70,10 +70,7 @@ class EffectiveNumberWeightRule(WeightRule):
     """
 
     def __init__(self, beta: float = 0.999) -> None:
-        expected = (
-            "above 0 and below 1; with 0.999 all counts of several thousand and more weigh alike"
-        )
-        check_number("beta", beta, 0 < beta < 1, expected)
+        check_number("beta", beta, 0 < beta < 1, "above 0 and below 1")
         self.beta = beta
 
     def relative_weight(self, count: int) -> float:

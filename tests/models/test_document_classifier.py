@@ -136,7 +136,10 @@ def test_a_saved_model_is_tuned_like_in_training(train, allennlp, capsys, tmp_pa
         (["--target", "f1"], "expected micro, macro, precision=0.9 or recall=0.9; got 'f1'"),
         (["--target", "recall=2"], "with a number above 0 and at most 1; got {'recall': 2.0}"),
         (["--target", "recall=0.9", "--common"], "`common` needs the `target` 'micro' or 'macro'"),
-        (["--common", "--least-positives", "0"], "`least_positives` must be a whole number of at least 1; got 0"),
+        (
+            ["--common", "--least-positives", "0"],
+            "`least_positives` must be a whole number of at least 1; got 0",
+        ),
         (["--common"], "`--target` and `--common` are for a `document_classifier`, or a"),
     ],
 )
