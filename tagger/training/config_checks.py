@@ -1,4 +1,4 @@
-"""Checks the numbers that a config passes to AllenNLP's own parts, which would accept any."""
+"""Checks what a config passes to AllenNLP's own parts, which would accept any number, and its model."""
 
 from typing import Any, Dict, Mapping, Optional, Tuple
 
@@ -19,7 +19,17 @@ _WHOLE_NUMBERS: Dict[str, Tuple[int, Optional[int]]] = {
 
 
 def check_config(config: Mapping[str, Any]) -> None:
-    """Raises a `ConfigurationError` unless seeds, counts and the trainer's numbers are valid."""
+    """Raises a `ConfigurationError` unless seeds, counts and the trainer's numbers are valid.
+
+    It also refuses an ensemble, whose members are trained one by one.
+    """
+    (model_type,) = _values_at(config, "model.type").values()
+    if model_type in ("ensemble", "sequence_tagger_ensemble"):
+        raise ConfigurationError(
+            f"`model.type` is {model_type}, which is not trained as a whole; train each member by its "
+            f"own config, such as a `sequence_tagger` with another seed, and join the archives by "
+            f"`allennlp ensemble`"
+        )
     for path, (least, most) in _WHOLE_NUMBERS.items():
         expected = f"of at least {least}" if most is None else f"from {least} to {most}"
         for name, value in _values_at(config, path).items():

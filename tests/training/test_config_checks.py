@@ -1,9 +1,12 @@
-"""Numbers that AllenNLP does not check are checked before any data are read."""
+"""What AllenNLP does not check is checked before any data are read."""
+
+import json
 
 import pytest
 from allennlp.common.checks import ConfigurationError
 
 from tagger.training.config_checks import check_config
+from tests.kinds import TOY
 
 
 @pytest.mark.parametrize(
@@ -41,6 +44,18 @@ from tagger.training.config_checks import check_config
 def test_a_value_out_of_range_is_refused_by_name(config, name):
     with pytest.raises(ConfigurationError, match=f"^`{name}` must be .*; got "):
         check_config(config)
+
+
+@pytest.mark.parametrize("model_type", ["ensemble", "sequence_tagger_ensemble"])
+def test_an_ensemble_is_not_trained_as_a_whole(model_type, allennlp, at_root, tmp_path, capsys):
+    overrides = json.dumps({"model": {"type": model_type, "members": ["a.tar.gz", "b.tar.gz"]}})
+    with pytest.raises(SystemExit):
+        allennlp("train", TOY, "-s", tmp_path / "run", "-o", overrides)
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith(
+        f"allennlp: `model.type` is {model_type}, which is not trained as a whole;"
+    )
+    assert last.endswith("join the archives by `allennlp ensemble`")
 
 
 @pytest.mark.parametrize(

@@ -35,10 +35,10 @@ from tagger.spans.matching import match_spans
 from tagger.tools.reports.tagged_sentences import (
     RIGHT,
     Example,
-    Segment,
+    MarkedText,
     TaggedSentence,
-    cut_into_segments,
     example_of_spans,
+    marked_texts,
     notes_on_labels,
 )
 from tagger.tools.tuning.labelled_file import encoded
@@ -141,12 +141,12 @@ class LabelEvaluator:
         if self._is_tagger:
             wrong = [i for i, each in enumerate(notes) if any(n.verdict != RIGHT for n in each)]
             words = metadata["words"][place.tokens]
-            segments = cut_into_segments(words, [(i, i) for i in wrong], [notes[i] for i in wrong])
-            return Example({"": segments})
+            parts = marked_texts(words, [(i, i) for i in wrong], [notes[i] for i in wrong])
+            return Example({"": parts})
         text = " ".join(metadata["text"].split())
         if len(text) > MAX_CHARACTERS:
             text = f"{text[:MAX_CHARACTERS]} …"
-        return Example({"": [Segment(text, [])], "labels": [Segment("", notes[0])]})
+        return Example({"": [MarkedText(text, [])], "labels": [MarkedText("", notes[0])]})
 
 
 #: A sentence with errors, and its position.

@@ -29,7 +29,7 @@ class Note(NamedTuple):
     probability: Optional[float]
 
 
-class Segment(NamedTuple):
+class MarkedText(NamedTuple):
     """A part of a sentence."""
 
     text: str  # As `join_words` joins the words, with the blanks beside marked places
@@ -43,7 +43,7 @@ class Example(NamedTuple):
 
     # What to show, by the name of the line, such as `gold` and `predicted`. Spans that overlap others
     # have more lines, such as `gold, overlapping`.
-    lines: Dict[str, List[Segment]]
+    lines: Dict[str, List[MarkedText]]
 
     def errors(self) -> FrozenSet[Tuple[str, str]]:
         """Returns pairs of a label and its kind of error."""
@@ -66,9 +66,9 @@ class Example(NamedTuple):
         )
 
     def _wrong(self) -> Iterable[Tuple[str, Note]]:
-        for side, segments in self.lines.items():
-            for segment in segments:
-                for note in segment.notes:
+        for side, parts in self.lines.items():
+            for part in parts:
+                for note in part.notes:
                     if note.verdict != RIGHT:
                         yield side, note
 
@@ -124,9 +124,7 @@ def example_of_spans(
         for number, layer in enumerate(layers([spans[i][1] for i in marked])):
             name = f"{side}, overlapping{f' {number}' if number > 1 else ''}" if number else side
             own = [marked[place] for place in layer]
-            lines[name] = cut_into_segments(
-                words, [spans[i][1] for i in own], [[notes[i]] for i in own]
-            )
+            lines[name] = marked_texts(words, [spans[i][1] for i in own], [[notes[i]] for i in own])
     return Example(lines)
 
 
@@ -150,23 +148,23 @@ def layers(places: Sequence[Tuple[int, int]]) -> List[List[int]]:
     return found
 
 
-def cut_into_segments(
+def marked_texts(
     words: Sequence[str], places: Sequence[Tuple[int, int]], notes: Sequence[List[Note]]
-) -> List[Segment]:
+) -> List[MarkedText]:
     """Cuts a sentence into marked places and the text between them.
 
     Example:
-        >>> cut_into_segments(["in", "New", "York"], [(1, 2)], [[Note("LOC", "right", 0.9)]])[1]
-        Segment(text='New York', notes=[Note(label='LOC', verdict='right', probability=0.9)])
+        >>> marked_texts(["in", "New", "York"], [(1, 2)], [[Note("LOC", "right", 0.9)]])[1]
+        MarkedText(text='New York', notes=[Note(label='LOC', verdict='right', probability=0.9)])
     """
     text, starts = join_words(words)
-    segments, position = [], 0
+    parts, position = [], 0
     for (start, end), of_place in zip(places, notes):
         begin, after = starts[start], starts[end] + len(words[end])
-        segments += [Segment(text[position:begin], []), Segment(text[begin:after], of_place)]
+        parts += [MarkedText(text[position:begin], []), MarkedText(text[begin:after], of_place)]
         position = after
-    segments.append(Segment(text[position:], []))
-    return [segment for segment in segments if segment.text]
+    parts.append(MarkedText(text[position:], []))
+    return [part for part in parts if part.text]
 
 
 def notes_on_labels(

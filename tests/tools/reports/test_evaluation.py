@@ -78,7 +78,7 @@ def test_errors_of_a_bad_tagger_are_counted_and_its_gold_spans_have_probabilitie
         assert right == evaluation.confusions.get(f"confusion-{label}>{label}", 0)
     assert len(evaluation.examples) == 10
     for example in evaluation.examples:
-        notes = [note for segment in example.lines["gold"] for note in segment.notes]
+        notes = [note for part in example.lines["gold"] for note in part.notes]
         assert notes
         assert all(0 < note.probability < 1 for note in notes)
 

@@ -4,8 +4,8 @@ import pytest
 from tagger.tools.reports.tagged_sentences import (
     Note,
     TaggedSentence,
-    cut_into_segments,
     example_of_spans,
+    marked_texts,
     notes_on_labels,
     precision_recall_points,
     sample_errors,
@@ -38,19 +38,19 @@ def test_an_example_has_a_line_of_each_side_with_verdicts_and_probabilities():
         ["Ada", "Lovelace", "in", "New", "York"], GOLD, [("PER", (0, 1))], [0.8]
     )
     example = example_of_spans(sentence, [0.8, 0.1])
-    assert [tuple(segment) for segment in example.lines["gold"]] == [
+    assert [tuple(part) for part in example.lines["gold"]] == [
         ("Ada Lovelace", [("PER", "right", 0.8)]),
         (" in ", []),
         ("New York", [("LOC", "missed", 0.1)]),
     ]
-    assert [segment.text for segment in example.lines["predicted"]] == [
+    assert [part.text for part in example.lines["predicted"]] == [
         "Ada Lovelace",
         " in New York",
     ]
     assert example.errors() == {("LOC", "missed")}
     assert example.surprise() == 0.9
     only_errors = example_of_spans(sentence, only_errors=True)
-    assert [tuple(segment) for segment in only_errors.lines["gold"]] == [
+    assert [tuple(part) for part in only_errors.lines["gold"]] == [
         ("Ada Lovelace in ", []),
         ("New York", [("LOC", "missed", None)]),
     ]
@@ -104,13 +104,13 @@ def test_spans_that_overlap_get_more_lines_and_may_be_compared_by_label():
     assert verdicts() == ["wrong label and boundary", "right", "right", "wrong label"]
 
 
-def test_segments_together_are_the_text_as_its_script_is_written():
+def test_marked_texts_together_are_the_text_as_its_script_is_written():
     note = [Note("ORG", "right", None)]
     for words, text in (
         ("see New York , Oslo !".split(), "see New York , Oslo !"),
         (["他", "在", "Google", "工", "作", "。"], "他在Google工作。"),
         ("قال محمد علي".split(), "قال محمد علي"),
     ):
-        segments = cut_into_segments(words, [(1, 2)], [note])
-        assert "".join(each.text for each in segments) == text
-        assert [each.text for each in segments if each.notes] == [join_words(words[1:3])[0]]
+        parts = marked_texts(words, [(1, 2)], [note])
+        assert "".join(each.text for each in parts) == text
+        assert [each.text for each in parts if each.notes] == [join_words(words[1:3])[0]]
