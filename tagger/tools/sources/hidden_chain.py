@@ -9,6 +9,10 @@ The means of the Dirichlet priors are learnt, too: sources do to one label what 
 do to labels in general, until a source's own tags say otherwise. So rare labels, and sources that
 labelled little, are treated like the others.
 
+Lists and rules are sparse: each marks a few words, and others than the rest. Such sources depend on one
+another, and expectation maximisation would take what only one of them marks for an error. So if none
+of them finds most of what all find, their silence says little, and each is believed; see `believed`.
+
 Letters: `N` tokens of all sentences, `B` sentences, `T` tokens of the longest, `M` votes (a source's tag
 of a token), `S` sources, `K` BIO tags, `C` labels.
 """
@@ -30,6 +34,8 @@ _RIGHT, _MISSED = 20.0, 10.0
 _TOLERANCE = 1e-4
 #: The probability of a tag for which nobody voted, in what the first iteration starts from.
 _FLOOR = 0.01
+#: Sources are sparse if none gives a label to this share of the words to which any of them gives one.
+_SPARSE = 0.5
 
 
 class Votes(NamedTuple):
@@ -75,6 +81,9 @@ class HiddenChain:
         transitions: (K + 1, K), log-probabilities of steps from each tag, and last from the start.
         confusions: (S, C + 1, K, K), log-probabilities, `[source, label before, true tag, tag given]`;
             (S, 1, K, K) if not `chained`.
+        believed: (S, C + 1), how far a source is taken to be right where it gives a label, when its
+            errors are counted: 0 unless sources are sparse. Otherwise the share of the words with this
+            label that it misses, since the others are as likely to miss what it finds.
     """
 
     def __init__(
@@ -98,7 +107,7 @@ class HiddenChain:
             is_inside = (every > 0) & (every % 2 == 0)
             self._sayable &= ~is_inside | (self.label_of == contexts)
         self._confusion_roles = self._roles(contexts, every[:, None], every)
-        self.transitions = self.confusions = torch.empty(0)
+        self.transitions = self.confusions = self.believed = torch.empty(0)
 
     def _roles(
         self, context: torch.Tensor, true: torch.Tensor, given: torch.Tensor
@@ -114,8 +123,13 @@ class HiddenChain:
 
     def fit(self, votes: Votes) -> Chains:
         """Finds the parameters, and returns the chains of the true tags."""
+        # (S, C + 1)
+        shares = self._shares_found(votes)
+        is_sparse = bool((shares[:, 0] < _SPARSE).all())
+        self.believed = (1 - shares) * is_sparse
+        self.believed[:, 0] = 0
         # (N, K)
-        tags = self.majority(votes) + _FLOOR
+        tags = _FLOOR + (self.union(votes) if is_sparse else self.majority(votes))
         tags = tags / tags.sum(1, keepdim=True)
         known = votes.gold >= 0
         tags[known] = torch.eye(len(self.tags)).to(tags)[votes.gold[known]]
@@ -151,6 +165,28 @@ class HiddenChain:
         shares[:, 0] = torch.where(knowing[:, 0] > 0, 1 - of_labels.amax(1), 0)
         return shares
 
+    def union(self, votes: Votes) -> torch.Tensor:
+        """Like `majority`, but `O` gets nothing where any source votes for an entity."""
+        shares = self.majority(votes)
+        shares[(shares[:, 1:] > 0).any(1), 0] = 0
+        return _normalised(shares)
+
+    def _shares_found(self, votes: Votes) -> torch.Tensor:
+        """Of the words to which any source gives a label, the share to which each gives it, (S, C + 1).
+
+        Words that it has not read do not count. The first column is about all labels together.
+        """
+        labels = self.label_of[votes.tags]
+        # (N, C + 1)
+        is_given = torch.zeros(len(votes.gold), len(self.labels) + 1).bool().to(labels.device)
+        is_given[votes.tokens, labels] = True
+        is_given[:, 0] = is_given[:, 1:].any(1)
+        found, every = torch.zeros(2, self.num_sources, is_given.size(1)).double().to(labels.device)
+        every.index_add_(0, votes.sources, is_given[votes.tokens].to(every))
+        found.index_put_((votes.sources, labels), found.new_ones(()), accumulate=True)
+        found[:, 0] = found[:, 1:].sum(1)
+        return found / every.clamp(min=1)
+
     def _knows(self, votes: Votes) -> torch.Tensor:
         """(S, K) bool: `O`, and the tags of the labels that a source gives anywhere."""
         knows = torch.zeros(self.num_sources, int(self.label_of[-1]) + 1, dtype=torch.bool)
@@ -175,7 +211,7 @@ class HiddenChain:
         # (S, C + 1, K given, K true)
         counts = tags.new_zeros(self.num_sources, *self._sayable.shape)
         places = torch.stack([votes.sources, self._before(votes), votes.tags])
-        counts.index_put_(tuple(places), tags[votes.tokens], accumulate=True)
+        counts.index_put_(tuple(places), self._true_tags(votes, tags), accumulate=True)
         counts = counts.transpose(2, 3)
         every = torch.arange(len(self.tags), device=tags.device)
         expected = torch.where((every > 0)[:, None] & (every == 0), _MISSED, 1.0)
@@ -185,6 +221,15 @@ class HiddenChain:
         sayable = self._sayable & self._knows(votes)[:, None, None, :]
         general = _normalised(torch.where(sayable, general, 0))
         self.confusions = _normalised(counts + SOURCE_PRIOR * general).log()
+
+    def _true_tags(self, votes: Votes, tags: torch.Tensor) -> torch.Tensor:
+        """The expected true tags of each vote, (M, K), for the counts of a source's errors."""
+        found = tags[votes.tokens]
+        if not self.believed.any():
+            return found
+        believed = self.believed[votes.sources, self.label_of[votes.tags]]
+        believed = torch.where(votes.gold[votes.tokens] >= 0, 0, believed)[:, None]
+        return (found * (1 - believed)).scatter_add_(1, votes.tags[:, None], believed)
 
     def emissions(self, votes: Votes) -> torch.Tensor:
         """The log-probability of the votes under each true tag, (N, K), as far as it is possible."""

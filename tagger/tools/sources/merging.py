@@ -80,10 +80,8 @@ def merge(
     votes, at_chance = first_votes, set()
     copies: Dict[int, int] = {}
     if method in ("majority", "union"):
-        emissions = chain.majority(votes)
-        if method == "union":
-            emissions[(emissions[:, 1:] > 0).any(1), 0] = 0
-        emissions = chain.possible((emissions + _UNLIKELY).log(), votes)
+        shares = chain.union(votes) if method == "union" else chain.majority(votes)
+        emissions = chain.possible((shares + _UNLIKELY).log(), votes)
         chain.transitions = chain.legal.double().log()
         chains = chain.chains(emissions, votes.lengths)
     else:

@@ -191,3 +191,47 @@ def test_a_token_without_votes_keeps_its_neighbours():
     other = [None, *noisy(TRUE)]
     _, _, posterior = fitted(source, other)
     assert posterior.best[:4].tolist() == [0, 3, 4, 0]
+
+
+def lists_of(sentences, num_lists=6, num_names=60):
+    """Sources that complement each other: each finds the entities with some of the names.
+
+    Two of the lists have some names in common, and the last also takes other words for them.
+    """
+    generator = torch.Generator().manual_seed(5)
+    lists = [[list(tags) for tags in sentences] for _ in range(num_lists)]
+    for row, tags in enumerate(sentences):
+        name = 0
+        for position, tag in enumerate(tags):
+            if tag in (1, 3):
+                name = int(torch.randint(num_names, (), generator=generator))
+            for number, found in enumerate(lists):
+                is_common = number < 2 and name % 10 == 0
+                if name % num_lists != number and not is_common:
+                    found[row][position] = 0
+            if tag == 0 and float(torch.rand((), generator=generator)) < 0.01:
+                lists[-1][row][position] = 1
+    return lists
+
+
+def test_what_a_single_list_finds_is_kept_where_lists_complement_each_other():
+    sentences = true_sentences(1000)
+    chain, _, posterior = fitted(*lists_of(sentences))
+    assert accuracy(posterior, sentences) > 0.99
+    # Each of six lists misses most of what all find
+    assert float(chain.believed[:, 1:].min()) > 0.6
+    assert not chain.believed[:, 0].any()
+
+
+def test_gold_tags_contradict_sparse_sources():
+    sentences = true_sentences(1000)
+    wrong = [[int(tag == 0 and n % 5 == 0) for n, tag in enumerate(tags)] for tags in sentences]
+    chain, *_ = fitted(*lists_of(sentences), wrong, gold=sentences)
+    assert float(chain.believed[-1, 1]) > 0.3
+    # It never labels a LOC
+    assert float(chain.confusions[-1, 0, 1, 1].exp()) < 0.05
+
+
+def test_sources_that_find_most_are_not_sparse():
+    chain, *_ = fitted(*(noisy(TRUE, 0.3, 0.1, 0.05, seed) for seed in range(3)))
+    assert not chain.believed.any()

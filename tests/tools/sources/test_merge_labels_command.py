@@ -5,7 +5,11 @@ import json
 import pytest
 
 from tagger.data.dataset_readers.column import ColumnDatasetReader
+from tagger.data.formats import AnnotatedText, Annotation
 from tagger.data.soft_labels import SoftLabels
+from tagger.data.sources.annotations import SourcedText
+from tagger.tools.sources.commands.merge_labels import described
+from tagger.tools.sources.merging import merge
 
 NAMES = ["Ada", "Bo", "Cy"]
 #: Annotators and the names that each of them overlooks.
@@ -79,7 +83,7 @@ def test_bad_input_is_an_error_that_says_what_to_do(files, allennlp, tmp_path, a
     assert (tmp_path / "anna.conll").read_text() == before
 
 
-def test_rules_that_no_other_source_can_judge_are_named(tmp_path, allennlp, capsys):
+def test_rules_that_complement_each_other_are_believed(tmp_path, allennlp, capsys):
     lines = []
     for number in range(240):
         found = {
@@ -89,13 +93,17 @@ def test_rules_that_no_other_source_can_judge_are_named(tmp_path, allennlp, caps
     (tmp_path / "all.jsonl").write_text("\n".join(lines))
     allennlp("merge-labels", tmp_path / "all.jsonl", "-o", tmp_path / "m.conll")
     said = capsys.readouterr().out
-    assert "Hardly any label of a, b, c, d, e, f is among the merged ones" in said
-    allennlp(
-        "merge-labels", tmp_path / "all.jsonl", "-o", tmp_path / "u.conll", "--method", "union"
-    )
-    said = capsys.readouterr().out
     assert "240 entities" in said
     assert "Hardly any" not in said
+
+
+def test_a_source_that_no_other_one_can_judge_is_named():
+    text = AnnotatedText("Ada left.", [], None, None, "", {})
+    merged = merge([SourcedText(text, {"a": [Annotation("PER", 0, 3)]})])
+    found = merged.sources["a"]._replace(num_entities=40, precision=0.01)
+    for each, is_named in ((found, True), (found._replace(is_chance=True), False)):
+        said = described(merged._replace(sources={"a": each}))
+        assert any("Hardly any label of a is among" in line for line in said) == is_named
 
 
 def test_nothing_is_lost_if_the_output_cannot_hold_open_parts(tmp_path, allennlp):
