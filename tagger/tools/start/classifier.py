@@ -89,7 +89,7 @@ def _config(
     found: LabelledTexts, train: Path, dev: Path, late: Sequence[str], num_texts: int
 ) -> str:
     """Returns a config for a classifier: a CNN over the words, and scores that are linear in them."""
-    num_epochs = 60 if num_texts < 1_000 else 30 if num_texts < 10_000 else 12
+    num_epochs = 20 if num_texts < 10_000 else 10
     least = 1 if num_texts < 1_000 else 2 if num_texts < 10_000 else 3
     added = (
         f", tokens_to_add: {{ labels: {json.dumps([*late], ensure_ascii=False)} }}" if late else ""
@@ -118,9 +118,9 @@ def _config(
     }},
     encoder: {{ type: 'masked_cnn', num_filters: 64, ngram_filter_sizes: [1, 2, 3] }},
     dropout: 0.5,
-    loss: {{ type: 'binary_cross_entropy' }},
+    loss: {{ type: 'negative_tolerant' }},
     // Scores that are linear in the words' TF-IDF.
-    term_scores: {{ indexer: 'words' }},
+    term_scores: {{ indexer: 'words', namespace: 'words' }},
   }},
 
   data_loader: {{ type: 'bucketed', batch_size: 32 }},
@@ -130,12 +130,13 @@ def _config(
     // With `eps` 1, Adam is gradient descent with momentum, which suits the linear part.
     optimizer: {{
       type: 'fused_adamw',
-      lr: 0.003,
+      lr: 0.001,
       weight_decay: 0.01,
       parameter_groups: [[['^term_scores'], {{ lr: 60, eps: 1, weight_decay: 1e-5 }}]],
     }},
+    learning_rate_scheduler: {{ type: 'slanted_triangular', cut_frac: 0 }},
     num_epochs: {num_epochs},
-    patience: {num_epochs // 4},
+    patience: 5,
     validation_metric: '+f1-measure-overall',
     checkpointer: {{ keep_most_recent_by_count: 1 }},
     callbacks: ['show_metrics'],
