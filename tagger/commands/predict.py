@@ -14,7 +14,7 @@ from allennlp.common.checks import ConfigurationError
 from tagger.commands.command import HelpFormatter
 from tagger.commands.command_line import load, make_predictor, parse_object
 from tagger.commands.evaluate import check_outputs, whole_output
-from tagger.common.inputs import utf8_lines
+from tagger.common.inputs import bare_suffix, utf8_lines
 from tagger.common.ranges import check_whole
 from tagger.data.formats import recognise
 from tagger.predictors.batched_predictor import BatchedPredictor
@@ -73,8 +73,10 @@ def _predict(args: argparse.Namespace) -> None:
 
 
 def _refuse_annotated(path: str) -> None:
-    """Rejects exports of annotation tools, which do not have one input per line."""
+    """Rejects tables and exports of annotation tools, which do not have one input per line."""
     found = None if path == "-" else recognise(path)
+    if found is None and bare_suffix(path).lower() in (".csv", ".tsv", ".parquet"):
+        found = bare_suffix(path)[1:].lower()
     if found is not None:
         raise ConfigurationError(
             f"`input_file` {path} has the format {found}, not an input on each line; use `allennlp "

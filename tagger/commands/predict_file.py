@@ -22,12 +22,14 @@ from tagger.commands.command import Command, add_shared
 from tagger.commands.command_line import load, make_predictor, parse_object
 from tagger.commands.prediction_extras import add_options, check_options, predictor_args_of
 from tagger.commands.prediction_inputs import (
+    CsvInputs,
     InstanceInputs,
     LineInputs,
     RowInputs,
     TextInputs,
     check_has_column,
     files_of,
+    is_csv,
 )
 from tagger.commands.prediction_outputs import Output, RecordLayout, encoder_of
 from tagger.commands.resumable_output import (
@@ -44,6 +46,7 @@ from tagger.common.parquet import is_parquet
 from tagger.common.ranges import check_whole
 from tagger.data.formats import FORMATS, READ_FORMATS, recognise
 from tagger.modules.token_embedders.word_vectors import share_unknown_words
+from tagger.predictors.batched_predictor import BatchedPredictor
 
 #: By default oneDNN caches code for the last 1,024 shapes, which takes hundreds of megabytes.
 FEW_SHAPES = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
@@ -83,7 +86,9 @@ class PredictFile(Command):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument
         add("archive_file", type=str, help="the archived model")
-        text = "a file as for `allennlp predict`, or Parquet; it may be compressed, or an address"
+        text = (
+            "a file as for `allennlp predict`, Parquet, or CSV; it may be compressed, or an address"
+        )
         add("input_file", type=str, help=text)
         text = (
             "the file or the address to write: one line of JSON per input, compressed as the "
@@ -97,7 +102,7 @@ class PredictFile(Command):
         add("--input-format", choices=READ_FORMATS, metavar="FORMAT", help=text)
         text = "write texts with the predicted entities in this format, such as doccano"
         add("--format", choices=FORMATS, metavar="FORMAT", help=text)
-        text = "the Parquet input's column of texts or lists of tokens"
+        text = "the column of texts in CSV, or of texts or lists of tokens in Parquet"
         add("--text-column", metavar="NAME", default="text", help=text)
         text = "the Parquet output's column of predictions"
         add("--column", metavar="NAME", default="prediction", help=text)
@@ -264,6 +269,9 @@ def _lines_of(predictor: Predictor, path: str, on_error: str, layout: RecordLayo
     if is_parquet(path):
         check_has_column(path, layout.text_column)
         return RowInputs(predictor, path, skips_errors, layout.text_column)
+    if is_csv(path) and isinstance(predictor, BatchedPredictor) and not predictor.plain:
+        check_has_column(path, layout.text_column)
+        return CsvInputs(predictor, path, skips_errors, layout.text_column)
     return LineInputs(predictor, path, skips_errors)
 
 

@@ -1,5 +1,6 @@
-"""The inputs of `predict-file`: lines, rows of Parquet, or instances from a dataset reader."""
+"""The inputs of `predict-file`: lines, rows of a table, or instances from a dataset reader."""
 
+import csv
 import hashlib
 import json
 import re
@@ -12,11 +13,21 @@ from allennlp.data import Instance
 from allennlp.predictors import Predictor
 
 from tagger.common.did_you_mean import did_you_mean
-from tagger.common.inputs import is_address, lines_of, open_stored, stored_size, unpacked
+from tagger.common.inputs import (
+    bare_suffix,
+    is_address,
+    lines_of,
+    open_input,
+    open_stored,
+    stored_size,
+    unpacked,
+)
 from tagger.common.outputs import store_of
 from tagger.common.parquet import batches, open_parquet
 from tagger.data.formats import read_texts
+from tagger.data.formats.tables import delimiter_of
 from tagger.data.reading import Reading
+from tagger.data.text_encodings import decoded_lines
 from tagger.predictors.batched_predictor import BatchedPredictor
 
 
@@ -155,22 +166,68 @@ class RowInputs(LineInputs):
 
     def _load(self, line: Line) -> JsonDict:
         value = json.loads(line.text)
-        is_tokens = isinstance(value, list)
-        return {"tokens" if is_tokens else getattr(self._predictor, "text_key", "sentence"): value}
+        return {"tokens" if isinstance(value, list) else _text_key(self._predictor): value}
 
     def _place(self, line: Line) -> str:
         return f"{line.path}, row {line.number}"
 
 
+class CsvInputs(RowInputs):
+    """The rows of CSV, or of columns separated by tabs, each with a text in the column `column`."""
+
+    def __init__(
+        self, predictor: Predictor, path: str, skips_errors: bool = False, column: str = "text"
+    ) -> None:
+        super().__init__(predictor, path, skips_errors, column)
+        self._header = _header_of(path)
+
+    def __iter__(self) -> Iterator[Line]:
+        csv.field_size_limit(1 << 30)  # a cell may hold a whole document
+        delimiter = delimiter_of(self._header)
+        lines = (line.text for line in super(RowInputs, self).__iter__())
+        rows = filter(None, csv.reader(lines, delimiter=delimiter))
+        names = next(rows, [""])
+        names[0] = names[0].removeprefix("\ufeff")
+        column = names.index(self._column)
+        for number, row in enumerate(rows, 1):
+            if len(row) != len(names):
+                raise ConfigurationError(
+                    f"{self.path}, row {number}: expected {len(names)} columns as in the header, got "
+                    f"{len(row)}; correct the row"
+                )
+            yield Line(number, json.dumps(row[column], ensure_ascii=False), self.path)
+
+
+def is_csv(path: str) -> bool:
+    """Whether a file is a table of texts, by its name."""
+    return bare_suffix(path).lower() in (".csv", ".tsv")
+
+
+def _header_of(path: str) -> str:
+    with open_input(path) as lines:
+        return next((line for _, line in decoded_lines(lines, path)), "")
+
+
 def check_has_column(path: str, column: str) -> None:
-    """Rejects a Parquet file without the input column."""
-    with open_parquet(path) as file:
-        names = file.schema_arrow.names
+    """Rejects Parquet and CSV without the input column."""
+    remedy = ""
+    if is_csv(path):
+        header = _header_of(path)
+        names = next(csv.reader([header], delimiter=delimiter_of(header)), [])
+        remedy = "; name that of the texts, or add --plain if each line is a text"
+    else:
+        with open_parquet(path) as file:
+            names = file.schema_arrow.names
     if column not in names:
         raise ConfigurationError(
             f"`--text-column` {column} is no column of {path} ({', '.join(names)})"
-            f"{did_you_mean(column, names)}"
+            f"{did_you_mean(column, names)}{remedy}"
         )
+
+
+def _text_key(predictor: Predictor) -> str:
+    """Returns the key under which a predictor takes a text."""
+    return getattr(predictor, "text_key", "sentence")
 
 
 class TextInputs(LineInputs):
@@ -187,7 +244,7 @@ class TextInputs(LineInputs):
         super().__init__(predictor, path, skips_errors)
         self._format = format
         reads_documents = getattr(predictor._dataset_reader, "reads_documents", False)
-        self._key = "document" if reads_documents else "sentence"
+        self._key = "document" if reads_documents else _text_key(predictor)
 
     def __iter__(self) -> Iterator[Line]:
         for number, text in enumerate(

@@ -49,6 +49,43 @@ def test_each_line_is_answered_by_one_line(predict, tmp_path):
     assert predict("predict", path, "--batch-size", "3") == written
 
 
+TABLES = {
+    "comma.csv": 'id,text\n7,Maria left Lisbon.\n8,"Ada, who met\nPaulo"\n9,\n',
+    "semicolon.csv": '\ufefftext;label\nMaria left Lisbon.;a\n"Ada, who met\nPaulo";b\n;c\n',
+    "tab.tsv": 'n\ttext\n1\tMaria left Lisbon.\n\n2\t"Ada, who met\nPaulo"\n3\t\n',
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TABLES)
+def test_the_texts_of_a_table_are_those_of_its_column(name, predict, tmp_path, capsys):
+    (tmp_path / name).write_text(TABLES[name], encoding="utf-8")
+    texts = ["Maria left Lisbon.", "Ada, who met\nPaulo", ""]
+    assert [each["text"] for each in predict("predict-file", tmp_path / name)] == texts
+    with pytest.raises(SystemExit):
+        predict("predict", tmp_path / name)
+    assert "not an input on each line; use `allennlp predict-file`" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_table_needs_the_column_and_equally_long_rows(predict, tmp_path):
+    path = tmp_path / "texts.csv"
+    path.write_text("comment,id\nMaria left.,1\n")
+    with pytest.raises(
+        SystemExit, match=r"text is no column of .*texts.csv \(comment, id\); name that"
+    ):
+        predict("predict-file", path)
+    (found,) = predict("predict-file", path, "--text-column", "comment", "--force")
+    assert found["text"] == "Maria left."
+    found = predict("predict-file", path, "--plain", "--force")
+    assert [each["text"] for each in found] == ["comment,id", "Maria left.,1"]
+    path.write_text("text,id\nMaria left.,1\nAda\n")
+    with pytest.raises(
+        SystemExit, match=r"texts.csv, row 2: expected 2 columns as in the header, got 1"
+    ):
+        predict("predict-file", path, "--force")
+
+
 @pytest.mark.slow
 def test_the_output_is_utf_8_lines_and_nothing_else(
     predict, allennlp, trained, tmp_path, monkeypatch

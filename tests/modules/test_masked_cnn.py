@@ -60,6 +60,16 @@ def test_words_shorter_than_every_filter_give_zero():
     assert gradient.eq(0).all()
 
 
+@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize("options", OPTIONS)
+def test_a_batch_may_be_shorter_than_the_filters(options, size):
+    tokens, mask = batch(lengths=(size, 1), size=size)
+    ours, _ = encoders(**options)
+    padded = torch.nn.functional.pad(tokens, (0, 0, 0, 5))
+    expected = ours(padded, torch.nn.functional.pad(mask, (0, 5)))
+    torch.testing.assert_close(ours(tokens, mask), expected)
+
+
 def test_padding_changes_nothing():
     tokens, mask = batch()
     ours, _ = encoders()

@@ -18,12 +18,14 @@ from tagger.data.formats.record_variants import is_variant
 from tagger.data.formats.tables import columns_of, delimiter_of
 from tagger.data.formats.token_records import has_tokens, is_indexed
 from tagger.data.formats.webanno import OPENING, documents_in
-from tagger.data.survey.headers import names_tokens
+from tagger.data.survey.headers import named, names_tokens
 from tagger.data.survey.other_files import binary_kind, looks_like_json
 from tagger.data.text_encodings import open_text
 
 #: The number of records to examine.
 _MOST_RECORDS = 1_000
+#: Tokens have fewer words than this on average, and texts have more.
+_FEW_WORDS = 2
 _OPENINGS = {OPENING: "webanno"}
 #: How UIMA's files open, and what they have near the start.
 _CAS = {"<": "xmi:XMI", "{": '"%TYPES"'}
@@ -130,7 +132,15 @@ def _recognise_table(lines: List[str], labelled: bool) -> Optional[str]:
         cells = (row[number] for row in rows if len(row) == len(names) and row[number])
         if not labelled or next(cells, "[").startswith("["):
             return "csv"
-    return "columns" if names_tokens(names) else None
+    return "columns" if names_tokens(names) and not _are_texts(lines, names, delimiter) else None
+
+
+def _are_texts(lines: List[str], names: List[str], delimiter: str) -> bool:
+    """Whether a column whose name may be that of tokens has texts of several words, as `text` may."""
+    number = named([name.lower() for name in names], "token") or 0
+    rows = itertools.islice(csv.reader(lines, delimiter=delimiter), 1, None)
+    words = [row[number].split() for row in rows if len(row) == len(names) and row[number].strip()]
+    return sum(map(len, words)) > _FEW_WORDS * len(words)
 
 
 def _format_of_record(record: Any, labelled: bool) -> Optional[str]:

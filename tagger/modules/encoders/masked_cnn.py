@@ -55,11 +55,16 @@ class MaskedCnnEncoder(CnnEncoder):
     def forward(self, tokens: torch.Tensor, mask: Optional[torch.Tensor]) -> torch.Tensor:
         """Returns the largest response of each filter, (B, filters), 0 for filters wider than the text.
 
-        Tokens are (B, T, D), T at least the width of the widest filter, and the mask is right-padded.
+        Tokens are (B, T, D), and the mask is right-padded.
         """
         # AllenNLP's embedder of characters passes a mask of integers.
         is_token = torch.ones_like(tokens[:, :, 0]).bool() if mask is None else mask.bool()
         tokens, lengths = tokens.masked_fill(~is_token.unsqueeze(2), 0), is_token.sum(1)
+        widest = max(
+            width for convolution in self._convolution_layers for width in convolution.kernel_size
+        )
+        if tokens.size(1) < widest:
+            tokens = torch.nn.functional.pad(tokens, (0, 0, 0, widest - tokens.size(1)))
         # On a GPU, counting the windows without padding would force a sync.
         largest = _largest_of_windows if tokens.device.type == "cpu" else _largest_of_places
         maxima = []

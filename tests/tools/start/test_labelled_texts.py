@@ -200,9 +200,18 @@ def test_the_config_trains_and_the_commands_work(name, allennlp, tmp_path, monke
     allennlp("convert", path.name, "test.labels.jsonl")
     assert len((tmp_path / "test.labels.jsonl").read_text().splitlines()) == len(TEXTS)
     allennlp("evaluate", "runs/mine/model.tar.gz", "test.labels.jsonl")
-    (tmp_path / "new.txt").write_text("The new corn fell today .\n")
-    allennlp("predict-file", "runs/mine/model.tar.gz", "new.txt", "-o", "found.jsonl")
-    assert json.loads((tmp_path / "found.jsonl").read_text())["labels"] == ["grain"]
+    # The last text is shorter than the widest filter.
+    text = "The new corn fell today ."
+    files = {
+        "new.txt": f"{text}\noil\n",
+        "new.csv": as_csv([["id", "text"], [1, text], [2, "oil"]]),
+        "labelled.csv": as_csv([["text", "label"], [text, "grain"], ["oil", "commodity"]]),
+    }
+    for file, written in files.items():
+        (tmp_path / file).write_text(written)
+        allennlp("predict-file", "runs/mine/model.tar.gz", file, "-o", "found.jsonl", "--force")
+        found = [json.loads(line) for line in (tmp_path / "found.jsonl").read_text().splitlines()]
+        assert [each["labels"] for each in found] == [["grain"], ["commodity"]]
 
 
 def test_two_files_must_have_the_same_columns(allennlp, tmp_path, monkeypatch, capsys):
