@@ -21,16 +21,7 @@ from allennlp.predictors import Predictor
 from tagger.commands.command import Command, add_shared
 from tagger.commands.command_line import load, make_predictor, parse_object
 from tagger.commands.prediction_extras import add_options, check_options, predictor_args_of
-from tagger.commands.prediction_inputs import (
-    CsvInputs,
-    InstanceInputs,
-    LineInputs,
-    RowInputs,
-    TextInputs,
-    check_has_column,
-    files_of,
-    is_csv,
-)
+from tagger.commands.prediction_inputs import InstanceInputs, LineInputs, files_of, line_inputs
 from tagger.commands.prediction_outputs import Output, RecordLayout, encoder_of
 from tagger.commands.resumable_output import (
     ResumableOutput,
@@ -46,7 +37,6 @@ from tagger.common.parquet import is_parquet
 from tagger.common.ranges import check_whole
 from tagger.data.formats import FORMATS, READ_FORMATS, recognise
 from tagger.modules.token_embedders.word_vectors import share_unknown_words
-from tagger.predictors.batched_predictor import BatchedPredictor
 
 #: By default oneDNN caches code for the last 1,024 shapes, which takes hundreds of megabytes.
 FEW_SHAPES = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
@@ -229,7 +219,9 @@ def predict_file(
     inputs: Inputs = (
         InstanceInputs(predictor, input_file)
         if use_dataset_reader
-        else _lines_of(predictor, files[0], on_error, layout)
+        else line_inputs(
+            predictor, files[0], on_error == "skip", layout.input_format, layout.text_column
+        )
     )
     if runner and isinstance(inputs, LineInputs):
         runner(inputs, files, output, window, run, layout, overwrite)
@@ -260,19 +252,6 @@ def _say_what_lacks(model: Model, num_errors: int) -> None:
         say(f"{share:.1%} of the words are unknown to the tagger")
     if num_errors > 0:
         say(f'Skipped {num_errors} lines, which have an "error" in the output')
-
-
-def _lines_of(predictor: Predictor, path: str, on_error: str, layout: RecordLayout) -> LineInputs:
-    skips_errors = on_error == "skip"
-    if layout.input_format:
-        return TextInputs(predictor, path, skips_errors, layout.input_format)
-    if is_parquet(path):
-        check_has_column(path, layout.text_column)
-        return RowInputs(predictor, path, skips_errors, layout.text_column)
-    if is_csv(path) and isinstance(predictor, BatchedPredictor) and not predictor.plain:
-        check_has_column(path, layout.text_column)
-        return CsvInputs(predictor, path, skips_errors, layout.text_column)
-    return LineInputs(predictor, path, skips_errors)
 
 
 def _predict(

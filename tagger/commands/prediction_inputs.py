@@ -23,7 +23,7 @@ from tagger.common.inputs import (
     unpacked,
 )
 from tagger.common.outputs import store_of
-from tagger.common.parquet import batches, open_parquet
+from tagger.common.parquet import batches, is_parquet, open_parquet
 from tagger.data.formats import read_texts
 from tagger.data.formats.tables import delimiter_of
 from tagger.data.reading import Reading
@@ -285,6 +285,21 @@ class InstanceInputs:
         """Returns an output line for each instance, and 0: none is skipped."""
         predictions = self._predictor.predict_batch_instance(instances)
         return [_encoded(self._predictor, prediction) for prediction in predictions], 0
+
+
+def line_inputs(
+    predictor: Predictor, path: str, skips_errors: bool, format: Optional[str], column: str
+) -> LineInputs:
+    """Returns the inputs of a file: texts in a format, rows with the text in a column, or lines."""
+    if format:
+        return TextInputs(predictor, path, skips_errors, format)
+    if is_parquet(path):
+        check_has_column(path, column)
+        return RowInputs(predictor, path, skips_errors, column)
+    if is_csv(path) and isinstance(predictor, BatchedPredictor) and not predictor.plain:
+        check_has_column(path, column)
+        return CsvInputs(predictor, path, skips_errors, column)
+    return LineInputs(predictor, path, skips_errors)
 
 
 def files_of(path: str) -> List[str]:

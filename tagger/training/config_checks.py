@@ -21,7 +21,7 @@ _WHOLE_NUMBERS: Dict[str, Tuple[int, Optional[int]]] = {
 def check_config(config: Mapping[str, Any]) -> None:
     """Raises a `ConfigurationError` unless seeds, counts and the trainer's numbers are valid.
 
-    It also refuses an ensemble, whose members are trained one by one.
+    It also refuses an ensemble: each of its members is trained by itself.
     """
     (model_type,) = _values_at(config, "model.type").values()
     if model_type in ("ensemble", "sequence_tagger_ensemble"):

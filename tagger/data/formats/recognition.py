@@ -136,7 +136,7 @@ def _recognise_table(lines: List[str], labelled: bool) -> Optional[str]:
 
 
 def _are_texts(lines: List[str], names: List[str], delimiter: str) -> bool:
-    """Whether a column whose name may be that of tokens has texts of several words, as `text` may."""
+    """Whether the column that is named like one of tokens, such as `text`, has several words."""
     number = named([name.lower() for name in names], "token") or 0
     rows = itertools.islice(csv.reader(lines, delimiter=delimiter), 1, None)
     words = [row[number].split() for row in rows if len(row) == len(names) and row[number].strip()]
