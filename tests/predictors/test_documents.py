@@ -14,7 +14,7 @@ SENTENCES = [["Lima", ":"], "in Lima  rained"]
 
 @pytest.fixture
 def predictor(trained_on_documents):
-    return Predictor.from_path(trained_on_documents / "model.tar.gz")
+    return Predictor.from_path(trained_on_documents / "model.tar.gz", import_plugins=False)
 
 
 def places(prediction):

@@ -34,7 +34,7 @@ def model(trained):
 
 @pytest.fixture(scope="module")
 def predictor(trained):
-    return Predictor.from_path(trained / "model.tar.gz")
+    return Predictor.from_path(trained / "model.tar.gz", import_plugins=False)
 
 
 @pytest.fixture(scope="module")

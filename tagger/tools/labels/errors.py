@@ -31,6 +31,8 @@ _NUM_SYNTHETIC = 3000
 _MOST_COPIES = 30
 #: The number of parts of a corpus; each is classified by a model trained on the others.
 _NUM_PARTS = 5
+#: The trees of the classifier, each of which has three splits.
+NUM_TREES = 150
 
 
 class ErrorProbabilities(NamedTuple):
@@ -106,7 +108,7 @@ def _classifier(num_features: int, seed: int) -> Any:
 
     return HistGradientBoostingClassifier(
         learning_rate=0.05,
-        max_iter=150,
+        max_iter=NUM_TREES,
         max_leaf_nodes=4,
         monotonic_cst=DIRECTIONS[:num_features],
         early_stopping=False,
