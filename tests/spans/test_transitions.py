@@ -42,6 +42,7 @@ def test_check_accepts_the_sequences_of_allowed_transitions(encoding):
         ("B-PER I-PER E-PER", "BIO", 2, "legal IOBES; set `source_encoding` to 'IOBES'"),
         ("B-PER I-PER E-PER O", "BMES", 1, "legal IOBES; set `source_encoding` to 'IOBES'"),
         ("B-PER M-PER L-PER", "BIO", 1, "these tags fit none of"),
+        ("O ? B-PER", "BIO", 1, r"after `O`; if it marks .* set `unknown_tag` of the reader to '\?'"),
     ],
 )  # fmt: skip
 def test_check_names_the_tag_and_the_encoding_that_fits(tags, encoding, position, message):

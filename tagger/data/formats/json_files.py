@@ -11,6 +11,7 @@ from tagger.common.inputs import PathOrAddress
 from tagger.common.outputs import json_line
 from tagger.data.formats.arrow_files import is_arrow, read_rows
 from tagger.data.text_encodings import decoded_lines, open_text
+from tagger_texts.inputs import InputError, parse_json
 
 #: Keys of an object that may contain the list of all records.
 _LISTS = ("annotations", "data", "examples", "records", "documents", "sentences")
@@ -95,14 +96,16 @@ def _are_strings(value: Any) -> bool:
 
 
 def parsed_json(text: str, place: str) -> Any:
-    """Reads a JSON value that can be encoded as UTF-8."""
+    """Reads a JSON value that can be encoded as UTF-8 and has no key twice in an object."""
     try:
-        value = json.loads(text)
+        value = parse_json(text)
         if "\\ud" in text.lower():
             json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
         half = ascii(error.object[error.start])
         raise ValueError(f"{place}: {half} is half of a surrogate pair; correct the text") from None
+    except InputError as error:
+        raise ValueError(f"{place}: {error}") from None
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{place}: expected JSON, got {text[:60]!r} ({error})") from None
     return value

@@ -37,11 +37,12 @@ class SourcedText(NamedTuple):
         """
         every = sorted({each for found in self.annotations.values() for each in found})
         common = fit_to_tokens(self.text._replace(entities=every)).text
+        new = dict(zip(every, common.entities))
         fitted = {}
         for source, found in self.annotations.items():
             own = common._replace(entities=found)
             own = own if keep_overlaps else check_overlaps(own, "longest")[0]
-            fitted[source] = fit_to_tokens(own).text.entities
+            fitted[source] = [new[each] for each in own.entities]
         return SourcedText(common._replace(entities=[]), fitted)
 
 

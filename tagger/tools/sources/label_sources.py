@@ -10,6 +10,7 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 from allennlp.common import Params, Registrable
 from allennlp.common.checks import ConfigurationError
 
+from tagger.common.did_you_mean import did_you_mean
 from tagger.common.inputs import open_input
 from tagger.data.formats import AnnotatedText, Annotation, read_texts
 from tagger.data.reading import Reading
@@ -216,6 +217,12 @@ def _labels(name: str, settings: Any) -> Dict[str, Optional[str]]:
         raise ConfigurationError("its name is blank; name the source")
     if not isinstance(settings, Params):
         raise ConfigurationError(f"expected an object with a `type`, got {settings!r}")
+    kind, kinds = settings.get("type"), LabelSource.list_available()
+    if kind not in kinds:
+        raise ConfigurationError(
+            f"`type` must be one of {', '.join(kinds)}, got {kind!r:.60}"
+            f"{did_you_mean(str(kind), kinds)}"
+        )
     for key in ("label", "pattern", "file", "archive"):
         value = settings.get(key, "not given")
         if not isinstance(value, str) or not value.strip():

@@ -151,3 +151,23 @@ def test_soft_labels_follow_the_students_tag_order_and_need_the_same_tags():
     message = "the teacher alone has I-PER, the student alone L-PER, U-PER; give both the same"
     with pytest.raises(ValueError, match=message):
         field.index(Vocabulary({"labels": {"O": 9, "B-PER": 5, "L-PER": 1, "U-PER": 1}}))
+    lacking = SoftLabelsField(transitions[:, :2], TAGS[:2], (1,))
+    with pytest.raises(ValueError, match="the teacher alone has none, the student alone I-PER"):
+        lacking.index(vocab)
+
+
+def test_labels_without_soft_labels_have_probability_0(caplog):
+    vocab = Vocabulary(tokens_to_add={"labels": ["O", "I-LOC", "I-PER", "B-PER", "B-LOC"]})
+    transitions = torch.arange(1.0, 10).view(3, 3)
+    of_tags, of_both = (SoftLabelsField(transitions, TAGS, each) for each in ((1,), (0, 1)))
+    for field in (of_tags, of_both) * 2:
+        field.index(vocab)
+    # In the student's order; `TAGS` are B-PER, O and I-PER
+    expected = [[2, 0, 3, 1, 0], [5, 0, 6, 4, 0], [8, 0, 9, 7, 0]]
+    assert of_tags.tensor.tolist() == expected
+    nothing = [0] * 5
+    assert of_both.tensor.tolist() == [expected[1], nothing, expected[2], expected[0], nothing]
+    assert caplog.text.count("no soft label is of LOC, so it has the probability 0") == 1
+    gold = SoftLabelsField(torch.ones(2, 3), TAGS, (1,)).of_gold_tags(["B-LOC", "O"], [2])
+    gold.index(vocab)
+    assert gold.tensor.tolist() == [[0, 0, 0, 0, 1], [1, 0, 0, 0, 0]]

@@ -59,6 +59,8 @@ INPUTS = [
     ("a.jsonl", labelled("a") + '\n{"text": \n', "a.jsonl:2: expected JSON"),
     ("a.jsonl", json.dumps(QUOTE), "is 'Ada ' in the text, but 'Bob' in the record"),
     ("a.jsonl", '{"text": "a\\ud800", "label": []}', r"jsonl:1: '\\ud800' is half of a surrogate"),
+    ("a.jsonl", '{"text": "a", "label": [], "label": []}', "jsonl:1: an object has `label` twice"),
+    ("a.json", '[{"text": "a", "x": {"b": 1, "b": 2}}]', "json:1: an object has `b` twice"),
     ("a.jsonl", '{"text": "a", "\\uDC00": []}', r"jsonl:1: '\\udc00' is half of a surrogate pair"),
     ("a.conllu", "1\tAda\n", "a.conllu:1: expected ten columns separated by tabs"),
     ("a.conllu", "# text = Bob\n" + row(1, "Ada", "X"), "conllu:2: token 1, 'Ada', is not in the"),

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tagger.data.formats import AnnotatedText, Annotation
+from tagger.data.formats import AnnotatedText, Annotation, fit_to_tokens
 from tagger.data.sources.annotations import (
     SourcedText,
     read_annotations,
@@ -30,6 +30,28 @@ def test_tokens_are_cut_at_the_borders_of_all_sources():
     common = SourcedText(text, found).on_common_tokens()
     assert common.text.tokens == [(0, 2), (2, 7), (8, 11)]
     assert common.annotations == found
+
+
+def test_any_number_of_sources_are_fitted_to_tokens_once(monkeypatch):
+    fitted = []
+
+    def fit(text):
+        fitted.append(text)
+        return fit_to_tokens(text)
+
+    monkeypatch.setattr("tagger.data.sources.annotations.fit_to_tokens", fit)
+    text = AnnotatedText("US-born Ada ", [], [(0, 7), (8, 11)], None, "", {})
+    found = {name: [Annotation("PER", 8, 11 + number)] for number, name in enumerate("ab")}
+    common = SourcedText(text, found).on_common_tokens()
+    assert common.annotations == dict.fromkeys("ab", found["a"])
+    assert len(fitted) == 1
+
+
+def test_a_source_that_is_there_twice_is_an_error_that_names_it(tmp_path):
+    path = tmp_path / "all.jsonl"
+    path.write_text('{"text": "Ada", "annotations": {"a": [], "b": [], "a": [[0, 3, "PER"]]}}\n')
+    with pytest.raises(ValueError, match="all.jsonl:1: an object has `a` twice; keep one of them"):
+        list(read_annotations(path))
 
 
 def test_the_longest_of_overlapping_entities_of_a_source_is_kept():

@@ -135,7 +135,13 @@ PATTERN = {"type": "regular_expression", "label": "X"}
     ("sources", "error"),
     [
         ({}, "`sources` must be an object of sources by name"),
-        ({"a": {"type": "python", "code": "x"}}, "source `a`: .*python"),
+        (
+            {"a": {"type": "lexikon", "label": "X"}},
+            "source `a`: `type` must be one of lexicon, regular_expression, tagger, file, got "
+            "'lexikon'; did you mean `lexicon`",
+        ),
+        ({"a": {"type": "os.path.x", "code": "x"}}, "source `a`: `type` must be .*'os.path.x'$"),
+        ({"a": {"label": "X"}}, "source `a`: `type` must be one of .*got None"),
         ({"a": 3}, "source `a`: expected an object with a `type`, got 3"),
         (
             {"a": {**TERMS, "labels": "Y"}},

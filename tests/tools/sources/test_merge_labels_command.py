@@ -34,7 +34,7 @@ def test_labels_and_soft_labels_are_written_for_training(files, allennlp, capsys
     said = capsys.readouterr().out
     assert "eve repeats the labels of don, errors included" in said
     assert "don        60        45       1.00    0.75  PER missed (15)" in said
-    assert "60 texts, 60 entities, 0 words left open" in said
+    assert "60 texts, 60 entities, 0 words left open\n" in said
     reader = ColumnDatasetReader(tag_encoding="BIOUL")
     instances = list(reader.read("merged.conll"))
     assert [each["tags"].labels for each in instances] == [["U-PER", "O", "O"]] * 60
@@ -56,7 +56,7 @@ def test_a_file_of_several_sources_may_name_gold_and_leave_parts_open(tmp_path, 
     allennlp(*command, "--gold", "truth", "--min-probability", 0.5)
     said = capsys.readouterr().out
     assert "LOC as PER (60)" in said
-    assert "3 words left open" in said
+    assert "3 words left open; to train on them, set `unknown_tag: '?'` of the dataset re" in said
     records = [json.loads(line) for line in output.read_text().splitlines()]
     assert [each["label"] for each in records[:60]] == [[[0, 3, "LOC"]]] * 60
     assert records[60]["tagger_open"] == [[0, 6], [7, 11], [12, 16]]
@@ -71,10 +71,16 @@ def test_a_file_of_several_sources_may_name_gold_and_leave_parts_open(tmp_path, 
         (["a=anna.conll", "-o", "anna.conll"], "anna.conll"),
         (["a=anna.conll", "--cuda-device", 99], "GPU"),
         (["a=anna.conll", "--soft-labels", "m.conll"], "m.conll"),
+        (
+            ["anna.conll", "ben.conll", "lower.conll"],
+            r"the labels `PER` \(from anna, ben\) and `per` \(from lower\) differ only in case; "
+            "rename one of them",
+        ),
     ],
 )
 def test_bad_input_is_an_error_that_says_what_to_do(files, allennlp, tmp_path, arguments, error):
     before = (tmp_path / "anna.conll").read_text()
+    (tmp_path / "lower.conll").write_text(before.replace("PER", "per"))
     output = [] if "-o" in arguments else ["-o", "m.conll"]
     with pytest.raises(SystemExit, match=error) as caught:
         allennlp("merge-labels", *arguments, *output)

@@ -13,6 +13,7 @@ from tagger.common.files import write_atomically
 from tagger.common.locations import check_output
 from tagger.common.ranges import check_number
 from tagger.data.formats import FORMATS, OPEN, format_of_path, replace_by_texts
+from tagger.data.formats.annotated_text import UNKNOWN_TAG
 from tagger.tools.sources.commands.inputs import add_inputs, paths_of, read_inputs
 from tagger_texts.display import aligned
 
@@ -127,7 +128,9 @@ def described(merged: "Merged") -> List[str]:
         )
     num_entities = sum(len(text.entities) for text in merged.texts)
     num_open = sum(len(text.properties.get(OPEN, ())) for text in merged.texts)
+    hint = f"; to train on them, set `unknown_tag: '{UNKNOWN_TAG}'` of the dataset reader"
     lines.append(
         f"{len(merged.texts):,} texts, {num_entities:,} entities, {num_open:,} words left open"
+        + (hint if num_open else "")
     )
     return lines
