@@ -129,7 +129,7 @@ class HiddenChain:
         self.believed = (1 - shares) * is_sparse
         self.believed[:, 0] = 0
         # (N, K)
-        tags = _FLOOR + (self.union(votes) if is_sparse else self.majority(votes))
+        tags = _FLOOR + (_normalised(self.union(votes)) if is_sparse else self.majority(votes))
         tags = tags / tags.sum(1, keepdim=True)
         known = votes.gold >= 0
         tags[known] = torch.eye(len(self.tags)).to(tags)[votes.gold[known]]
@@ -169,7 +169,7 @@ class HiddenChain:
         """Like `majority`, but `O` gets nothing where any source votes for an entity."""
         shares = self.majority(votes)
         shares[(shares[:, 1:] > 0).any(1), 0] = 0
-        return _normalised(shares)
+        return shares
 
     def _shares_found(self, votes: Votes) -> torch.Tensor:
         """Of the words to which any source gives a label, the share to which each gives it, (S, C + 1).
