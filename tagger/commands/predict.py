@@ -15,8 +15,9 @@ from tagger.commands.command import HelpFormatter
 from tagger.commands.command_line import load, make_predictor, parse_object
 from tagger.commands.evaluate import check_outputs, whole_output
 from tagger.common.inputs import bare_suffix, utf8_lines
+from tagger.common.parquet import is_parquet
 from tagger.common.ranges import check_whole
-from tagger.data.formats import recognise
+from tagger.data.formats import is_csv, recognise
 from tagger.predictors.batched_predictor import BatchedPredictor
 
 
@@ -75,7 +76,7 @@ def _predict(args: argparse.Namespace) -> None:
 def _refuse_annotated(path: str) -> None:
     """Rejects tables and exports of annotation tools, which do not have one input per line."""
     found = None if path == "-" else recognise(path)
-    if found is None and bare_suffix(path).lower() in (".csv", ".tsv", ".parquet"):
+    if found is None and (is_csv(path) or is_parquet(path)):
         found = bare_suffix(path)[1:].lower()
     if found is not None:
         raise ConfigurationError(

@@ -35,7 +35,7 @@ from tagger.common.inputs import PathOrAddress, bare_suffix, is_address, open_st
 from tagger.common.locations import check_not_inputs, check_output, resolved
 from tagger.common.parquet import is_parquet
 from tagger.common.ranges import check_whole
-from tagger.data.formats import FORMATS, READ_FORMATS, recognise
+from tagger.data.formats import FORMATS, READ_FORMATS, is_csv, recognise, recognise_texts
 from tagger.modules.token_embedders.word_vectors import share_unknown_words
 
 #: By default oneDNN caches code for the last 1,024 shapes, which takes hundreds of megabytes.
@@ -283,7 +283,9 @@ def _format_of_input(args: argparse.Namespace, first_file: str) -> Optional[str]
         check_is_file(cached_path(path), path)
     if args.input_format or args.plain or args.use_dataset_reader or is_parquet(path):
         return args.input_format
-    return recognise(path)
+    if is_csv(path) and (args.text_column != "text" or recognise(path, labelled=False) is None):
+        return None  # its rows are read by the column of texts
+    return recognise_texts(path)
 
 
 def _windows(inputs: Inputs, window: int) -> Iterator[Tuple[List[Any], str]]:

@@ -14,7 +14,6 @@ from allennlp.predictors import Predictor
 
 from tagger.common.did_you_mean import did_you_mean
 from tagger.common.inputs import (
-    bare_suffix,
     is_address,
     lines_of,
     open_input,
@@ -24,7 +23,7 @@ from tagger.common.inputs import (
 )
 from tagger.common.outputs import store_of
 from tagger.common.parquet import batches, is_parquet, open_parquet
-from tagger.data.formats import read_texts
+from tagger.data.formats import is_csv, read_texts
 from tagger.data.formats.tables import delimiter_of
 from tagger.data.reading import Reading
 from tagger.data.text_encodings import decoded_lines
@@ -196,11 +195,6 @@ class CsvInputs(RowInputs):
                     f"{len(row)}; correct the row"
                 )
             yield Line(number, json.dumps(row[column], ensure_ascii=False), self.path)
-
-
-def is_csv(path: str) -> bool:
-    """Whether a file is a table of texts, by its name."""
-    return bare_suffix(path).lower() in (".csv", ".tsv")
 
 
 def _header_of(path: str) -> str:

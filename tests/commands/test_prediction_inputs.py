@@ -79,11 +79,22 @@ def test_a_table_needs_the_column_and_equally_long_rows(predict, tmp_path):
     assert found["text"] == "Maria left."
     found = predict("predict-file", path, "--plain", "--force")
     assert [each["text"] for each in found] == ["comment,id", "Maria left.,1"]
-    path.write_text("text,id\nMaria left.,1\nAda\n")
-    with pytest.raises(
-        SystemExit, match=r"texts.csv, row 2: expected 2 columns as in the header, got 1"
-    ):
-        predict("predict-file", path, "--force")
+    for name, option in (("comment", ["--text-column", "comment"]), ("text", [])):
+        path.write_text(f"{name},id\nMaria left.,1\nAda\n")
+        with pytest.raises(SystemExit, match=r"texts.csv(:3|, row 2): expected 2 columns"):
+            predict("predict-file", path, *option, "--force")
+
+
+@pytest.mark.slow
+def test_objects_with_a_text_and_other_keys_are_texts(predict, tmp_path):
+    texts = ["Maria left Lisbon.", "Ada met Paulo."]
+    path = tmp_path / "texts.jsonl"
+    for key in ("text", "content", "sentence"):
+        path.write_text("".join(json.dumps({"id": 7, key: text}) + "\n" for text in texts))
+        found = predict("predict-file", path, "--force")
+        assert [each["text"] for each in found] == texts
+    written = predict("predict-file", path, "--format", "doccano", "--force")
+    assert [(each["id"], each["text"]) for each in written] == [(7, text) for text in texts]
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from tagger.data.formats.conversion import (
     replace_by_texts,
 )
 from tagger.data.formats.overlaps import check_overlaps
-from tagger.data.formats.recognition import format_of, recognise
+from tagger.data.formats.recognition import format_of, is_csv, recognise, recognise_texts
 from tagger.data.formats.registry import (
     FORMATS,
     READ_FORMATS,
@@ -43,10 +43,12 @@ __all__ = [
     "fit_to_tokens",
     "format_of",
     "format_of_path",
+    "is_csv",
     "label_sets_of",
     "parts_of",
     "read_texts",
     "recognise",
+    "recognise_texts",
     "replace_by_texts",
     "tags_of",
     "tokens_and_tags",

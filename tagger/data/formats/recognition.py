@@ -26,6 +26,8 @@ from tagger.data.text_encodings import open_text
 _MOST_RECORDS = 1_000
 #: Tokens have fewer words than this on average, and texts have more.
 _FEW_WORDS = 2
+#: The keys of a sequence tagger's inputs in JSON.
+_INPUTS = {"sentence", "tokens", "document", "sentences", "numbers"}
 _OPENINGS = {OPENING: "webanno"}
 #: How UIMA's files open, and what they have near the start.
 _CAS = {"<": "xmi:XMI", "{": '"%TYPES"'}
@@ -54,6 +56,46 @@ def recognise(path: PathOrAddress, labelled: bool = True) -> Optional[str]:
     if told is not None or looks_like_json(text):
         return told or _recognise_json(path, labelled)
     return _recognise_table(text.splitlines(), labelled)
+
+
+def recognise_texts(path: PathOrAddress) -> Optional[str]:
+    """Like `recognise`, for texts that need no annotations; None if each line is an input.
+
+    An input is a text, or an object in JSON with one of the fields of a tagger's inputs, and no other.
+
+    Raises:
+        ValueError: If the file is a table, and no column has a known name of texts.
+    """
+    found = recognise(path)
+    if found is not None or (not is_address(path) and not Path(path).is_file()):
+        return found
+    if is_csv(path):
+        found = recognise(path, labelled=False)
+        if found is None:
+            raise ValueError(
+                f"{path}: expected a column `text` in the table; rename that of the texts, or add "
+                f"--plain if each line is a text"
+            )
+        return found
+    return recognise(path, labelled=False) if _has_other_keys(path) else None
+
+
+def is_csv(path: PathOrAddress) -> bool:
+    """Whether a file is a table in text, by its name."""
+    return bare_suffix(path).lower() in (".csv", ".tsv")
+
+
+def _has_other_keys(path: PathOrAddress) -> bool:
+    """Whether a file has objects in JSON with a text, and other keys than those of inputs."""
+    if not looks_like_json(_start_of(path)):
+        return False
+    try:
+        _, record = next(read_records(path), ("", None))
+    except ValueError:
+        return False
+    if not isinstance(record, dict) or text_key(record) is None:
+        return False
+    return not record.keys() <= _INPUTS
 
 
 def _check_is_no_cas(path: PathOrAddress, text: str) -> None:

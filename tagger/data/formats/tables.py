@@ -83,6 +83,8 @@ def read_csv(path: PathOrAddress, reading: Reading = DETECTED) -> Iterator[Annot
                         )
                     cells = {column: row[number] for column, number in columns.items()}
                     rest = {name: row[n] for name, n in others.items() if row[n]}
+                    if not reading.labelled:
+                        cells.pop("entities", None)  # perhaps labels of whole texts
                     yield _text(cells, place, reading.offsets, rest)
                 return
     if not names_tokens(names):

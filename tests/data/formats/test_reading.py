@@ -10,6 +10,7 @@ from tagger.data.formats import (
     Annotation,
     read_texts,
     recognise,
+    recognise_texts,
     tokens_and_tags,
     write_texts,
 )
@@ -219,3 +220,31 @@ def test_a_byte_order_mark_in_a_token_survives(tokens, tmp_path):
     (read,) = read_texts(tmp_path / "a.conll")
     assert [read.text[start:end] for start, end in read.tokens] == tokens
     assert [read.text[start:end] for _, start, end in read.entities] == tokens[:1]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "format"),
+    [
+        ("a.jsonl", '{"sentence": "Ada left"}', None),
+        ("a.jsonl", '{"tokens": ["Ada"]}', None),
+        ("a.jsonl", '{"id": 1, "sentence": "Ada left"}', "doccano"),
+        ("a.jsonl", '{"text": "Ada left"}', "doccano"),
+        ("a.jsonl", '{"sentense": "Ada left"}', None),
+        ("a.jsonl", "{Ada left", None),
+        ("a.txt", "Ada left", None),
+        ("a.txt", "id,text", None),
+        ("a.csv", "id,text\n1,Ada left", "csv"),
+        ("a.csv", "text,label\nAda left Rome,x", "csv"),
+        ("a.csv", "text,label\nAda,B-PER\nleft,O", "columns"),
+        ("a.tsv", "id\tbody\n1\tAda left", "csv"),
+    ],
+)
+def test_texts_are_recognised_where_a_line_is_no_input(name, text, format, tmp_path):
+    (tmp_path / name).write_text(f"{text}\n")
+    assert recognise_texts(tmp_path / name) == format
+
+
+def test_a_table_without_a_column_of_texts_is_refused(tmp_path):
+    (tmp_path / "a.csv").write_text("remark,id\nAda left,1\n")
+    with pytest.raises(ValueError, match="a.csv: expected a column `text` in the table; rename"):
+        recognise_texts(tmp_path / "a.csv")

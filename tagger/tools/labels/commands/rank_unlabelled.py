@@ -11,7 +11,7 @@ from tagger.commands.command import Command, add_shared
 from tagger.commands.command_line import load, make_predictor
 from tagger.common.console import say
 from tagger.common.locations import check_output
-from tagger.data.formats import FORMATS, READ_FORMATS, recognise, replace_by_texts
+from tagger.data.formats import FORMATS, READ_FORMATS, recognise_texts, replace_by_texts
 
 if TYPE_CHECKING:
     from tagger.tools.labels.ranking import Ranking
@@ -71,7 +71,8 @@ class RankUnlabelled(Command):
         from tagger.tools.labels.ranking import rank_texts, read_pool
 
         check_output(args.output, [args.archive_file, args.texts], args.force)
-        format = args.input_format or (None if args.texts == "-" else recognise(args.texts))
+        is_plain = args.plain or args.texts == "-"
+        format = args.input_format or (None if is_plain else recognise_texts(args.texts))
         if args.by == "span" and "properties" not in FORMATS[args.format].keeps:
             kept = ", ".join(name for name, each in FORMATS.items() if "properties" in each.keeps)
             raise ConfigurationError(

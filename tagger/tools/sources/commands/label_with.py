@@ -11,7 +11,7 @@ from tagger.commands.command import Command, add_shared
 from tagger.common.console import say_lines
 from tagger.common.inputs import utf8_lines
 from tagger.common.locations import check_output
-from tagger.data.formats import READ_FORMATS, AnnotatedText, read_texts, recognise
+from tagger.data.formats import READ_FORMATS, AnnotatedText, read_texts, recognise_texts
 from tagger.data.reading import Reading
 from tagger_texts.display import aligned
 
@@ -46,7 +46,7 @@ class LabelWith(Command):
         from tagger.tools.sources.label_sources import counts_of, label_texts
 
         check_output(args.output, [args.sources, args.texts], args.force)
-        format = args.source or (None if args.plain else recognise(args.texts))
+        format = args.source or (None if args.plain else recognise_texts(args.texts))
         if format is not None:
             texts = list(read_texts(args.texts, Reading(format, labelled=False)))
         else:
