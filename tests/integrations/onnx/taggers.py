@@ -149,10 +149,10 @@ def assert_same(saved, run, sentences, tolerance=1e-5):
     return wanted, max(differences)
 
 
-def transformer(folder, mode="avg"):
+def transformer(folder, mode="avg", num_layers=2):
     """Writes a small random transformer and returns the `parts` of a tagger that uses it."""
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrstuvwxyz"]
     words += [f"##{letter}" for letter in "abcdefghijklmnopqrstuvwxyz0123456789"]
-    save_small_transformer(folder, words, size=8)
+    save_small_transformer(folder, words, size=8, num_layers=num_layers)
     kind = {"type": "pretrained_transformer_mismatched", "model_name": str(folder)}
     return {"tokens": {"indexer": kind, "embedder": {**kind, "sub_token_mode": mode}}}
