@@ -257,6 +257,9 @@ def allennlp(_plugins, monkeypatch):
     # Importing the plugins takes seconds each time.
     monkeypatch.setattr(commands, "import_plugins", lambda: None)
     all_commands = commands.Subcommand.list_available()
+    # What `serve` silences, other tests read.
+    for name in ("allennlp.common.params", "tagger.predictors.batched_predictor"):
+        monkeypatch.setattr(logging.getLogger(name), "disabled", False)
 
     def run(*arguments):
         monkeypatch.setattr(sys, "argv", ["allennlp", *map(str, arguments)])
