@@ -8,7 +8,7 @@ import torch
 
 from tagger.common.did_you_mean import did_you_mean
 from tagger.data.formats import OPEN, AnnotatedText, Annotation, tags_of
-from tagger.data.formats.annotated_text import document_of, lengths_of
+from tagger.data.formats.annotated_text import document_of, lengths_of, sentences
 from tagger.data.soft_labels import SoftLabels
 from tagger.data.sources.annotations import SourcedText
 from tagger.spans import tags_to_spans
@@ -33,7 +33,6 @@ class Merged(NamedTuple):
         num_overlooked: The number of words that sources seem to have overlooked.
         chain: The model.
         chains: The chains of the true tags of all sentences.
-        words: The words of the sentences of each text.
     """
 
     texts: List[AnnotatedText]
@@ -41,14 +40,13 @@ class Merged(NamedTuple):
     num_overlooked: int
     chain: HiddenChain
     chains: Chains
-    words: List[List[List[str]]]
 
     def soft_labels(self, tag_encoding: str = "BIO") -> SoftLabels:
         """Returns the probabilities of tags and transitions, from which a student learns."""
         tags = complete_tags([f"B-{label}" for label in self.chain.labels], tag_encoding)
         found = marginals_of_sentences(self.chain.in_encoding(self.chains, tags, tag_encoding))
-        sentences = [words for text in self.words for words in text]
-        return SoftLabels(tags, sentences, *found, [*map(len, self.words)])
+        words = [[own for own, _ in sentences(text)] for text in self.texts]
+        return SoftLabels(tags, [*itertools.chain(*words)], *found, [*map(len, words)])
 
 
 def merge(
@@ -75,8 +73,8 @@ def merge(
         ValueError: If there is nothing to merge, or `gold` is no source.
     """
     corpus = _Corpus(sourced, gold)
-    first_votes, num_overlooked = corpus.votes(repeats, device)
     chain = HiddenChain(corpus.labels, len(corpus.sources), method != "dawid_skene", device)
+    first_votes, num_overlooked = corpus.votes(chain.tags, repeats, device)
     votes, at_chance = first_votes, set()
     copies: Dict[int, int] = {}
     if method in ("majority", "union"):
@@ -106,7 +104,7 @@ def merge(
     probabilities = expectations(chains)[0].gather(1, best[:, None])[:, 0]
     is_known &= probabilities >= min_probability
     texts = corpus.labelled([chain.tags[tag] for tag in merged], is_known.cpu().numpy())
-    return Merged(texts, reports, num_overlooked, chain, chains, corpus.words_of_sentences())
+    return Merged(texts, reports, num_overlooked, chain, chains)
 
 
 class _Corpus:
@@ -128,24 +126,16 @@ class _Corpus:
         self.labels = sorted({entity.label for entities in found for entity in entities})
         if not self.labels:
             raise ValueError("no source found an entity in any text, so there is nothing to merge")
-        self._lengths = [lengths_of(each.text) for each in self._texts]
-        sizes = [length for lengths in self._lengths for length in lengths]
+        sizes = [length for each in self._texts for length in lengths_of(each.text)]
         #: (N,) bool, whether a token starts a sentence.
         self.starts = np.zeros(sum(sizes), dtype=bool)
         self.starts[np.cumsum([0, *sizes[:-1]])] = True
         self._sizes = sizes
 
-    def words_of_sentences(self) -> List[List[List[str]]]:
-        """The words of the sentences of each text."""
-        words = (iter(_words(each.text)) for each in self._texts)
-        return [
-            [list(itertools.islice(own, length)) for length in lengths]
-            for own, lengths in zip(words, self._lengths)
-        ]
-
-    def votes(self, repeats: bool, device: Optional[torch.device]) -> Tuple[Votes, int]:
+    def votes(
+        self, tags: Sequence[str], repeats: bool, device: Optional[torch.device]
+    ) -> Tuple[Votes, int]:
         """Returns the votes, and how many `O` of overlooked words are not among them."""
-        tags = ["O", *(f"{prefix}-{label}" for label in self.labels for prefix in "BI")]
         tag_index = {tag: index for index, tag in enumerate(tags)}
         source_index = {source: index for index, source in enumerate(self.sources)}
         gold = np.full(len(self.starts), -1)
