@@ -119,7 +119,13 @@ class DocumentDatasetReader(ShardedReader):
                     ) from error
 
     def _labelled_instance(self, line: str) -> Instance:
-        document = json.loads(line)
+        try:
+            document = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise ValueError(
+                f"expected a JSON object on each line ({error}); `allennlp convert` writes them from a "
+                "table of texts and labels"
+            ) from None
         instance = self.text_to_instance(*self._text_and_labels(document))
         if self._weight_key is not None:
             weight = parsed_weight(document.get(self._weight_key), f"key `{self._weight_key}`")

@@ -32,7 +32,7 @@ def start_with_labelled_texts(
     """Like `start`, for a training file of texts that have labels as a whole."""
     files: Dict[Path, str] = {}
     train, dev = (output.with_name(f"{output.stem}.{name}.jsonl") for name in ("train", "dev"))
-    source = _source(found, documents)
+    source = source_of_classified(found, documents)
     if len(paths) == 1:
         share = _DEV_OF_LARGE if len(found.texts) >= _LARGE else _DEV
         division = divide(source, {"train": 1 - share, "dev": share}, seed, documents)
@@ -45,7 +45,7 @@ def start_with_labelled_texts(
                 f"{paths[1]}: expected texts and labels under the same names as in {found.path}: "
                 f"{', '.join([*found.used[0], *found.used[1]])}"
             )
-        second = _source(other, documents)
+        second = source_of_classified(other, documents)
         files = {train: "".join(source.written), dev: "".join(second.written)}
         parts = [source.items, second.items]
     unseen = sorted({each for item in parts[1] for each in item.labels} - {*found.counts})
@@ -74,7 +74,8 @@ def _commands(output: Path, found: LabelledTexts, dev: Sequence[Item]) -> List[s
     ]
 
 
-def _source(found: LabelledTexts, documents: Optional[str]) -> Source:
+def source_of_classified(found: LabelledTexts, documents: Optional[str]) -> Source:
+    """Returns texts with labels as a whole, as lines for the reader `document`."""
     items, texts = [], []
     for text, labels, rest in zip(found.texts, found.labels, found.others):
         present = [label for label, has in (labels or {}).items() if has]

@@ -7,6 +7,7 @@ import json
 import pytest
 from allennlp.commands.train import train_model
 from allennlp.common import Params
+from allennlp.data import DatasetReader
 
 from tagger.tools.start.labelled_texts import find_labelled_texts
 
@@ -212,6 +213,22 @@ def test_the_config_trains_and_the_commands_work(name, allennlp, tmp_path, monke
         allennlp("predict-file", "runs/mine/model.tar.gz", file, "-o", "found.jsonl", "--force")
         found = [json.loads(line) for line in (tmp_path / "found.jsonl").read_text().splitlines()]
         assert [each["labels"] for each in found] == [["grain"], ["commodity"]]
+
+
+def test_texts_are_split_by_their_labels(allennlp, tmp_path, capsys):
+    path = write(tmp_path, LAYOUTS["columns of 0 and 1"])
+    allennlp("split", path, tmp_path / "parts", "--shares", 0.5, 0.25, 0.25)
+    assert (
+        "all texts      50 ( 50.0%)     25 ( 25.0%)     25 ( 25.0%)" in capsys.readouterr().out
+    )
+    lines = (tmp_path / "parts/dev.jsonl").read_text().splitlines()
+    assert any(isinstance(json.loads(line)["labels"], dict) for line in lines)
+
+
+def test_the_reader_of_documents_names_the_command_for_tables(tmp_path):
+    path = write(tmp_path, LAYOUTS["columns of 0 and 1"])
+    with pytest.raises(ValueError, match="all.csv:1: expected a JSON object .* `allennlp convert`"):
+        list(DatasetReader.by_name("document")().read(path))
 
 
 def test_two_files_must_have_the_same_columns(allennlp, tmp_path, monkeypatch, capsys):

@@ -26,9 +26,9 @@ class Split(Command):
     each label. A file that marks no documents is split between blocks of neighbouring sentences. The
     command reports how documents were recognised, and how much of dev and test also occurs in train.
     Column files and CoNLL-U keep their lines; other files from annotation tools or libraries become
-    Prodigy's JSON lines with all their properties. With --label-key, a file with one JSON object on
-    each line is split by the list of labels under that key. The files in a list are split one by one,
-    and the parts are lists. Nothing is overwritten.
+    Prodigy's JSON lines with all their properties. Texts with labels of the whole text become JSON lines,
+    too. With --label-key, a file with one JSON object on each line is split by the list of labels under
+    that key. The files in a list are split one by one, and the parts are lists. Nothing is overwritten.
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -116,6 +116,8 @@ def _source(path: Path, args: argparse.Namespace) -> Tuple["Source", str, Option
     from tagger.data.formats import READ_FORMATS, format_of
     from tagger.data.reading import Reading
     from tagger.data.shown import MOST_TEXTS, Evidence
+    from tagger.tools.start.classifier import source_of_classified
+    from tagger.tools.start.labelled_texts import find_labelled_texts
     from tagger.tools.start.parts import (
         source_of_columns,
         source_of_conllu,
@@ -127,6 +129,9 @@ def _source(path: Path, args: argparse.Namespace) -> Tuple["Source", str, Option
     if args.label_key:
         source = source_of_labelled_texts(path, args.label_key, args.documents)
         return source, bare_suffix(path), None
+    labelled = find_labelled_texts(path, args.tag_column)
+    if labelled is not None:
+        return source_of_classified(labelled, args.documents), ".jsonl", None
     format = format_of(path)
     names = ("text_encoding", "token_column", "tag_column", "label_names", "offsets")
     reading = Reading.of({"format": format, **{name: getattr(args, name) for name in names}})
