@@ -829,7 +829,7 @@ def test_every_command_and_option_for_taggers_is_in_the_table(archives, parsers,
 
 
 def _check(consumer, cell, monkeypatch, capsys):
-    # Intervals and rankings have tests of their own.
+    # Intervals and rankings have separate tests.
     monkeypatch.setattr(estimates, "NUM_RESAMPLES", 2)
     monkeypatch.setattr(errors, "NUM_TREES", 2)
     monkeypatch.chdir(cell.folder)

@@ -82,7 +82,7 @@ def check_tags(tags: Sequence[str], tag_encoding: str, unknown_tag: Optional[str
     )
     remedy = next(
         remedies,
-        "if it marks tokens whose tags are not known, set `unknown_tag` of the reader to '?'"
+        "if it marks tokens with unknown tags, set `unknown_tag` of the reader to '?'"
         if unknown_tag is None and tags[min(position, len(tags) - 1)] == "?"
         else f"these tags fit none of {', '.join(PREFIXED)}; correct them, or set `source_encoding` to "
         "null if they are plain labels that mark no spans, or to 'IO' if labels alone mark them",

@@ -26,7 +26,7 @@ class Split(Command):
     each label. A file that marks no documents is split between blocks of neighbouring sentences. The
     command reports how documents were recognised, and how much of dev and test also occurs in train.
     Column files and CoNLL-U keep their lines; other files from annotation tools or libraries become
-    Prodigy's JSON lines with all their properties. Texts with labels of the whole text become JSON lines,
+    Prodigy's JSON lines with all their properties. Texts labelled as a whole become JSON lines,
     too. With --label-key, a file with one JSON object on each line is split by the list of labels under
     that key. The files in a list are split one by one, and the parts are lists. Nothing is overwritten.
     """
