@@ -159,8 +159,11 @@ def test_user_errors_are_one_line(add_label, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("head", "message"),
     [
-        (SoftmaxHead, "got the head SoftmaxHead; train a tagger with the head `crf` on what"),
-        (SigmoidHead, "got a SequenceTagger; label its old labels too"),
+        (
+            SoftmaxHead,
+            "got a `sequence_tagger` with the head `softmax` and BIOUL tags; train a tagger with the head `crf` on what",
+        ),
+        (SigmoidHead, "got .* `sigmoid` and .*; label its old labels too"),
     ],
 )
 def test_other_taggers_are_refused(archive, head, message):
