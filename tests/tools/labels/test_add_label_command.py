@@ -161,7 +161,7 @@ def test_user_errors_are_one_line(add_label, tmp_path, capsys):
     [
         (
             SoftmaxHead,
-            "got a `sequence_tagger` with the head `softmax` and BIOUL tags; train a tagger with the head `crf` on what",
+            "got a `sequence_tagger` with the head `softmax` and BIOUL tags; train a tagger with the",
         ),
         (SigmoidHead, "got .* `sigmoid` and .*; label its old labels too"),
     ],

@@ -218,9 +218,7 @@ def test_the_config_trains_and_the_commands_work(name, allennlp, tmp_path, monke
 def test_texts_are_split_by_their_labels(allennlp, tmp_path, capsys):
     path = write(tmp_path, LAYOUTS["columns of 0 and 1"])
     allennlp("split", path, tmp_path / "parts", "--shares", 0.5, 0.25, 0.25)
-    assert (
-        "all texts      50 ( 50.0%)     25 ( 25.0%)     25 ( 25.0%)" in capsys.readouterr().out
-    )
+    assert "all texts      50 ( 50.0%)     25 ( 25.0%)     25 ( 25.0%)" in capsys.readouterr().out
     lines = (tmp_path / "parts/dev.jsonl").read_text().splitlines()
     assert any(isinstance(json.loads(line)["labels"], dict) for line in lines)
 
