@@ -59,7 +59,7 @@ class AgreementCommand(Command):
         known.update(_asked(args.labels, known))
         compared = Comparison(texts, known)
         rows, pairs = compared.of_all(), compared.of_pairs()
-        notes = [*_readers(texts), *_unknown(guessed, known)]
+        notes = [_readers(texts), *_unknown(guessed, known)]
         args.output.mkdir(parents=True, exist_ok=True)
         found = write_disagreements(compared, rows, pairs, notes, args.output)
         write_annotations(texts, args.output / "annotations.jsonl", overwrite=True)
@@ -101,11 +101,12 @@ def _asked(given: Sequence[str], known: Dict[str, Set[str]]) -> Dict[str, Set[st
     return asked
 
 
-def _readers(texts: Sequence[Any]) -> List[str]:
-    sources = sorted({name for text in texts for name in text.annotations})
-    read = ", ".join(f"{name} {sum(name in t.annotations for t in texts):,}" for name in sources)
+def _readers(texts: Sequence[Any]) -> str:
+    from tagger.tools.sources.label_sources import counts_of
+
+    read = ", ".join(f"{name} {num:,}" for name, (num, _) in sorted(counts_of(texts).items()))
     shared = sum(len(text.annotations) > 1 for text in texts)
-    return [f"{len(texts):,} texts: {read}; {shared:,} have been read by several."]
+    return f"{len(texts):,} texts: {read}; {shared:,} have been read by several."
 
 
 def _unknown(guessed: Dict[str, Set[str]], known: Dict[str, Set[str]]) -> List[str]:
