@@ -3,10 +3,10 @@
 
     python -m scripts.experiments.measure_weak_taggers data/meddocan -s runs/weak
 
-Three taggers are trained on four documents each of MEDDOCAN's training part, and label 50 documents of its
-development part. It scores each tagger, what is merged from them, and a tagger of all twelve documents.
-The settings are those that `allennlp start` proposes for data of this size; the epoch is chosen on four
-other training documents. Finished runs are kept.
+Three taggers are trained on four documents each of MEDDOCAN's training part, and label 50 documents of
+its development part. It scores each tagger, what is merged from them, and a tagger of all twelve
+documents. The settings are those that `allennlp start` proposes for data of this size; the epoch is
+chosen on four other training documents. Finished runs are kept.
 """
 
 import argparse
