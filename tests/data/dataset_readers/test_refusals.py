@@ -96,7 +96,7 @@ def test_bad_data_is_named_by_path_and_line(write, content, settings, message):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{", "documents.jsonl:2: Expecting"),
+        ("{", "documents.jsonl:2: expected a JSON object"),
         ("[1]", "documents.jsonl:2: expected a JSON object with text under one of the keys text"),
         ({"labels": []}, "documents.jsonl:2: expected a JSON object with text"),
         ({"text": 3}, "documents.jsonl:2: expected a JSON object with text"),
