@@ -135,11 +135,9 @@ def find_labelled_texts(path: Path, tag: Optional[str] = None) -> Optional[Label
     if not path.is_file() or bare_suffix(path).lower() not in _SUFFIXES:
         return None
     try:
-        # Most files hold something else, and the beginning shows it.
-        if (
-            _found(path, records_of(path, _NUM_LINES), tag) is None
-            or recognise(path) not in _FORMATS
-        ):
+        # Most files hold something else, and the beginning shows it. Labels may be sorted.
+        begin = _columns(records_of(path, _NUM_LINES))
+        if not any(map(_are_texts, begin.values())) or recognise(path) not in _FORMATS:
             return None
         return _found(path, records_of(path), tag)
     except _AmbiguousError as error:
@@ -156,7 +154,7 @@ def _found(
     """Returns the texts and labels of some records; None if they hold something else."""
     if len(records) < 2:
         return None
-    columns = {key: [each.get(key) for each in records] for key in dict.fromkeys(chain(*records))}
+    columns = _columns(records)
     texts = [key for key, values in columns.items() if key != tag and _are_texts(values)]
     found = _labels(columns, texts, tag)
     if not texts or found is None:
@@ -176,11 +174,15 @@ def _found(
     )
 
 
+def _columns(records: Sequence[Dict[str, Any]]) -> Dict[str, List[Any]]:
+    return {key: [each.get(key) for each in records] for key in dict.fromkeys(chain(*records))}
+
+
 def _are_texts(values: Sequence[Any]) -> bool:
     """Whether the values are texts of several words, most of them different."""
     texts = [each for each in values if isinstance(each, str) and each.strip()]
     return (
-        len(texts) >= _SHARE * len(values)
+        len(texts) >= max(1, _SHARE * len(values))
         and all(each is None or isinstance(each, str) for each in values)
         and mean(len(each.split()) for each in texts) > _FEW_WORDS
         and len({*texts}) > _DISTINCT * len(texts)

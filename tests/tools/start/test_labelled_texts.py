@@ -124,6 +124,12 @@ def test_of_several_columns_one_must_be_named(tmp_path):
     assert found.counts == {"commodity": 40, "other": 20, "finance": 20, "grain": 20}
 
 
+def test_labels_may_be_sorted(tmp_path):
+    rows = [[f"{text} {n} {label}", label] for label in "ab" for n in range(20) for text in TEXTS]
+    found = find_labelled_texts(write(tmp_path, ("csv", as_csv([["review", "class"], *rows]))))
+    assert found.counts == {"a": 2_000, "b": 2_000}
+
+
 def test_labels_in_one_cell_are_parted(tmp_path):
     for mark in ";|,":
         rows = [[text, mark.join(labels_of(text))] for text in TEXTS]
