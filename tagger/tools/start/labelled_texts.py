@@ -225,9 +225,13 @@ def _is_of_words(texts: Sequence[Any], values: Sequence[Any]) -> bool:
     several = [(words, cells) for words, cells in pairs if len(words) > 1 and cells]
     num_tagged = sum(len(words) == len(cells) for words, cells in several)
     has_places = any(isinstance(each, (list, tuple, dict)) for _, cells in pairs for each in cells)
-    quoted = [str(value) in str(text) for text, value in zip(texts, values) if value]
+    quoted = [_quotes(str(text), str(value)) for text, value in zip(texts, values) if value]
     is_quoted = isinstance(values[0], str) and sum(quoted) >= _NEARLY_ALL * len(quoted) > 0
     return has_places or is_quoted or (bool(several) and num_tagged > _SHARE * len(several))
+
+
+def _quotes(text: str, words: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text) is not None
 
 
 def _cells(value: Any) -> List[Any]:

@@ -125,7 +125,7 @@ def test_of_several_columns_one_must_be_named(tmp_path):
 
 
 def test_labels_may_be_sorted(tmp_path):
-    rows = [[f"{text} {n} {label}", label] for label in "ab" for n in range(20) for text in TEXTS]
+    rows = [[f"{n}{label} {text}", label] for label in "ab" for n in range(20) for text in TEXTS]
     found = find_labelled_texts(write(tmp_path, ("csv", as_csv([["review", "class"], *rows]))))
     assert found.counts == {"a": 2_000, "b": 2_000}
 
