@@ -26,16 +26,16 @@ TOY = ROOT / "data/toy"
 SIZES = np.array([100.0, 200.0, 400.0, 700.0, 1000.0])
 
 
-def curve_at(sizes, limit=0.9, rate=0.5, factor=4.0):
-    return limit - factor * np.asarray(sizes) ** -rate
+def curve_at(sizes, least=0.05, rate=0.5, factor=8.0):
+    return 1 / (1 + least + factor * np.asarray(sizes) ** -rate)
 
 
 @pytest.mark.parametrize("rate", [0.2, 0.5, 0.9])
-@pytest.mark.parametrize("limit", [0.75, 0.9, 1.0])
-def test_a_planted_curve_is_predicted(rate, limit):
-    factor = 0.3 * 100**rate
-    planted = curve_at([2000, 5000], limit, rate, factor)
-    qualities = curve_at(SIZES, limit, rate, factor)
+@pytest.mark.parametrize("least", [0.0, 0.05, 0.2])
+def test_a_planted_curve_is_predicted(rate, least):
+    factor = 0.7 * 100**rate
+    planted = curve_at([2000, 5000], least, rate, factor)
+    qualities = curve_at(SIZES, least, rate, factor)
     found = predict_quality(SIZES, qualities, [0.001] * 5, [2000, 5000])
     assert np.abs(found.middle - planted).max() < 0.02
     assert ((found.low <= planted) & (planted <= found.high)).all()
@@ -44,8 +44,8 @@ def test_a_planted_curve_is_predicted(rate, limit):
 def test_intervals_hold_the_truth_about_as_often_as_they_say():
     rng, num_held, num = np.random.default_rng(0), 0, 120
     for _ in range(num):
-        rate, limit = rng.uniform(0.15, 0.8), rng.uniform(0.8, 1.0)
-        planted = curve_at([*SIZES, 2000], limit, rate, rng.uniform(0.1, 0.5) * 100**rate)
+        rate, least = rng.uniform(0.15, 0.8), rng.uniform(0.0, 0.2)
+        planted = curve_at([*SIZES, 2000], least, rate, rng.uniform(0.2, 1.5) * 100**rate)
         drawn = planted + 0.008 * rng.standard_normal(6)
         found = predict_quality(SIZES, drawn[:5], [0.008] * 5, [2000])
         num_held += bool(found.low[0] <= drawn[5] <= found.high[0])
