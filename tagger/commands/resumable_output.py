@@ -90,6 +90,7 @@ def begin_run(
     """
     store, name = store_of(folder)
     run = json.loads(json.dumps(run))
+    made = (name, store_of(parts)[1])
     names = [path.rpartition("/")[2] for path in _paths_in(folder)]
     if strange := sorted(each for each in names if not _OURS.fullmatch(each)):
         raise ConfigurationError(
@@ -100,6 +101,7 @@ def begin_run(
     if RUN in names:
         begun = json.loads(store.cat_file(f"{name}/{RUN}"))
         if begun == run:
+            _make_folders(store, made)
             return
         if written and not overwrite:
             raise ConfigurationError(_difference(output, begun, run, written))
@@ -107,9 +109,14 @@ def begin_run(
         raise ConfigurationError(f"`--output` {parts}/ holds files; name another folder")
     # Remove first: if we are killed here, this run must not inherit parts of another.
     remove_parts(written)
-    store.makedirs(name, exist_ok=True)
+    _make_folders(store, made)
     with new_output(f"{folder}/{RUN}", overwrite=True) as file:
         file.write(json.dumps(run).encode())
+
+
+def _make_folders(store: Any, names: Iterable[str]) -> None:
+    for name in names:
+        store.makedirs(name, exist_ok=True)
 
 
 def remove_parts(parts: Iterable[Part]) -> None:

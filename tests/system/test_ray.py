@@ -96,22 +96,26 @@ def test_after_crashes_and_errors_the_bytes_equal_those_of_predict_file(
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_folders_of_a_store_are_predicted_to_a_folder(ray, s3, predictor, tmp_path):
+@pytest.mark.parametrize("where", ["here", "s3"])
+def test_folders_are_predicted_to_a_folder(where, ray, s3, predictor, tmp_path):
+    base = {"here": str(tmp_path / "store"), "s3": s3}[where]
+    store, root = fsspec.url_to_fs(base)
+    store.makedirs(f"{root}/in", exist_ok=True)
     texts = [f"Ada met {n} in Lisbon ." for n in range(40)]
     texts[30] = ")" * 501
     table = pa.table({"line": range(40), "body": texts})
     for number in range(2):
-        with fsspec.open(f"{s3}/in/{number}.parquet", "wb") as file:
+        with fsspec.open(f"{base}/in/{number}.parquet", "wb") as file:
             pq.write_table(table[20 * number : 20 * number + 20], file, row_group_size=7)
     layout = RecordLayout("body", "found")
     predict_file(
-        predictor, f"{s3}/in/", f"{s3}/out/", 8, on_error="skip", layout=layout, runner=POOL
+        predictor, f"{base}/in/", f"{base}/out/", 8, on_error="skip", layout=layout, runner=POOL
     )
-    store, _ = fsspec.url_to_fs(s3)
     store.invalidate_cache()
-    assert store.exists("bucket/out/_SUCCESS")
-    assert [each for each in store.ls("bucket") if "out" in each] == ["bucket/out"]
-    found = pq.read_table("bucket/out", filesystem=store).sort_by("input_row")
+    assert store.exists(f"{root}/out/_SUCCESS")
+    names = [each.rpartition("/")[2] for each in store.ls(root, detail=False)]
+    assert [each for each in names if "out" in each] == ["out"]
+    found = pq.read_table(f"{root}/out", filesystem=store).sort_by("input_row")
     assert found["input_row"].to_pylist() == [n // 20 << 40 | 1 + n % 20 for n in range(40)]
     pq.write_table(table, tmp_path / "in.parquet")
     target = tmp_path / "out.parquet"
@@ -121,7 +125,7 @@ def test_folders_of_a_store_are_predicted_to_a_folder(ray, s3, predictor, tmp_pa
     expected[30]["found"]["error"] = found["found"].to_pylist()[30]["error"]
     assert found.drop_columns("input_row").to_pylist() == expected
     with pytest.raises(ConfigurationError, match="out/ holds files; name another folder"):
-        predict_file(predictor, f"{s3}/in/", f"{s3}/out/", layout=layout, runner=POOL)
+        predict_file(predictor, f"{base}/in/", f"{base}/out/", layout=layout, runner=POOL)
 
 
 @pytest.mark.filterwarnings("ignore")
