@@ -243,7 +243,7 @@ def _connect(pool: WorkerPool) -> None:
         ray.init("auto", logging_level="ERROR")
         return
     except ConnectionError:
-        ray.init(include_dashboard=False, logging_level="ERROR")
+        _start_ray()
     have = ray.cluster_resources()
     for unit, number in (("CPU", pool.cpus), ("GPU", pool.gpus)):
         if pool.min_size * number > have.get(unit, 0):
@@ -251,6 +251,20 @@ def _connect(pool: WorkerPool) -> None:
                 f"{pool.min_size} workers with {number:g} {unit}s each need more than this machine's "
                 f"{have.get(unit, 0):g}; ask for less by --workers, --cpus and --gpus"
             )
+
+
+def _start_ray() -> None:
+    import ray
+
+    try:
+        ray.init(include_dashboard=False, logging_level="ERROR")
+    except Exception as error:  # Ray has no class for it.
+        if "timed out" not in str(error):
+            raise
+        raise ConfigurationError(
+            "Ray did not start within half a minute, perhaps because this machine is busy; repeat the "
+            "command, or start Ray before by `ray start --head`"
+        ) from error
 
 
 def _version(path: str) -> str:

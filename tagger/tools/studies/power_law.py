@@ -1,7 +1,7 @@
 """Fits a learning curve, `odds = least + b * size ** -rate`, and predicts it for other sizes.
 
-The odds are those of an error, `(1 - quality) / quality`. Errors of most learners fall by such a power law
-over wide ranges of sizes (Hestness et al. 2017), and odds do so from the first entities on, when most
+The odds are those of an error, `(1 - quality) / quality`. Errors of most learners fall by such a power
+law over wide ranges of sizes (Hestness et al. 2017), and odds do so from the first entities on, when most
 are missed. A few runs do not tell which curve it is, so predictions average over all that fit, and have
 an interval.
 
@@ -81,9 +81,7 @@ def predict_quality(
     weight = np.exp(fits.log_weights - fits.log_weights.max())
     rng = np.random.default_rng(seed)
     drawn = rng.choice(len(weight), _NUM_DRAWS, p=weight / weight.sum())
-    scale = np.sqrt(
-        (_PRIOR_RUNS + fits.misfits[drawn]) / rng.chisquare(fits.freedom, _NUM_DRAWS)
-    )
+    scale = np.sqrt((_PRIOR_RUNS + fits.misfits[drawn]) / rng.chisquare(fits.freedom, _NUM_DRAWS))
     noise = rng.standard_normal((2, _NUM_DRAWS)) * scale
     factors = (fits.factors[drawn] + noise[0] * np.sqrt(fits.variances[drawn])).clip(0)
     x = np.asarray(wanted, dtype=float)[:, None] ** -fits.rates[drawn]

@@ -15,6 +15,7 @@ from tagger.commands.predict_file import predict_file
 from tagger.commands.prediction_inputs import files_of
 from tagger.common.from_allennlp import ConfigurationError
 from tagger.common.lock import output_lock
+from tagger.integrations.ray_data import predict_with_ray as predict_with_ray_module
 from tagger.integrations.ray_data.predict_with_ray import WorkerPool, predict_with_ray
 
 #: A single worker, because each takes seconds to start.
@@ -33,6 +34,20 @@ def test_pool_sizes_are_parsed_and_checked():
     for wrong in ("0", "3:2", "a", ":4", ""):
         with pytest.raises(ConfigurationError, match="`--workers` must be a number or a range"):
             WorkerPool.of_range(wrong, 1, 0)
+
+
+def test_a_start_of_ray_that_times_out_is_named(monkeypatch):
+    import ray
+
+    def init(*address, **options):
+        if address:
+            raise ConnectionError("none is running")
+        raise Exception("The current node timed out during startup.")
+
+    monkeypatch.setattr(ray, "init", init)
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    with pytest.raises(ConfigurationError, match="Ray did not start .* repeat the command"):
+        predict_with_ray_module._connect(WorkerPool(1, 1))
 
 
 def test_files_of_folders_and_patterns_are_listed_in_order(tmp_path):
