@@ -1,9 +1,9 @@
 """Fits a learning curve, `odds = least + b * size ** -rate`, and predicts it for other sizes.
 
 The odds are those of an error, `(1 - quality) / quality`. Errors of most learners fall by such a power
-law over wide ranges of sizes (Hestness et al. 2017), and odds do so from the first entities on, when most
-are missed. A few runs do not tell which curve it is, so predictions average over all that fit, and have
-an interval.
+law over wide ranges of sizes (Hestness et al. 2017), and odds do so from the first entities on, when
+most are missed. A few runs do not tell which curve it is, so predictions average over all that fit, and
+have an interval.
 
 Letters: `N` runs, `M` sizes to predict, `G` curves of the grid.
 """
