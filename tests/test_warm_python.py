@@ -53,6 +53,7 @@ def test_a_signal_reaches_the_process(number, warm_python):
 def test_a_call_is_warm_unless_libraries_would_start_differently(warm_python, monkeypatch):
     command = [sys.executable, "-c", "import sys; print('torch' in sys.modules)"]
     assert subprocess.check_output(command) == b"True\n"
+    assert subprocess.check_output([command[0], "-u", *command[1:]]) == b"False\n"
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     assert subprocess.check_output(command) == b"False\n"
 

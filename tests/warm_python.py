@@ -40,9 +40,9 @@ def started(folder):
     """Starts the server, which ends with this context or process, together with all that it forked.
 
     Yields a replacement for `sys.executable`, with a warm `allennlp` next to it. It passes arguments,
-    folder, environment, open files and signals to a forked process, and ends as that process does. Its
-    first argument must be `-c`, `-m` or a file. If libraries would start differently in its environment
-    than in the server's, it is the real interpreter.
+    folder, environment, open files and signals to a forked process, and ends as that process does. If its
+    first argument is an option, or if libraries would start differently in its environment than in the
+    server's, it is the real interpreter.
     """
     python = folder / "warm" / "python"
     python.parent.mkdir()
@@ -82,7 +82,9 @@ def ask(python, at_start, arguments):
     # `multiprocessing` repeats an option that the environment already sets.
     if arguments[0] == "-B":
         del arguments[0]
-    if settings(os.environ) == at_start:
+    # Ray gives other options, such as `-u`.
+    is_option = arguments[0].startswith("-") and arguments[0] not in ("-c", "-m", "-")
+    if settings(os.environ) == at_start and not is_option:
         request = [python, arguments, str(Path.cwd()), dict(os.environ), files]
         server = socket.socket(socket.AF_UNIX)
         server.connect(str(Path(python).with_name("socket")))
