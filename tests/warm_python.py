@@ -40,9 +40,9 @@ def started(folder):
     """Starts the server, which ends with this context or process, together with all that it forked.
 
     Yields a replacement for `sys.executable`, with a warm `allennlp` next to it. It passes arguments,
-    folder, environment, open files and signals to a forked process, and ends as that process does. If its
-    first argument is an option, or if libraries would start differently in its environment than in the
-    server's, it is the real interpreter.
+    folder, environment, open files and signals to a forked process, and ends as that process does. If
+    its first argument is an option, or if libraries would start differently in its environment than in
+    the server's, it is the real interpreter.
     """
     python = folder / "warm" / "python"
     python.parent.mkdir()
