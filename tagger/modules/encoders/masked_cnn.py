@@ -60,9 +60,7 @@ class MaskedCnnEncoder(CnnEncoder):
         # AllenNLP's embedder of characters passes a mask of integers.
         is_token = torch.ones_like(tokens[:, :, 0]).bool() if mask is None else mask.bool()
         tokens, lengths = tokens.masked_fill(~is_token.unsqueeze(2), 0), is_token.sum(1)
-        widest = max(
-            width for convolution in self._convolution_layers for width in convolution.kernel_size
-        )
+        widest = max(self._ngram_filter_sizes)
         if tokens.size(1) < widest:
             tokens = torch.nn.functional.pad(tokens, (0, 0, 0, widest - tokens.size(1)))
         # On a GPU, counting the windows without padding would force a sync.

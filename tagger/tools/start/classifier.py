@@ -65,13 +65,11 @@ def start_with_labelled_texts(
 
 def _commands(output: Path, found: LabelledTexts, dev: Sequence[Item]) -> List[str]:
     example = next((" ".join(item.words[:_LONGEST_EXAMPLE]) for item in dev if item.labels), None)
-    *others, evaluate = commands_for(output, Path("dev.jsonl"), example or "A new text.")
+    made = "test.labels.jsonl"
+    *others, evaluate = commands_for(output, Path(made), example or "A new text.", made)
     test = f"test{bare_suffix(found.path)}"
-    return [
-        *others,
-        f"  allennlp convert {test} test.labels.jsonl  # test data in the form of {found.path.name}",
-        f"{evaluate.partition(' test')[0]} test.labels.jsonl",
-    ]
+    convert = f"  allennlp convert {test} {made}  # test data in the form of {found.path.name}"
+    return [*others, convert, evaluate]
 
 
 def source_of_classified(found: LabelledTexts, documents: Optional[str]) -> Source:

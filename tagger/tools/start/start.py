@@ -195,8 +195,13 @@ def _example(found: Survey, sentences: Sequence[Sequence[Row]]) -> str:
     return next(fitting, "A text of your own.")
 
 
-def commands_for(output: Path, dev: Path, example: Optional[str] = None) -> List[str]:
-    """Returns what to do with a config; `example` is a text to predict, and without one a file is."""
+def commands_for(
+    output: Path, dev: Path, example: Optional[str] = None, evaluated: Optional[str] = None
+) -> List[str]:
+    """Returns what to do with a config; `example` is a text to predict, and without one a file is.
+
+    `evaluated` is the file to evaluate on, by default a test file like the development file.
+    """
     run = Path("runs", output.stem)
     archive = shlex.quote(str(run / "model.tar.gz"))
     return [
@@ -204,7 +209,9 @@ def commands_for(output: Path, dev: Path, example: Optional[str] = None) -> List
         f"  echo {shlex.quote(example)} | allennlp predict {archive} -"
         if example
         else f"  allennlp predict-file {archive} {shlex.quote(str(dev))} -o predictions.jsonl",
-        f"  allennlp evaluate {archive} test{dev.suffix}  # your test data: {dev} chose the epoch",
+        f"  allennlp evaluate {archive} {evaluated}"
+        if evaluated
+        else f"  allennlp evaluate {archive} test{dev.suffix}  # your test data: {dev} chose the epoch",
     ]
 
 
