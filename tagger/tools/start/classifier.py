@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Dict, List, Optional, Sequence
+from typing import List, Optional, Sequence
 
 from tagger.common.console import topics
 from tagger.common.inputs import bare_suffix
@@ -30,7 +30,6 @@ def start_with_labelled_texts(
     tag: Optional[str] = None,
 ) -> Start:
     """Like `start`, for a training file of texts that have labels as a whole."""
-    files: Dict[Path, str] = {}
     train, dev = (output.with_name(f"{output.stem}.{name}.jsonl") for name in ("train", "dev"))
     source = source_of_classified(found, documents)
     if len(paths) == 1:
@@ -48,14 +47,13 @@ def start_with_labelled_texts(
         second = source_of_classified(other, documents)
         files = {train: "".join(source.written), dev: "".join(second.written)}
         parts = [source.items, second.items]
-    unseen = sorted({each for item in parts[1] for each in item.labels} - {*found.counts})
-    late = {label for item in parts[1] for label in item.labels} - {
-        label for item in parts[0] for label in item.labels
-    }
-    files[output] = _config(found, train, dev, sorted(late), len(parts[0]))
+    learnt, wanted = ({label for item in part for label in item.labels} for part in parts)
+    late = sorted(wanted - learnt)
+    files[output] = _config(found, train, dev, late, len(parts[0]))
+    unseen = f"labels only in {paths[1]}: {listed(late)}" if late and len(paths) > 1 else ""
     said = [
         *found.described(),
-        *topics([("warning", f"labels only in {paths[-1]}: {listed(unseen)}" if unseen else "")]),
+        *topics([("warning", unseen)]),
         f"  of the development part, {overlap(*parts).describe('texts')}",
         f"Wrote {', '.join(map(str, files))}. Go on with",
         *_commands(output, found, parts[1]),

@@ -305,10 +305,10 @@ def _are_flags(values: Sequence[Any]) -> bool:
     """Whether the values are 0 and 1, and perhaps signs for unknown ones."""
     if not all(isinstance(each, (str, int, float, bool, type(None))) for each in values):
         return False
-    return {True, False} <= {_flag(each, None) for each in values} and all(
+    return {True, False} <= {_flag(each) for each in values} and all(
         str(each).strip().lower() in _FLAGS for each in values
     )
 
 
-def _flag(value: Any, unknown: Optional[bool] = None) -> Optional[bool]:
-    return _FLAGS.get(str(value).strip().lower(), unknown)
+def _flag(value: Any) -> Optional[bool]:
+    return _FLAGS.get(str(value).strip().lower())

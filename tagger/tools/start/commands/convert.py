@@ -6,7 +6,6 @@ allennlp convert train.parquet train.jsonl --to doccano
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from allennlp.commands.subcommand import Subcommand
 
@@ -56,8 +55,11 @@ class Convert(Command):
         from tagger.data.reading import Reading
         from tagger.data.shown import Watched, evidence_of
         from tagger.data.splitting.documents import with_documents
+        from tagger.tools.start.labelled_texts import find_labelled_texts
 
-        labelled = None if args.source or args.target else self._labelled_texts(args)
+        # An address is no path of a file, and so has no such texts.
+        named = args.source or args.target
+        labelled = None if named else find_labelled_texts(Path(args.input), args.tag_column)
         if labelled is not None:
             check_output(args.output, [args.input], option="OUT")
             with write_atomically(args.output) as new:
@@ -81,11 +83,3 @@ class Convert(Command):
         evidence = evidence_of(watched.kept, args.input, source, reading)
         said = [*described, *counts.items(), *evidence.report(DOCUMENT_KEYS, args.quiet)]
         say_lines([title, *topics(said, "", 10)])
-
-    def _labelled_texts(self, args: argparse.Namespace) -> Any:
-        from tagger.common.inputs import is_address
-        from tagger.tools.start.labelled_texts import find_labelled_texts
-
-        if is_address(args.input):
-            return None
-        return find_labelled_texts(Path(args.input), args.tag_column)
