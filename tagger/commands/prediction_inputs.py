@@ -1,7 +1,7 @@
 """The inputs of `predict-file`: lines, rows of a table, or instances from a dataset reader."""
 
-import csv
 import hashlib
+import itertools
 import json
 import re
 from copy import copy
@@ -12,6 +12,7 @@ from allennlp.common.util import JsonDict, SigTermReceived
 from allennlp.data import Instance
 from allennlp.predictors import Predictor
 
+from tagger.common.csv_rows import are_quoted, csv_rows, delimiter_of
 from tagger.common.did_you_mean import did_you_mean
 from tagger.common.inputs import (
     is_address,
@@ -24,10 +25,12 @@ from tagger.common.inputs import (
 from tagger.common.outputs import store_of
 from tagger.common.parquet import batches, is_parquet, open_parquet
 from tagger.data.formats import is_csv, read_texts
-from tagger.data.formats.tables import delimiter_of
 from tagger.data.reading import Reading
 from tagger.data.text_encodings import decoded_lines
 from tagger.predictors.batched_predictor import BatchedPredictor
+
+#: How many lines show how the cells of a table are separated.
+_NUM_LINES = 400
 
 
 class Line(NamedTuple):
@@ -178,17 +181,17 @@ class CsvInputs(RowInputs):
         self, predictor: Predictor, path: str, skips_errors: bool = False, column: str = "text"
     ) -> None:
         super().__init__(predictor, path, skips_errors, column)
-        self._header = _header_of(path)
+        self._table = _Table.of(path)
 
     def __iter__(self) -> Iterator[Line]:
-        csv.field_size_limit(1 << 30)  # a cell may hold a whole document
-        delimiter = delimiter_of(self._header)
-        lines = (line.text for line in super(RowInputs, self).__iter__())
-        rows = filter(None, csv.reader(lines, delimiter=delimiter))
-        names = next(rows, [""])
-        names[0] = names[0].removeprefix("\ufeff")
+        lines = (
+            (number, text.removeprefix("\ufeff") if number == 1 else text)
+            for number, text, _ in super(RowInputs, self).__iter__()
+        )
+        names, delimiter, is_quoted = self._table
+        rows = filter(None, (row for _, row in csv_rows(lines, delimiter, self.path, is_quoted)))
         column = names.index(self._column)
-        for number, row in enumerate(rows, 1):
+        for number, row in enumerate(itertools.islice(rows, 1, None), 1):
             if len(row) != len(names):
                 raise ConfigurationError(
                     f"{self.path}, row {number}: expected {len(names)} columns as in the header, got "
@@ -197,17 +200,28 @@ class CsvInputs(RowInputs):
             yield Line(number, json.dumps(row[column], ensure_ascii=False), self.path)
 
 
-def _header_of(path: str) -> str:
-    with open_input(path) as lines:
-        return next((line for _, line in decoded_lines(lines, path)), "")
+class _Table(NamedTuple):
+    """The names of a table's columns, what separates them, and whether cells may be quoted."""
+
+    names: List[str]
+    delimiter: str
+    is_quoted: bool
+
+    @classmethod
+    def of(cls, path: str) -> "_Table":
+        with open_input(path) as lines:
+            first = [line for _, line in itertools.islice(decoded_lines(lines, path), _NUM_LINES)]
+        delimiter = delimiter_of(first[0] if first else "")
+        is_quoted = are_quoted(first, delimiter)
+        rows = (row for _, row in csv_rows(enumerate(first, 1), delimiter, path, is_quoted))
+        return cls(next(filter(None, rows), [""]), delimiter, is_quoted)
 
 
 def check_has_column(path: str, column: str) -> None:
     """Rejects Parquet and CSV without the input column."""
     remedy = ""
     if is_csv(path):
-        header = _header_of(path)
-        names = next(csv.reader([header], delimiter=delimiter_of(header)), [])
+        names = _Table.of(path).names
         remedy = "; name that of the texts, or add --plain if each line is a text"
     else:
         with open_parquet(path) as file:

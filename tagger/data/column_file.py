@@ -1,11 +1,11 @@
 """Column files: a token and its tag on each line, a blank line after each sentence."""
 
-import csv
 import itertools
 import re
 from os import PathLike
 from typing import Callable, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
+from tagger.common.csv_rows import csv_rows
 from tagger.data.text_encodings import decoded_lines
 
 # Fewer characters than `str.split` strips: a token may contain a no-break space.
@@ -180,25 +180,9 @@ def split_rows(
         for number, text in lines:
             yield Row(number, text, _split_columns(text, delimiter))
         return
-    read: List[Tuple[int, str]] = []
-
-    def recorded() -> Iterator[str]:
-        for each in lines:
-            read.append(each)
-            yield each[1] + "\n"
-
-    csv.field_size_limit(1 << 30)  # a cell may hold a whole document
-    reader = csv.reader(recorded(), delimiter=delimiter or ",", strict=True)
-    while True:
-        read.clear()
-        try:
-            columns = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            raise ValueError(f"{name}:{read[-1][0]}: expected CSV ({error})") from None
+    for read, cells in csv_rows(lines, delimiter or ",", name):
         text = "\n".join(line for _, line in read)
-        columns = [cell.strip(_BLANKS) for cell in columns]
+        columns = [cell.strip(_BLANKS) for cell in cells]
         is_empty = is_docstart(text) or _is_gap(columns, delimiter or ",")
         # The number is that of the row's last line.
         yield Row(read[-1][0], text, [] if is_empty else columns)

@@ -12,6 +12,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Field, Instance
 from allennlp.data.fields import MetadataField
 
+from tagger.common.csv_rows import csv_rows, delimiter_of
 from tagger.common.did_you_mean import did_you_mean
 from tagger.common.inputs import open_input
 from tagger.common.parquet import batches, is_parquet, open_parquet
@@ -225,7 +226,7 @@ def read_table(path: PathType) -> Tuple[List[str], Iterator[PlacedCells]]:
             return list(file.schema_arrow.names), _rows_of_parquet(path)
     with open_input(path) as lines:
         first = next((line for _, line in decoded_lines(lines, path)), "")
-    delimiter = max(",;\t", key=first.count)
+    delimiter = delimiter_of(first)
     header = next(csv.reader([first], delimiter=delimiter), [""])
     return header, _rows_of_csv(path, delimiter, len(header))
 
@@ -239,15 +240,16 @@ def _rows_of_parquet(path: PathType) -> Iterator[PlacedCells]:
 
 def _rows_of_csv(path: PathType, delimiter: str, num_columns: int) -> Iterator[PlacedCells]:
     with open_input(path) as lines:
-        reader = csv.reader((line for _, line in decoded_lines(lines, path)), delimiter=delimiter)
-        for cells in itertools.islice(reader, 1, None):
+        rows = csv_rows(decoded_lines(lines, path), delimiter, path)
+        for read, cells in itertools.islice(rows, 1, None):
+            place = f"{path}:{read[-1][0]}"
             if len(cells) not in (0, num_columns):
                 raise ValueError(
-                    f"{path}:{reader.line_num}: expected {num_columns} cells as on the first line, got "
+                    f"{place}: expected {num_columns} cells as on the first line, got "
                     f"{len(cells)}: {delimiter.join(cells):.200}"
                 )
             if cells:
-                yield f"{path}:{reader.line_num}", cells
+                yield place, cells
 
 
 def _number(cells: Dict[str, Any], column: str, place: str) -> float:

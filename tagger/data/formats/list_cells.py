@@ -5,6 +5,7 @@ import itertools
 import re
 from typing import Any, Dict, Iterator, Optional, Sequence, Tuple
 
+from tagger.common.csv_rows import csv_rows, delimiter_of
 from tagger.common.inputs import PathOrAddress
 from tagger.data.formats.record_keys import parsed_value
 from tagger.data.text_encodings import decoded_lines, open_text
@@ -50,17 +51,13 @@ def read_list_cells(
     Raises:
         ValueError: If a row has another number of cells than the header.
     """
-    csv.field_size_limit(1 << 30)  # a cell may hold a whole document
     with open_text(path, text_encoding) as (file, _):
         numbered = decoded_lines(file, path)
         first = next(numbered, (0, ""))
-        delimiter = max(",;\t", key=first[1].count)
-        rows = csv.reader(
-            (f"{line}\n" for _, line in itertools.chain([first], numbered)), delimiter=delimiter
-        )
-        names = next(rows, [])
-        for row in rows:
-            place = f"{path}:{rows.line_num}"
+        rows = csv_rows(itertools.chain([first], numbered), delimiter_of(first[1]), path)
+        _, names = next(rows, ([], []))
+        for read, row in rows:
+            place = f"{path}:{read[-1][0]}"
             if row and len(row) != len(names):
                 raise ValueError(
                     f"{place}: expected {len(names)} columns as in the header, got {len(row)}"

@@ -5,6 +5,7 @@ import itertools
 from pathlib import Path
 from typing import Any, List, Optional
 
+from tagger.common.csv_rows import delimiter_of
 from tagger.common.files import check_is_file
 from tagger.common.inputs import PathOrAddress, bare_suffix, is_address, open_input
 from tagger.data.formats.arrow_files import is_arrow
@@ -15,7 +16,7 @@ from tagger.data.formats.list_cells import has_list_cells
 from tagger.data.formats.nested_records import flatten_remedy, is_nested
 from tagger.data.formats.record_keys import ENTITY_KEYS, entity_key, text_key
 from tagger.data.formats.record_variants import is_variant
-from tagger.data.formats.tables import columns_of, delimiter_of
+from tagger.data.formats.tables import columns_of
 from tagger.data.formats.token_records import has_tokens, is_indexed
 from tagger.data.formats.webanno import OPENING, documents_in
 from tagger.data.survey.headers import named, names_tokens

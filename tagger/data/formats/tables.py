@@ -6,8 +6,9 @@ import itertools
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
+from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
+from tagger.common.csv_rows import NumberedLine, csv_rows, delimiter_of
 from tagger.common.files import write_atomically
 from tagger.common.inputs import PathOrAddress
 from tagger.data.formats.annotated_text import (
@@ -54,24 +55,17 @@ def columns_of(header: Sequence[str], labelled: bool = True) -> Optional[Dict[st
     return found if len(found) == 2 or (not labelled and "text" in found) else None
 
 
-def delimiter_of(header: str) -> str:
-    """Returns the character that separates the columns of a header."""
-    return max(",;\t", key=header.count)
-
-
 def read_csv(path: PathOrAddress, reading: Reading = DETECTED) -> Iterator[AnnotatedText]:
     """Reads a CSV file with a header and a text per row, or like `read_columns`, with a token per row.
 
     Commas, semicolons or tabs separate its columns. Entities are in JSON, as written by doccano or
     Prodigy.
     """
-    csv.field_size_limit(1 << 30)  # a cell may hold a whole document
     with open_text(path, reading.text_encoding) as (file, _):
         header = next((line for _, line in decoded_lines(file, path)), "")
         file.seek(0)
         with io.TextIOWrapper(file, "utf-8-sig", newline="") as lines:
-            reader = csv.reader(lines, delimiter=delimiter_of(header), strict=True)
-            rows = _rows(reader, path)
+            rows = _rows(enumerate(lines, 1), delimiter_of(header), path)
             _, names = next(rows, ("", []))
             columns = columns_of(names, reading.labelled)
             if columns is not None:
@@ -103,14 +97,18 @@ def _other_columns(names: Sequence[str], used: Sequence[int]) -> Dict[str, int]:
     return {key: number for number, key in enumerate(keys) if number not in used}
 
 
-def _rows(reader: Any, path: PathOrAddress) -> Iterator[Tuple[str, List[str]]]:
+def _rows(
+    lines: Iterable[NumberedLine], delimiter: str, path: PathOrAddress
+) -> Iterator[Tuple[str, List[str]]]:
     """Yields each row with its place, the row's last line."""
+    number = 0
     try:
-        for row in reader:
+        for read, row in csv_rows(lines, delimiter, path):
+            number = read[-1][0]
             if row:
-                yield f"{path}:{reader.line_num}", row
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise ValueError(f"{path}:{reader.line_num + 1}: expected CSV in UTF-8 ({error})") from None
+                yield f"{path}:{number}", row
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}:{number + 1}: expected CSV in UTF-8 ({error})") from None
 
 
 def _text(

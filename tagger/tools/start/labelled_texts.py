@@ -13,7 +13,7 @@ from tagger.common.inputs import bare_suffix
 from tagger.common.outputs import json_line
 from tagger.data.formats import recognise
 from tagger.tools.start.config import listed, listed_counts, rare_labels
-from tagger.tools.start.records import LABELS, TEXT, records_of
+from tagger.tools.start.records import LABELS, TEXT, BrokenTableError, records_of
 
 #: The labels of a text, each with whether the text has it, or None if that is unknown; None alone if
 #: all are unknown.
@@ -130,7 +130,7 @@ def find_labelled_texts(path: Path, tag: Optional[str] = None) -> Optional[Label
     different labels. fastText's files begin each line with `__label__`.
 
     Raises:
-        ValueError: If several columns may hold the labels.
+        ValueError: If several columns may hold the labels, or a quote in a table is out of place.
     """
     if not path.is_file() or bare_suffix(path).lower() not in _SUFFIXES:
         return None
@@ -143,6 +143,10 @@ def find_labelled_texts(path: Path, tag: Optional[str] = None) -> Optional[Label
     except _AmbiguousError as error:
         if recognise(path) is None:
             raise ValueError(f"{path}: {error}") from None
+        return None
+    except BrokenTableError as error:
+        if recognise(path) is None and _found(path, error.records, tag) is not None:
+            raise ValueError(str(error)) from None
         return None
     except (ValueError, UnicodeError, RecursionError):
         return None

@@ -67,7 +67,7 @@ INPUTS = [
     ("a.csv", "a,b\n1,2\n", "a.csv:1: expected columns `text` and `entities`, or"),
     ("a.csv", "text,entities\nAda,[],3\n", "csv:2: expected 2 columns as in the header, got 3"),
     ("a.csv", "text,entities\nAda,PER\n", "a.csv:2: expected JSON, got 'PER'"),
-    ("a.csv", 'text,entities\nAda,"[]\n', "a.csv:3: expected CSV"),
+    ("a.csv", 'text,entities\nAda,"[]\n', "a.csv:2: expected CSV, got a quote"),
     ("a.csv", f"text,entities\nAda,{'[' * 100_000}\n", "a.csv:2: expected JSON, got"),
     ("b.jsonl", '{"tokens": ["A"], "ner_tags": ["O", "O"]}', "jsonl:1: expected a tag for each of 1"),
     ("b.jsonl", '{"tokens": ["A"], "ner_tags": [1]}', "jsonl:1: `ner_tags` has integers without n"),
