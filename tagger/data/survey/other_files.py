@@ -61,7 +61,10 @@ _MOST_LINES = 1_000
 _SHARE, _LEAST_SHARE = 0.9, 0.5
 _ONE_TOKEN = "write one token and its tag on each line, and a blank line after each sentence"
 _JSON = re.compile(r'\s*(\{\s*("|\}|$)|\[\s*(\{|\[|"|\]|\d+\s*,|$))')
-_TEXTS = f"a text and a label on each line, and not all entities of a text with it; {SPANS}"
+_TEXTS = (
+    f"a text and a label on each line, and not all entities of a text with it; {SPANS}, or, if it is a "
+    "label of the whole text, name its column by `allennlp start --tag-column`"
+)
 _SENTENCE_END = re.compile(r"[\w'\"”)][.!?…][\"'”’)]*$")
 _TAGGED_WORD = re.compile(
     r"(?:[^\s,;]+|[,;])(?:[/_|][A-Z0-9$.,:#'`()?!;-]+|/[a-z$*.,:'-]+|#{2,}\S+)"

@@ -1,6 +1,7 @@
 """Writes a config for a classifier of texts that have labels as a whole."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import List, Optional, Sequence
 
@@ -56,17 +57,22 @@ def start_with_labelled_texts(
         *topics([("warning", unseen)]),
         f"  of the development part, {overlap(*parts).describe('texts')}",
         f"Wrote {', '.join(map(str, files))}. Go on with",
-        *_commands(output, found, parts[1]),
+        *_commands(output, found, parts[1], tag),
     ]
     return Start(files, said)
 
 
-def _commands(output: Path, found: LabelledTexts, dev: Sequence[Item]) -> List[str]:
+def _commands(
+    output: Path, found: LabelledTexts, dev: Sequence[Item], tag: Optional[str]
+) -> List[str]:
     example = next((" ".join(item.words[:_LONGEST_EXAMPLE]) for item in dev if item.labels), None)
     made = "test.labels.jsonl"
     *others, evaluate = commands_for(output, Path(made), example or "A new text.", made)
     test = f"test{bare_suffix(found.path)}"
-    convert = f"  allennlp convert {test} {made}  # test data in the form of {found.path.name}"
+    named = "" if tag is None else f" --tag-column {shlex.quote(tag)}"
+    convert = (
+        f"  allennlp convert {test} {made}{named}  # test data in the form of {found.path.name}"
+    )
     return [*others, convert, evaluate]
 
 

@@ -199,9 +199,12 @@ def _labels(
 ) -> Optional[Tuple[List[str], List[Labels]]]:
     """Returns the keys of the labels and the labels of each text; None if no key has them."""
     others = {key: values for key, values in columns.items() if key not in texts}
-    if not texts or any(_is_of_words(columns[texts[0]], values) for values in others.values()):
-        return None
-    if tag is not None:
+    for key, values in others.items() if texts else ():
+        if _is_of_words(columns[texts[0]], values) or (
+            key != tag and _are_quoted(columns[texts[0]], values)
+        ):
+            return None
+    if tag is not None and texts:
         found = _labels_of(others[tag]) if tag in others else None
         return None if found is None else ([tag], found)
     read = {key: found for key, values in others.items() if (found := _labels_of(values))}
@@ -224,14 +227,18 @@ def _labels(
 
 
 def _is_of_words(texts: Sequence[Any], values: Sequence[Any]) -> bool:
-    """Whether values hold something for words: tags, places in the text, or words of it."""
+    """Whether values hold something for words: tags, or places in the text."""
     pairs = [(str(text).split(), _cells(value)) for text, value in zip(texts, values) if value]
     several = [(words, cells) for words, cells in pairs if len(words) > 1 and cells]
     num_tagged = sum(len(words) == len(cells) for words, cells in several)
     has_places = any(isinstance(each, (list, tuple, dict)) for _, cells in pairs for each in cells)
+    return has_places or (bool(several) and num_tagged > _SHARE * len(several))
+
+
+def _are_quoted(texts: Sequence[Any], values: Sequence[Any]) -> bool:
+    """Whether nearly all values are words of their texts, such as entities."""
     quoted = [_quotes(str(text), str(value)) for text, value in zip(texts, values) if value]
-    is_quoted = isinstance(values[0], str) and sum(quoted) >= _NEARLY_ALL * len(quoted) > 0
-    return has_places or is_quoted or (bool(several) and num_tagged > _SHARE * len(several))
+    return isinstance(values[0], str) and sum(quoted) >= _NEARLY_ALL * len(quoted) > 0
 
 
 def _quotes(text: str, words: str) -> bool:

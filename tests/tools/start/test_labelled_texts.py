@@ -3,6 +3,8 @@
 import csv
 import io
 import json
+import re
+from pathlib import Path
 
 import pytest
 from allennlp.commands.train import train_model
@@ -158,6 +160,23 @@ OTHERS = {
     "nothing": "",
     "binary": "\x00\x01\x02",
 }  # fmt: skip
+
+
+def test_labels_that_are_words_of_their_texts_must_be_named(
+    allennlp, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    rows = [[text, text.split()[2]] for text in TEXTS]
+    path = write(tmp_path, ("csv", as_csv([["text", "about"], *rows])))
+    assert find_labelled_texts(path) is None
+    with pytest.raises(SystemExit, match="if it is a label of the whole text, name its column by"):
+        allennlp("start", path, "-o", "mine.jsonnet")
+    allennlp("start", path, "-o", "mine.jsonnet", "--tag-column", "about")
+    (convert,) = re.findall("allennlp (convert .*)  #", capsys.readouterr().out)
+    path.rename("test.csv")
+    allennlp(*convert.split())
+    read = Path("test.labels.jsonl").read_text().splitlines()
+    assert [json.loads(line)["labels"] for line in read] == [[about] for _, about in rows]
 
 
 @pytest.mark.parametrize("name", OTHERS)
