@@ -1,4 +1,4 @@
-"""Reads the rows of CSV, whose cells may be quoted and then hold delimiters and line ends."""
+"""Reads the rows of CSV; a quoted cell may hold delimiters and line ends."""
 
 import csv
 from typing import Iterable, Iterator, List, Sequence, Tuple
