@@ -250,7 +250,7 @@ def unused_keys(
             if any(_looks_like_spans(text.properties.get(key)) for text in texts):
                 raise ValueError(
                     f"{path}: no text has an entity, but `{key}` looks like entities; rename it to "
-                    "`entities`"
+                    "`spans`, or remove the key that is empty"
                 )
     return [
         f"key {shortened(key, 40)}, in {number:,} texts, {sizes[key]:,} bytes"

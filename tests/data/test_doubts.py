@@ -6,6 +6,7 @@ from tagger.data.doubts import DOUBTS, check_contents, copies, lost_in_text
 from tagger.data.formats import PLAIN_TAGS, AnnotatedText, Annotation
 from tagger.data.joined_text import join_tokens
 from tagger.data.splitting.overlap import Overlap
+from tagger.data.text_encodings import decode
 from tagger.data.tokenizers import BlanksTokenizer, PunctuationTokenizer
 
 #: A first word, and then an entity of the label.
@@ -87,6 +88,35 @@ def test_a_doubt_names_its_number_and_a_remedy(name):
     assert found[number].isprintable()
 
 
+def test_sentences_that_occur_again_with_other_entities_are_doubted():
+    twice = [
+        text_of(f"{name} left Rome", each)
+        for name in NAMES
+        for each in (("PER", 0, len(name)), ("LOC", len(name) + 6, len(name) + 10))
+    ]
+    assert "10 of 10 sentences occur again with other entities" in check_contents(twice, "all")[3]
+    assert check_contents([*twice[:8], *twice[8::2] * 2], "all") == {}
+
+
+@pytest.mark.parametrize(
+    "encoding", ["cp1251", "gb18030", "shift_jis", "euc_jp", "koi8_r", "cp949"]
+)
+def test_another_script_in_an_unknown_encoding_is_doubted(encoding):
+    try:
+        stored = "東京 太郎 京都".encode(encoding)
+    except UnicodeEncodeError:
+        stored = "Мария Иванова живёт".encode(encoding)
+    texts = [sentence(f"{decode(stored, 'all')[0]} a{n}", ("PER", 0, 0)) for n in range(6)]
+    assert "words that are not ASCII have hardly another letter" in check_contents(texts, "all")[11]
+    texts = [sentence(f"né {name} der Straße « à l’été » – {name}") for name in NAMES]
+    assert check_contents(texts, "all") == {}
+
+
+def test_labels_that_end_with_a_score_are_doubted():
+    texts = [sentence("Ada left Rome", ("PER/0.97", 0, 0), ("LOC/0.8", 2, 2), ("v2.0-X", 1, 1))]
+    assert "2 of 3 labels look like" in check_contents(texts, "all")[6]
+
+
 def test_labels_without_a_name_and_numbered_letters_are_doubted():
     assert (
         "2 entities have no label"
@@ -145,7 +175,7 @@ def test_misread_bytes_are_named_with_what_they_should_be(name, encoding):
     found = check_contents(texts, "all")[11]
     assert "10 of 10 words that are not ASCII look like UTF-8" in found
     assert f"for {name!r}; " in found
-    assert check_contents([*texts, *[sentence("né éà ü")] * 4], "all") == {}
+    assert check_contents([*texts, *[sentence("né déjà ü")] * 6], "all") == {}
 
 
 @pytest.mark.parametrize(

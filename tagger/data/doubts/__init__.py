@@ -41,6 +41,7 @@ DOUBTS: Tuple[Doubt, ...] = (
 REFUSALS: Tuple[Doubt, ...] = (
     refusals.texts_are_paths,
     refusals.label_pairs,
+    refusals.bracketed_labels,
     refusals.quoted_labels,
     refusals.shifted_offsets,
 )

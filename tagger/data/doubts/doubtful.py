@@ -27,6 +27,12 @@ _MARK_UP = re.compile(r"<(START|END)\b|<END>|</?\w+(:\w+)?>|\]\(|\]\{|__|\{\"|\{
 _AFTER_SIGN = re.compile(r"(?<=[^\w\s]|_)(?=\S)")
 #: The encodings that UTF-8 is most often misread in.
 _MISREAD_AS = ("cp1252", "cp1251", "mac_roman", "cp850")
+#: Signs that Windows-1252 has beyond ASCII, of which words rarely have a larger share than this, and
+#: control characters that no text has.
+_ODD = re.compile("[\x80-\xff\u0152-\u0192\u02c6\u02dc\u2013-\u2122]")
+_CONTROL, _MOST_ODD = re.compile("[\x80-\x84\x86-\x9f]"), 2 / 3
+#: Labels that are tags, or that end with a score, as in `PER/0.97`.
+_TAG, _SCORE = re.compile(rf"\A{TAG_LABEL.pattern}\Z"), re.compile(r"\d\.\d+\W*\Z")
 _NUMBERED = re.compile(r"[^\d\s]\d")
 _PATH_LABEL = re.compile(r"ur[li]|path|file|link|web|site|dir|address|user|ip|mail|domain", re.I)
 _END = re.compile(r"[.!?:;…。！？।॥؟]\W*$")
@@ -83,7 +89,16 @@ def single_tokens(contents: Contents) -> Optional[str]:
 
 
 def same_words(contents: Contents) -> Optional[str]:
-    """Most sentences are the same few."""
+    """Most sentences are the same few, or many occur again with other entities."""
+    found: Dict[str, set[Tuple[Annotation, ...]]] = {}
+    for text in contents.texts:
+        found.setdefault(text.text, set()).add(tuple(text.entities))
+    again = [text for text, own in found.items() if len(own) > 1]
+    if len(again) >= max(FEWEST, _OFTEN * len(found)):
+        return (
+            f"{len(again):,} of {len(found):,} sentences occur again with other entities, such as "
+            f"{quoted(again[0])}; write each once with all of its entities, or keep one annotator's"
+        )
     counts = Counter(map(tuple, contents.words)).most_common(3)
     number = sum(count for _, count in counts if count > 1)
     if len(contents.words) < 4 * FEWEST or number <= MOST * len(contents.words):
@@ -150,7 +165,7 @@ def labels_like_tags(contents: Contents) -> Optional[str]:
     if "" in counts:
         return f"{counts['']:,} entities have no label; write tags such as `B-PER` in place of `B`"
     odd = [each for each in counts if each.upper() in known or each.isdecimal()]
-    odd += [each for each in counts if TAG_LABEL.fullmatch(each) or _MARK_UP.search(each)]
+    odd += [each for each in counts if any(p.search(each) for p in (_TAG, _MARK_UP, _SCORE))]
     if not odd:
         return _labels_like_names(contents)
     listed = ", ".join(f"{quoted(each)} {counts[each]:,}" for each in odd[:5])
@@ -253,17 +268,29 @@ def _going_on_alike(found: Sequence[Tuple[str, Annotation]]) -> Tuple[int, int, 
 
 
 def misread_bytes(contents: Contents) -> Optional[str]:
-    """Most words with other letters than those of English are UTF-8 read in another encoding."""
+    """Most words with other letters than those of English were read in the wrong encoding."""
     words = [word for each in contents.words for word in each if not word.isascii()]
     read = {word: found for word in {*words} if (found := _read_as_utf8(word)) is not None}
     misread = [word for word in words if word in read]
     if len(misread) < FEWEST or len(misread) <= MOST * len(words):
-        return None
+        return _in_other_script(words)
     encoding, right = read[misread[0]]
     return (
         f"{len(misread):,} of {len(words):,} words that are not ASCII look like UTF-8 that was read as "
         f"{encoding}, such as {quoted(misread[0])} for {quoted(right)}; write the file again from where "
         "it comes from, as UTF-8"
+    )
+
+
+def _in_other_script(words: Sequence[str]) -> Optional[str]:
+    """Most words are nearly all of signs of Windows-1252 or control characters, as misread Cyrillic."""
+    several = [word for word in words if len(word) > 1]
+    odd = [w for w in several if _CONTROL.search(w) or len(_ODD.findall(w)) > _MOST_ODD * len(w)]
+    if len(odd) < FEWEST or len(odd) <= MOST * len(several):
+        return None
+    return (
+        f"{len(odd):,} of {len(several):,} words that are not ASCII have hardly another letter, such as "
+        f"{quoted(odd[0])}; if this is another script, name its encoding by `--text-encoding`"
     )
 
 

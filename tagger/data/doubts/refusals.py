@@ -18,6 +18,9 @@ from tagger.data.formats.annotated_text import Annotation
 #: The share of entities with one error in their offsets.
 _NEARLY_ALL = 0.8
 _QUOTED = re.compile(r"(['\"])\w.*\1|\[\s*['\"]\w.*", re.DOTALL)
+#: Labels with a word as prefix, and those that open or close a bracket around several tokens.
+_WORDED = re.compile(r"(begin|beginning|inside)[\W_]+(\S+)", re.IGNORECASE)
+_BRACKETS = re.compile(r"\([^()\s*]+\*?|\*\)+|[^()\s*]+\)")
 _HANGUL = re.compile("[\uac00-\ud7a3]")
 
 
@@ -26,9 +29,9 @@ def label_pairs(contents: Contents) -> Optional[str]:
     found: Dict[str, Dict[str, str]] = {}
     counts = label_counts(contents)
     for label in counts:
-        match = TAG_LABEL.fullmatch(label)
+        match = TAG_LABEL.fullmatch(label) or _WORDED.fullmatch(label)
         if match:
-            found.setdefault(match[2], {})[match[1].upper()] = label
+            found.setdefault(match[2], {})[match[1][0].upper()] = label
     pairs = [own for own in found.values() if "B" in own and {*"IME"} & own.keys()]
     glued = (each for each in counts if len(each) > 2 and each[0] == "B" and each.isupper())
     pairs += [{"B": each, "I": f"I{each[1:]}"} for each in glued if f"I{each[1:]}" in counts]
@@ -41,6 +44,18 @@ def label_pairs(contents: Contents) -> Optional[str]:
         number = f"{len(others)} labels are none"
         return f"the labels {names} are tags, but {number}: {shown}; write `O` there"
     return f"the labels {names} are tags of one label; spell them `B-PER` and `I-PER`"
+
+
+def bracketed_labels(contents: Contents) -> Optional[str]:
+    """Labels are brackets around several tokens, as `(PER*` and `*)`."""
+    found = [label for label in label_counts(contents) if _BRACKETS.fullmatch(label)]
+    if not any(each[0] == "(" for each in found) or not any(each[-1] == ")" for each in found):
+        return None
+    names = " and ".join(map(quoted, sorted(found, reverse=True)[:: max(1, len(found) - 1)]))
+    return (
+        f"the labels {names} are brackets around several tokens, which are read in CoNLL-2012's columns "
+        "alone (`--from conll2012`, `--format conll2012`); write tags such as `B-PER` and `I-PER`"
+    )
 
 
 def quoted_labels(contents: Contents) -> Optional[str]:

@@ -9,8 +9,7 @@ from tagger.data.joined_text import join_tokens
 from tagger.data.reading import DETECTED, Reading
 from tagger.data.text_encodings import decoded_lines, open_text
 
-#: How a document begins.
-OPENING = "#begin document"
+#: How a document begins; without this line, the first two columns tell it.
 _DOCUMENT = re.compile(r"#begin document \(?(.*?)\)?;? part 0*(\d+)")
 #: The columns of words and of entities, and what a cell of the latter may be.
 _WORD, _ENTITY = 3, 10
@@ -21,7 +20,8 @@ def is_conll2012(lines: List[str]) -> bool:
     """Whether the first line of a token has the columns of this format."""
     row = next((line.split() for line in lines if line.strip() and line[0] != "#"), [])
     is_entity = len(row) > _ENTITY + 1 and _CELL.fullmatch(row[_ENTITY]) is not None
-    return is_entity and row[2].isdecimal() and row[_ENTITY][:1] in ("(", "*")
+    numbers = "".join(row[1:3]).isdecimal()
+    return is_entity and numbers and row[_ENTITY][:1] in ("(", "*")
 
 
 def read_conll2012(path: PathOrAddress, reading: Reading = DETECTED) -> Iterator[AnnotatedText]:
@@ -29,20 +29,20 @@ def read_conll2012(path: PathOrAddress, reading: Reading = DETECTED) -> Iterator
 
     The parts of a document have one `doc_id`.
     """
-    name, part = "", 0
+    told: Dict[str, Any] = {}
     rows: List[Tuple[str, List[str]]] = []
     with open_text(path, reading.text_encoding) as (file, _):
         for number, line in decoded_lines(file, path):
             if line.startswith("#"):
                 found = _DOCUMENT.match(line)
-                name, part = (found[1], int(found[2])) if found else (name, part)
+                told = {"doc_id": found[1], "part": int(found[2])} if found else told
             elif line.strip():
                 rows.append((f"{path}:{number}", line.split()))
             elif rows:
-                yield _text(rows, {"doc_id": name, "part": part}, reading.labelled)
+                yield _text(rows, told, reading.labelled)
                 rows = []
         if rows:
-            yield _text(rows, {"doc_id": name, "part": part}, reading.labelled)
+            yield _text(rows, told, reading.labelled)
 
 
 def _text(
@@ -54,6 +54,8 @@ def _text(
                 f"{place}: expected CoNLL-2012's columns with entities such as `(PERSON*` in column "
                 f"{_ENTITY}, got {' '.join(cells)!r:.80}; correct the line"
             )
+    first = rows[0][1]
+    properties = properties or {"doc_id": first[0], "part": first[1]}
     text, places = join_tokens([cells[_WORD] for _, cells in rows])
     entities, open_ones = [], list[Tuple[str, int]]()
     for (place, cells), (start, end) in zip(rows, places):

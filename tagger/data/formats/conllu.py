@@ -3,6 +3,7 @@
 https://universaldependencies.org/format.html
 """
 
+import logging
 import re
 from collections import Counter
 from itertools import accumulate, groupby
@@ -26,6 +27,8 @@ from tagger.data.reading import DETECTED, Reading
 from tagger.data.survey.columns import key_of_spans
 from tagger.data.survey.schemes import Scheme, find_scheme, marks_outside
 from tagger.data.text_encodings import decoded_lines, open_text
+
+logger = logging.getLogger(__name__)
 
 #: How UDPipe spells white space in `SpacesAfter`.
 _SPACES = {" ": "\\s", "\t": "\\t", "\n": "\\n", "\r": "\\r", "|": "\\p", "\\": "\\\\"}
@@ -85,6 +88,17 @@ def _key_of_entities(sentences: List[_Sentence], path: PathOrAddress) -> Optiona
         numbers = Counter(tag for of_sentence in tags[key] for tag in of_sentence)
         if has_outside and (set(numbers) == {"O"} or marks_outside(numbers)):
             return key
+    bracketed = [
+        key
+        for key in keys
+        if any(t.misc.get(key, "")[:1] == "(" for s in sentences for t in s.tokens)
+    ]
+    if bracketed:
+        logger.warning(
+            "%s: MISC has entities in brackets (%s), which are not read, but UPOS; write tags such as "
+            "`ner=B-PER` there",
+            *(path, ", ".join(bracketed)),
+        )
     return None
 
 

@@ -1,7 +1,7 @@
 """Records with the text and its entities under other keys, such as Argilla's and BioC's."""
 
 import re
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from tagger.data.formats.annotated_text import DOCUMENT_KEYS, SEVERAL
 from tagger.data.formats.quoted_entities import is_quoted, located
@@ -24,6 +24,9 @@ _PREDICTED = re.compile(r"predict|suggest", re.IGNORECASE)
 _NUMBER = re.compile(r"\[\d+\]")
 #: How deep records are searched.
 _DEEPEST = 12
+#: Keys that mean something in the records that are made here.
+_MEANT = ("text", "spans", "tokens", "paths", "pieces")
+_PARTS = ("train", "dev", "test", "validation", "valid", "val", "eval", "training", "development")
 _LABEL_KEYS = ("entity", "label", "type", "slot_name", "tag")
 
 
@@ -125,13 +128,22 @@ def _records_in(record: Dict[str, Any]) -> List[Dict[str, Any]]:
             "and its entities as a record"
         )
     records = [{k: v for k, v in each.items() if k != "pieces"} for each in records]
+    heads = {
+        _NUMBER.split(part.partition(".")[0])[0] for r in records for part in r.get("paths", [])
+    }
+    if len(heads) > 1 and heads <= {*_PARTS}:
+        raise ValueError(
+            f"the file holds the parts {' and '.join(sorted(heads))}; write each to a separate file"
+        )
     if len(records) > 1:
         name = next(
             (record[key] for key in _NAMES if isinstance(record.get(key), (str, int))), None
         )
-        return [each if name is None else {"doc_id": name, **each} for each in records]
-    used = {part.partition(".")[0].partition("[")[0] for part in records[0].pop("paths", [])}
-    return [{**{k: v for k, v in record.items() if k not in used}, **records[0]}]
+        shared = {k: v for k, v in record.items() if isinstance(v, (str, int, float))}
+        shared = {**shared, **({} if name is None else {"doc_id": name})}
+        return [{**shared, **each} for each in records]
+    records[0].pop("paths", None)
+    return [{**{k: v for k, v in record.items() if k not in heads}, **records[0]}]
 
 
 def _search(node: Any, path: str, depth: int) -> _Found:
@@ -158,8 +170,17 @@ def _search(node: Any, path: str, depth: int) -> _Found:
     if own:
         lists = [(path, _shifted(own[0][1], each, node.get("offset"))) for path, each in lists]
     if len(texts) == 1 and (lists or is_empty or inner.is_empty):
-        return _Found([_record(texts[0], lists)], [], [], False)
+        used = {*(each for each, _ in lists), *(each for each, _ in texts)}
+        rest = {key: value for key, value in node.items() if _is_unread(key, value, path, used)}
+        return _Found([{**(rest if own else {}), **_record(texts[0], lists)}], [], [], False)
     return _Found([], texts, lists, is_empty or inner.is_empty)
+
+
+def _is_unread(key: str, value: Any, path: str, used: Set[str]) -> bool:
+    """Whether what is beside a text is neither this text nor its entities, and has no other meaning."""
+    own = _under(path, key)
+    is_used = any(each == own or each.startswith((f"{own}.", f"{own}[")) for each in used)
+    return not is_used and key not in _MEANT and value not in ([], {}, "", None)
 
 
 def _joined(items: List[Tuple[str, Any]], depth: int) -> _Found:

@@ -9,12 +9,12 @@ from tagger.common.csv_rows import delimiter_of
 from tagger.common.files import check_is_file
 from tagger.common.inputs import PathOrAddress, bare_suffix, is_address, open_input
 from tagger.data.formats.arrow_files import is_arrow
-from tagger.data.formats.conll2012 import OPENING as CONLL2012, is_conll2012
+from tagger.data.formats.conll2012 import is_conll2012
 from tagger.data.formats.huggingface import keys_of_tags
 from tagger.data.formats.json_files import read_records
 from tagger.data.formats.list_cells import has_list_cells
 from tagger.data.formats.nested_records import flatten_remedy, is_nested
-from tagger.data.formats.record_keys import ENTITY_KEYS, entity_key, text_key
+from tagger.data.formats.record_keys import ENTITY_KEYS, entity_key, is_entity, text_key
 from tagger.data.formats.record_variants import is_variant
 from tagger.data.formats.tables import columns_of
 from tagger.data.formats.token_records import has_tokens, is_indexed
@@ -160,7 +160,7 @@ def _recognise_table(lines: List[str], labelled: bool) -> Optional[str]:
     row = next((line for line in lines if line and not line.startswith("#")), "").split("\t")
     if len(row) == 10 and row[0] in ("1", "1-2", "0.1"):
         return "conllu"
-    if lines and lines[0].startswith(CONLL2012) and is_conll2012(lines):
+    if is_conll2012(lines):
         return "conll2012"
     header = lines[0] if lines else ""
     delimiter = delimiter_of(header)
@@ -264,10 +264,12 @@ def _remedy(record: Any) -> str:
         return (
             "write one record a line, in pandas with `to_json(path, orient='records', lines=True)`"
         )
-    if names_tokens([*record] if values else []) and not any(
-        isinstance(value, (list, dict)) for value in values
-    ):
-        return "each record seems to be a token, so write CSV, one token a line"
+    is_flat = bool(values) and not any(isinstance(value, (list, dict)) for value in values)
+    is_span = is_flat and text_key(record) is not None and is_entity(record)
+    if is_span or (is_flat and names_tokens([*record])):
+        one_each = "an entity, so write a record for each text, with a list of them"
+        other = "a token, so write CSV, one token a line"
+        return f"each record seems to be {one_each if is_span else other}"
     if values and all(isinstance(key, str) and key.lower() in _OF_ERRORS for key in record):
         return "this is an error message of a server; download the file again"
     if values and text_key(record) and any(_are_words(record.get(key)) for key in ENTITY_KEYS):

@@ -76,22 +76,37 @@ def listed_entities(value: Any) -> Optional[List[Any]]:
     Example:
         >>> listed_entities("[{'start': 0}]"), listed_entities(["PER"]), listed_entities("PER")
         ([{'start': 0}], None, None)
+        >>> listed_entities({"start": [0, 9], "end": [5, 12], "label": ["PER", "LOC"]})[1]
+        {'start': 9, 'end': 12, 'label': 'LOC'}
     """
     if isinstance(value, str) and value.strip().startswith("["):
         value = parsed_value(value)
+    if isinstance(value, dict) and {"start", "end"} <= value.keys():  # `datasets` has such lists
+        are_lists = all(isinstance(each, list) for each in value.values())
+        if are_lists and len({*map(len, value.values())}) == 1:
+            return [dict(zip(value, each)) for each in zip(*value.values())]
     if not isinstance(value, list):
         return None
     return value if all(isinstance(each, (list, dict)) for each in value) else None
 
 
 def parsed_value(text: str) -> Any:
-    """Returns the value that a string spells in JSON or Python; None if it spells none."""
-    for parse in (json.loads, ast.literal_eval):
+    """Returns the value that a string spells in JSON or Python; None if it spells none.
+
+    Example:
+        >>> parsed_value("[(0, 5, 'PER')]")
+        [[0, 5, 'PER']]
+    """
+    for parse in (json.loads, _parsed_python):
         try:
             return parse(text)
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
+        except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
             continue
     return None
+
+
+def _parsed_python(text: str) -> Any:
+    return json.loads(json.dumps(ast.literal_eval(text)))  # with lists in place of tuples
 
 
 def raw_entities(entities: Iterable[Any], place: str) -> List[RawEntity]:

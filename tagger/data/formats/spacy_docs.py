@@ -1,5 +1,7 @@
 """spaCy's binary files, `.spacy`, read and written with spaCy."""
 
+import logging
+from collections import Counter
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, Iterable, Iterator, List, Tuple
@@ -12,6 +14,8 @@ from tagger.data.formats.overlaps import check_overlaps
 from tagger.data.reading import DETECTED, Reading
 from tagger.data.text_encodings import check_no_pointer
 
+logger = logging.getLogger(__name__)
+
 
 def read_spacy(path: PathOrAddress, _: Reading = DETECTED) -> Iterator[AnnotatedText]:
     """Reads the documents of a `DocBin` with their `ents` or, if there are none, the span group `sc`."""
@@ -20,13 +24,27 @@ def read_spacy(path: PathOrAddress, _: Reading = DETECTED) -> Iterator[Annotated
     with open_input(path) as file:
         content = file.read()
     check_no_pointer(content, path)
+    left: Counter[str] = Counter()
+    num_read = 0
     try:
         docs = spacy.tokens.DocBin().from_bytes(content).get_docs(vocab)
         for number, doc in enumerate(docs, start=1):
-            yield _text(doc, f"{path}, document {number}")
+            text = _text(doc, f"{path}, document {number}")
+            num_read += len(text.entities)
+            own = {tuple(each) for each in text.entities}
+            for name, group in doc.spans.items():
+                left[name] += sum((s.label_, s.start_char, s.end_char) not in own for s in group)
+            yield text
     except Exception as error:  # from zlib, msgpack, or a consequence
         reason = " ".join(str(error).split())
         raise ValueError(f"{path}: expected a DocBin of spaCy ({reason})") from None
+    groups = ", ".join(f"{name} {number:,}" for name, number in left.items() if number)
+    if groups and not num_read:
+        raise ValueError(
+            f"{path}: all spans are in other groups ({groups}) than `sc`; copy those of one to `ents`"
+        )
+    if groups:
+        logger.warning("%s: left out spans of other groups: %s", path, groups)
 
 
 def _text(doc: Any, place: str) -> AnnotatedText:

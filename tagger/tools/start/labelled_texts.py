@@ -12,6 +12,7 @@ from tagger.common.console import topics
 from tagger.common.inputs import bare_suffix
 from tagger.common.outputs import json_line
 from tagger.data.formats import recognise
+from tagger.data.formats.record_keys import is_entity
 from tagger.tools.start.config import listed, listed_counts, rare_labels
 from tagger.tools.start.records import LABELS, TEXT, BrokenTableError, records_of
 
@@ -159,6 +160,8 @@ def _found(
     if len(records) < 2:
         return None
     columns = _columns(records)
+    if all(is_entity({key: _as_number(value) for key, value in each.items()}) for each in records):
+        return None
     texts = [key for key, values in columns.items() if key != tag and _are_texts(values)]
     found = _labels(columns, texts, tag)
     if not texts or found is None:
@@ -176,6 +179,10 @@ def _found(
         [{key: value for key, value in each.items() if key not in used} for each in records],
         numbers == {1},
     )
+
+
+def _as_number(value: Any) -> Any:
+    return int(value) if isinstance(value, str) and value.isdecimal() else value
 
 
 def _columns(records: Sequence[Dict[str, Any]]) -> Dict[str, List[Any]]:
@@ -209,6 +216,7 @@ def _labels(
         return None if found is None else ([tag], found)
     read = {key: found for key, values in others.items() if (found := _labels_of(values))}
     several = [key for key in read if not isinstance(others[key][0], (str, int, float))]
+    several = [key for key in several if _NAMES.fullmatch(key) or not _are_numbers(others[key])]
     flags = [key for key, values in others.items() if _are_flags(values)]
     named = [key for key in read if _NAMES.fullmatch(key)]
     if several or (named and not _are_flags(others[named[0]])):
@@ -224,6 +232,11 @@ def _labels(
             "by --tag-column"
         )
     return (words, read[words[0]]) if words else None
+
+
+def _are_numbers(values: Sequence[Any]) -> bool:
+    """Whether all values are lists without a letter, which may be places of something in the texts."""
+    return not any(map(str.isalpha, "".join(str(cell) for value in values for cell in value or ())))
 
 
 def _is_of_words(texts: Sequence[Any], values: Sequence[Any]) -> bool:

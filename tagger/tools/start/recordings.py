@@ -159,11 +159,12 @@ def _config(found: Recordings, train: str, dev: str) -> str:
 
 
 def _is_words(cell: str) -> bool:
-    """Whether a cell holds one word or several."""
+    """Whether a cell holds one word or several, or a sentence, which has a few other signs."""
     letters = [
         each for each in cell if not (each.isspace() or unicodedata.category(each)[0] == "M")
     ]
-    return "".join(letters).isalpha()
+    is_sentence = len(cell.split()) > 2 and sum(map(str.isalpha, letters)) > len(letters) / 2
+    return is_sentence or "".join(letters).isalpha()
 
 
 def _is_number(cell: str) -> bool:

@@ -266,7 +266,7 @@ def _layout(file: SurveyedFile) -> List[Said]:
         return [("format", f"{file.texts.format}: {file.texts.counts.in_one_line()}")]
     assert file.columns is not None
     said: List[Said] = [each for each in file.columns.describe() if each[0] != "tags"]
-    if file.columns.text_encoding == "cp1252":
+    if file.columns.text_encoding in ("cp1252", "latin-1"):
         texts = (row.text for rows in file.sentences for row in rows if not row.text.isascii())
         remedy = "look right? If not, name the encoding by --text-encoding"
         said.append(("warning", f"does {next(texts, '')!r} {remedy}"))

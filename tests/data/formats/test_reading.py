@@ -148,6 +148,25 @@ def test_entities_in_the_misc_column_take_precedence_and_documents_keep_their_se
     assert [text.text[start:end] for _, start, end in text.entities] == ["Ada"]
 
 
+def test_entities_in_brackets_that_are_not_read_are_named(write, caplog):
+    (text,) = read_texts(write("a.conllu", row(1, "Ada", "PROPN", "Entity=(1-person)") + "\n"))
+    assert [each.label for each in text.entities] == ["PROPN"]
+    assert "MISC has entities in brackets (Entity), which are not read" in caplog.text
+
+
+def test_spans_of_other_groups_of_spacy_are_named(tmp_path, caplog):
+    docs = [spacy.blank("en")("Ada left Rome") for _ in range(2)]
+    docs[0].spans["mine"] = [Span(docs[0], 0, 1, "PER")]
+    docs[1].spans["sc"] = [Span(docs[1], 0, 1, "PER")]
+    path = tmp_path / "a.spacy"
+    DocBin(docs=docs).to_disk(path)
+    assert [len(each.entities) for each in read_texts(path)] == [0, 1]
+    assert "left out spans of other groups: mine 1" in caplog.text
+    DocBin(docs=docs[:1]).to_disk(path)
+    with pytest.raises(ValueError, match=r"all spans are in other groups \(mine 1\) than `sc`"):
+        list(read_texts(path))
+
+
 def test_documents_of_spacy_are_read_and_written_back(tmp_path):
     nlp = spacy.blank("en")
     nlp.add_pipe("sentencizer")

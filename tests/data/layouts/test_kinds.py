@@ -88,6 +88,13 @@ GOOD = {
         {"tokenized_text": _TEXT.split(), "ner": [[0, 1, "PER"], [3, 3, "LOC"]]}]),
     "cluener.jsonl": json.dumps({"text": _TEXT, "label": {
         "PER": {"Ann Lee": [[0, 6]]}, "LOC": {"Rome": [[13, 16]]}}}),
+    "unopened.txt": "".join(
+        f"a 0 {n} {word} NN (NP*) - - - X {cell} -\n" if word else "\n"
+        for n, (word, cell) in enumerate(_ROWS)
+    ).replace("GPE", "LOC").replace("PERSON", "PER"),
+    "tuples.csv": f"id,text,entities\n1,{_TEXT},\"[(0, 7, 'PER'), (13, 17, 'LOC')]\"\n",
+    "columns.jsonl": json.dumps({"text": _TEXT, "entities": {
+        "start": [0, 13], "end": [7, 17], "label": ["PER", "LOC"]}}),
     "gretel.jsonl": json.dumps({"generated_text": _TEXT, "pii_spans":
         "[{'start': 0, 'end': 7, 'label': 'PER'}, {'start': 13, 'end': 17, 'label': 'LOC'}]"}),
 }  # fmt: skip
@@ -115,6 +122,19 @@ REFUSED = {
         json.dumps({"text": "😀 ab", "label": [[2, 3, "X"]]}),
         "characters up to the last one of an entity or UTF-16 units, as JavaScript does, not characters",
     ),
+    "rows.jsonl": (
+        json.dumps({"text": _TEXT, "start": 0, "end": 3, "label": "PER"}) + "\n"
+        + json.dumps({"text": _TEXT, "start": 13, "end": 17, "label": "LOC"}),
+        "each record seems to be an entity"),
+    "rows.csv": (
+        "text,begin,end,type\n" + "".join(f"Ann met {n}.,0,{n},PER\nIn Oslo, {n}.,3,{n},LOC\n"
+                                          for n in range(9)).replace("Oslo,", "Oslo"),
+        "a text and a label on each line"),
+    "words.conll": (_TAGS.replace("B-", "begin-").replace("I-", "inside-").replace("O", "outside"),
+                    "tags of one label"),
+    "brackets.conll": ("Ann (PER*\nLee *)\nleft *\n\nRome (LOC*)\nfell *\n", "brackets around"),
+    "parts.json": (json.dumps({name: [{"text": _TEXT, "label": [[0, 7, "PER"]]}]
+                               for name in ("train", "dev")}), "the parts dev and train"),
     "keys.jsonl": (_record("von", "bis", "art"), "got the keys von, bis, art"),
 }  # fmt: skip
 

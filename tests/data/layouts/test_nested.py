@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 
+from tagger.data.formats import read_texts
 from tagger.data.formats.quoted_entities import located
 from tests.data.layouts.reading import read_by_convert, read_by_start
 
@@ -116,6 +117,16 @@ def test_nested_entities_are_read_rightly(name, read, tmp_path):
     path.write_text(json.dumps([RIGHT[name]] if isinstance(RIGHT[name], dict) else RIGHT[name]))
     found = Counter((label, each.text[i:j]) for each in read(path) for label, i, j in each.entities)
     assert found == {("PER", "AnnLee"): 1, ("LOC", "Rome"): 1}
+
+
+def test_what_stands_beside_nested_texts_is_kept(tmp_path):
+    passages = [{"id": n, "kind": "title", "text": TEXT, "annotations": spans("start", "end", "label"),
+                 "flags": []} for n in (1, 2)]  # fmt: skip
+    path = tmp_path / "all.json"
+    path.write_text(json.dumps({"id": "d", "lang": "en", "passages": passages, "notes": [1]}))
+    kept = [each.properties for each in read_texts(path)]
+    assert [each.pop("paths")[0] for each in kept] == ["passages[0].text", "passages[1].text"]
+    assert kept == [{"id": n, "kind": "title", "doc_id": "d", "lang": "en"} for n in (1, 2)]
 
 
 @pytest.mark.parametrize("name", REFUSED)

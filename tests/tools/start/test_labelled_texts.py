@@ -151,6 +151,15 @@ OTHERS = {
     "words": as_csv([["word", "tag"], *([word, "O"] for _, word in PLACED)]),
     "words by sentence": as_csv([["sentence", "word", "tag"], *((*each, "O") for each in PLACED)]),
     "entities": as_csv([["text", "entity", "label"], *([t, t.split()[1], "COLOUR"] for t in TEXTS)]),
+    "an entity each": as_json(
+        {"text": t, "start": 0, "end": n % 4, "label": first(t)} for n, t in enumerate(TEXTS)
+    ),
+    "an entity a row": as_csv(
+        [["text", "begin", "end", "type"], *([t, 0, n % 4, first(t)] for n, t in enumerate(TEXTS))]
+    ),
+    "places of answers": as_json(
+        {"context": t, "ends": [n % 4], "spans": [f"0;{n % 4}"]} for n, t in enumerate(TEXTS)
+    ),
     "no labels": as_json({"text": t, "label": []} for t in TEXTS),
     "texts alone": "\n".join(TEXTS),
     "numbers": as_csv([["x", "y", "label"], *([n, n / 2, n % 2] for n in range(40))]),

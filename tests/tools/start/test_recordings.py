@@ -45,6 +45,7 @@ def test_the_config_fits_the_file(several_labels, allennlp, tmp_path, monkeypatc
             "File,Line,Begin Offset,End Offset,Type\n" + "a.txt,0,0,3,PER\na.txt,1,5,8,PER\n" * 9,
             None,
         ),
+        ("x,y,text,k\n" + "".join(f'{n},5,"Ann, {n}, left Rome.",A\n' for n in "8174"), None),
         ("word;tag\nAda;B-PER\nleft;O\n", None),
         ("Wort,s,t\n" + "राम,0.2,B-PER\nशर्मा,0.4,I-PER\nगया,0.3,O\n" * 9, None),
         ("0.5,walk\n0.1,sit\n", None),
