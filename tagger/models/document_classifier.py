@@ -96,7 +96,8 @@ class DocumentClassifier(MeasuredModel):
             # (B,)
             has_known = (labels >= 0).any(1).to(scores.dtype)
             row_weights = has_known if weights is None else has_known * weights[:, 0]
-            output["loss"] = weighted_mean(self.loss(scores, labels), row_weights)
+            losses = self.loss(scores, labels, row_weights > 0)
+            output["loss"] = weighted_mean(losses, row_weights)
         if labels is not None and self.training:
             return output
         probabilities = torch.sigmoid(scores.float())

@@ -226,7 +226,11 @@ class TaggingModel(MeasuredModel):
         weights: Optional[torch.Tensor],
     ) -> torch.Tensor:
         """The loss of a batch; `soft` are soft tags and transitions, others as for `forward`."""
-        row_weights = None if weights is None else rows.rows_of(weights)
+        row_weights, mask = None, rows.mask
+        if weights is not None:
+            row_weights = rows.rows_of(weights)
+            # So that not even a loss that depends on the batch, or is infinite, sees them.
+            mask = declare_right_padded(mask & (row_weights > 0).unsqueeze(1))
         soft_tags, soft_transitions = soft
         if self.training and (self.head.needs_teacher or soft_tags is not None):
             teacher = None
@@ -234,10 +238,10 @@ class TaggingModel(MeasuredModel):
                 soft_tags = rows.split(soft_tags) * rows.mask.unsqueeze(2)
                 soft_transitions = rows.rows_of(soft_transitions)
                 teacher = ChainMarginals.of_rows(soft_tags, soft_transitions, rows.mask.sum(1))
-            losses = self.head.distillation_loss(emissions, gold_tags, rows.mask, teacher)
+            losses = self.head.distillation_loss(emissions, gold_tags, mask, teacher)
         else:
-            losses = self.head.loss_beside(emissions, gold_tags, rows.mask, row_weights)
-        return self._reduced(losses, rows.mask, row_weights)
+            losses = self.head.loss_beside(emissions, gold_tags, mask, row_weights)
+        return self._reduced(losses, mask, row_weights)
 
     def _reduced(
         self, sequence_losses: torch.Tensor, mask: torch.Tensor, weights: Optional[torch.Tensor]

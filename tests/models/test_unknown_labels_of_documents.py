@@ -1,5 +1,6 @@
 """An unknown label of a document or recording counts nowhere: loss, gradient, metrics, thresholds."""
 
+import copy
 import json
 import random
 
@@ -17,6 +18,7 @@ from tests.recordings import LABELS, recording
 from tests.spans.tagged import vocabulary_of
 
 NAMES = ["A", "B", "C"]
+BY_BATCH = {"type": "class_balanced_focal", "mode": "average_w", "weight_norm": "by_batch"}
 
 
 def classifier(loss):
@@ -27,7 +29,7 @@ def classifier(loss):
         "type": "document_classifier",
         "text_field_embedder": {"token_embedders": {"tokens": embedding}},
         "encoder": {"type": "boe"},
-        "loss": {"type": loss},
+        "loss": copy.deepcopy(loss),
     }
     model = Model.from_params(Params(params), vocab=vocab)
     counts = LabelCounts({"labels": {"A": 9, "B": 4, "C": 2}}, {"labels": 20})
@@ -72,6 +74,22 @@ def test_what_the_model_thinks_of_unknown_labels_changes_nothing(loss, seed):
     weights = torch.arange(1.0, 13).unsqueeze(1)
     one, two = (outcomes(loss, each, gold, weights)[0] for each in (scores, other))
     torch.testing.assert_close(one, two)
+
+
+@pytest.mark.parametrize("loss", [*sorted(MultiLabelLoss.list_available()), BY_BATCH], ids=str)
+def test_a_weight_of_2_equals_the_document_twice(loss):
+    for seed in range(4):
+        generator = torch.Generator().manual_seed(seed)
+        scores = 2 * torch.randn(5, 3, generator=generator)
+        gold = torch.randint(-1, 2, (5, 3), generator=generator)
+        times = [2, 0, 1, 0, 3]
+        chosen = [row for row, number in enumerate(times) for _ in range(number)]
+        given = scores.clone().requires_grad_()
+        repeated = classifier(loss).train()(given[chosen], gold[chosen])["loss"]
+        (expected,) = torch.autograd.grad(repeated, given)
+        weights = torch.tensor(times).float().unsqueeze(1)
+        value, gradient, _, _ = outcomes(loss, scores, gold, weights)
+        torch.testing.assert_close((value, gradient), (repeated.detach(), expected))
 
 
 @pytest.mark.parametrize("loss", sorted(MultiLabelLoss.list_available()))

@@ -22,7 +22,14 @@ CASES = [
     {"type": "softmax", "loss": {"type": "dice", "of_each_token": True, **WEIGHTS}},
     {"type": "softmax", "loss": {"type": "dice", "alpha": 0.3, **WEIGHTS}},
     *({"type": "sigmoid", "loss": {"type": name}} for name in MultiLabelLoss.list_available()),
-    {"type": "sigmoid", "loss": {"type": "distribution_balanced", "weight_norm": "by_batch"}},
+    *(
+        {"type": "sigmoid", "loss": {"type": name, "weight_norm": "by_batch", **more}}
+        for name, more in (
+            ("distribution_balanced", {}),
+            ("class_balanced_focal", {"mode": "average_w"}),
+            ("class_balanced_negative_tolerant", {"mode": "average_n"}),
+        )
+    ),
     *(
         {
             "type": "crf",
@@ -62,12 +69,14 @@ def tagger_of(config, reduction):
     return model.train()
 
 
-def batch_of(head):
-    generator = torch.Generator().manual_seed(1)
+def batch_of(head, seed=1):
+    generator = torch.Generator().manual_seed(seed)
     emissions = 2 * torch.randn(4, 5, len(TAGS), generator=generator)
     gold = torch.tensor([[0, 1, 2, 0, 0], [3, 4, 0, 0, 0], [0, -1, 1, 3, 0], [0, 0, 3, 0, 0]])
     if head == "sigmoid":
-        gold = torch.randint(-1, 2, emissions.shape, generator=generator)
+        # 1, 0 or -1, mostly 0
+        first, second = (torch.rand(emissions.shape, generator=generator) for _ in range(2))
+        gold = (first < 0.2).long() - (second < 0.2).long()
     if head == "label_chains":
         gold = torch.nn.functional.one_hot(gold.clamp(min=0), len(TAGS)).bool()
     mask = torch.arange(5) < torch.tensor([[5], [2], [4], [3]])
@@ -82,8 +91,13 @@ def loss_of(model, emissions, gold, mask, weights=None, **others):
 @pytest.mark.parametrize("reduction", LOSS_REDUCTIONS)
 @pytest.mark.parametrize("config", CASES, ids=str)
 def test_a_weight_of_2_equals_the_sentence_twice(config, reduction):
+    for seed in range(4):
+        check_weights(config, reduction, seed)
+
+
+def check_weights(config, reduction, seed):
     model = tagger_of(config, reduction)
-    emissions, gold, mask = batch_of(config["type"])
+    emissions, gold, mask = batch_of(config["type"], seed)
     emissions.requires_grad_()
     weighted = loss_of(model, emissions, gold, mask, torch.tensor(TIMES).float().unsqueeze(1))
     (gradient,) = torch.autograd.grad(weighted, emissions)
@@ -112,7 +126,24 @@ def test_sentences_of_documents_have_separate_weights(reduction):
     torch.testing.assert_close(actual, expected)
 
 
-def test_weights_of_documents_count_in_the_classifier():
+@pytest.mark.parametrize("reduction", LOSS_REDUCTIONS)
+@pytest.mark.parametrize("head", ["crf", "label_chains"])
+def test_a_sentence_that_weighs_0_may_be_impossible(head, reduction):
+    emissions, gold, mask = batch_of(head)
+    model = tagger_of({"type": head, "constrain_training": True}, reduction)
+    # The second sentence begins with `B-PER I-LOC`.
+    gold[1, :2] = torch.tensor([1, 4]) if head == "crf" else torch.eye(len(TAGS))[[1, 4]].bool()
+    emissions.requires_grad_()
+    with pytest.raises(ValueError, match="forbid the gold tags of row 1"):
+        loss_of(model, emissions, gold, mask, torch.ones(4, 1))
+    loss = loss_of(model, emissions, gold, mask, torch.tensor([[1.0], [0.0], [2.0], [1.0]]))
+    (gradient,) = torch.autograd.grad(loss, emissions)
+    assert loss.isfinite()
+    assert gradient.isfinite().all()
+    assert (gradient[1] == 0).all()
+
+
+def test_a_mean_by_weights():
     losses = torch.tensor([1.0, 3.0, 5.0])
     assert weighted_mean(losses, torch.tensor([2.0, 1.0, 0.0])) == losses[[0, 0, 1]].mean()
     assert weighted_mean(losses, None) == 3
