@@ -79,8 +79,7 @@ def _commands(
 def source_of_classified(found: LabelledTexts, documents: Optional[str]) -> Source:
     """Returns texts with labels as a whole, as lines for the reader `document`."""
     items, texts = [], []
-    for text, labels, rest in zip(found.texts, found.labels, found.others):
-        present = [label for label, has in (labels or {}).items() if has]
+    for text, present, rest in zip(found.texts, found.present(), found.others):
         items.append(Item(text.split(), [(label, "") for label in present]))
         texts.append(AnnotatedText("", [], None, None, "", rest))
     marked = documents_of_texts(texts, found.path, how=documents)

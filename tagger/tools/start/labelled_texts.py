@@ -11,6 +11,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 from tagger.common.console import topics
 from tagger.common.inputs import bare_suffix
 from tagger.common.outputs import json_line
+from tagger.data.dataset_readers.document_labels import parsed_labels
 from tagger.data.formats import recognise
 from tagger.data.formats.record_keys import is_entity
 from tagger.tools.start.config import listed, listed_counts, rare_labels
@@ -29,6 +30,8 @@ _FLAGS: Mapping[Any, Optional[bool]] = {
     **dict.fromkeys(("1", "1.0", "true", "yes"), True),
     **dict.fromkeys(("", "?", "-1", "nan", "null", "none"), None),
 }
+#: How the reader `document` spells an unknown label.
+_UNKNOWN = "?"
 _SUFFIXES = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".arrow", "")
 #: Formats that are told by their names of keys or columns alone; None is another file.
 _FORMATS = (None, "csv", "doccano", "huggingface", "columns")
@@ -63,23 +66,33 @@ class LabelledTexts(NamedTuple):
     is_single: bool
 
     def written(self) -> List[str]:
-        """Returns each text with its labels as a line for the reader `document`.
+        """Returns each text with its labels, and all else of its row, for the reader `document`.
 
         Raises:
             ValueError: If a text is empty.
         """
         lines = []
-        for number, (text, labels) in enumerate(zip(self.texts, self.labels), start=1):
+        rows = zip(self.texts, self.labels, self.others)
+        for number, (text, labels, others) in enumerate(rows, start=1):
             if not text.strip():
                 raise ValueError(f"{self.path}: text {number} is empty; remove it")
-            lines.append(json_line({TEXT: text, LABELS: _told(labels)}))
+            own = {TEXT: text, LABELS: _told(labels)}
+            lines.append(json_line({**own, **others, **own}, default=str))
         return lines
+
+    def present(self) -> List[List[str]]:
+        """Returns the labels that each text is known to have."""
+        return [parsed_labels(_told(each), _UNKNOWN).present for each in self.labels]
 
     def described(self) -> List[str]:
         """Says in lines what was found, with an example."""
         counts, lengths = self.counts, [len(each.split()) for each in self.texts]
         unknown = sum(each is None for each in self.labels)
-        parts = sum(None in each.values() for each in self.labels if each)
+        parts = sum(
+            None in each.values() or any(label.startswith(_UNKNOWN) for label in each)
+            for each in self.labels
+            if each
+        )
         none = sum(each is not None and {*each.values()} <= {False} for each in self.labels)
         at = next((n for n, each in enumerate(self.labels) if each and any(each.values())), 0)
         example = [label for label, has in (self.labels[at] or {}).items() if has]
@@ -108,8 +121,7 @@ class LabelledTexts(NamedTuple):
     @property
     def counts(self) -> Counter[str]:
         """The number of texts with each label, most frequent first."""
-        every = Counter(label for each in self.labels for label, has in (each or {}).items() if has)
-        return Counter(dict(every.most_common()))
+        return Counter(dict(Counter(chain(*self.present())).most_common()))
 
 
 class _AmbiguousError(Exception):
@@ -279,6 +291,7 @@ def _spelled(cell: str) -> Optional[List[Any]]:
 
 def _labels_of(values: Sequence[Any]) -> Optional[List[Labels]]:
     """Returns the labels of each text that a key or column has; None if it has something else."""
+    values = [None if each in ("", _UNKNOWN, -1, [_UNKNOWN]) else each for each in values]
     given = [each for each in values if each is not None]
     if given and all(isinstance(each, dict) for each in given):
         is_flags = all(str(each).lower() in _FLAGS for value in given for each in value.values())
@@ -296,7 +309,7 @@ def _labels_of(values: Sequence[Any]) -> Optional[List[Labels]]:
         else:
             return _of_strings(values)
     if given and all(isinstance(each, (str, int, bool)) for each in given):
-        return _of_strings([None if each in (None, "", -1) else str(each) for each in values])
+        return _of_strings([None if each is None else str(each) for each in values])
     if not given or not all(isinstance(each, (list, tuple)) for each in values if each is not None):
         return None
     names = [None if each is None else [*map(str, each)] for each in values]

@@ -9,6 +9,7 @@ from tagger.common.files import check_is_file, write_atomically
 from tagger.common.inputs import utf8_lines
 from tagger.common.outputs import json_line
 from tagger.data.column_file import is_docstart
+from tagger.data.dataset_readers.document_labels import parsed_labels
 from tagger.data.formats import AnnotatedText
 from tagger.data.formats.annotated_text import DOCUMENT
 from tagger.data.formats.span_records import prodigy_record
@@ -180,7 +181,7 @@ def source_of_conllu(
 
 
 def source_of_labelled_texts(path: Path, label_key: str, how: Optional[str] = None) -> Source:
-    """Returns the documents of a file with one JSON object on each line, with lists of labels.
+    """Returns the documents of a file with one JSON object on each line, with labels.
 
     Each line is a document, unless one of the keys of `documents_of_texts` groups them.
     """
@@ -207,15 +208,12 @@ def source_of_labelled_texts(path: Path, label_key: str, how: Optional[str] = No
 def _labelled_record(line: str, place: str, label_key: str) -> Any:
     try:
         record = json.loads(line)
-        labels = record[label_key]
-    except (json.JSONDecodeError, KeyError, TypeError):
-        labels = None
-    if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
+        return record, parsed_labels(record[label_key], "?").present
+    except (json.JSONDecodeError, KeyError, TypeError, ValueError):
         raise ValueError(
             f"{place}: expected a JSON object with a list of strings under {label_key!r}, got "
             f"{line[:200]!r}; correct the line or `--label-key`"
-        )
-    return record, labels
+        ) from None
 
 
 def write_parts(division: Division, paths: Mapping[str, Path], overwrite: bool = False) -> None:

@@ -210,6 +210,30 @@ def test_unknown_labels_stay_unknown(tmp_path):
     assert json.loads(known.written()[0]) == {"text": TEXTS[0], "labels": None}
 
 
+def test_single_labels_may_be_unknown(tmp_path):
+    """As for the reader `document`: no label of its own is named after the sign."""
+    signs = ["?", ["?"], -1, None]
+    rows = [
+        {"text": t, "labels": signs[n % 4] if n % 3 else [*labels_of(t), "?oil"] * bool(n)}
+        for n, t in enumerate(TEXTS)
+    ]
+    found = find_labelled_texts(write(tmp_path, ("jsonl", as_json(rows))))
+    assert set(found.counts) == set(NAMES)
+    lines = [json.loads(line)["labels"] for line in found.written()]
+    assert lines[3] == [*labels_of(TEXTS[3]), "?oil"]
+    assert all(line is None for n, line in enumerate(lines) if n % 3)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_other_columns_such_as_weights_are_kept(suffix, tmp_path):
+    rows = [{"id": n, "text": t, **has(t), "weight": 0.5} for n, t in enumerate(TEXTS)]
+    table = as_csv([[*rows[0]], *([*map(str, row.values())] for row in rows)])
+    content = table if suffix == "csv" else as_json(rows)
+    found = find_labelled_texts(write(tmp_path, (suffix, content)))
+    lines = [json.loads(line) for line in found.written()]
+    assert [(int(each["id"]), float(each["weight"])) for each in lines[:2]] == [(0, 0.5), (1, 0.5)]
+
+
 @pytest.mark.parametrize("name", ["columns beside an identifier", "fastText"])
 def test_the_config_trains_and_the_commands_work(name, allennlp, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

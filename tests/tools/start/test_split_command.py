@@ -65,6 +65,17 @@ def test_labelled_documents_are_split_and_those_of_one_group_stay_together(
         assert [sum('"A"' in line for line in part) for part in parts] == [5, 5]
 
 
+def test_labels_of_documents_may_be_unknown(split, tmp_path):
+    labels = [["A", "?B"], {"A": 1, "B": -1}, "?", None, -1, {"A": 0}]
+    lines = [json.dumps({"text": f"n {i}", "topics": labels[i % 6]}) for i in range(24)]
+    (tmp_path / "all.jsonl").write_text("\n".join(lines))
+    split(tmp_path / "all.jsonl", tmp_path / "out", "--label-key", "topics", "--shares", 1, 1, 0)
+    parts = [(tmp_path / f"out/{name}.jsonl").read_text().splitlines() for name in NAMES[:2]]
+    assert sorted(sum(parts, [])) == sorted(lines)
+    known = {json.dumps({"topics": each})[1:-1] for each in labels[:2]}
+    assert [sum(any(each in line for each in known) for line in part) for part in parts] == [4, 4]
+
+
 def texts_of(labels):
     return [
         AnnotatedText(f"Ada {n}", [Annotation(label, 0, 3)], None, None, "", {"id": n})
