@@ -12,7 +12,7 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 from tagger.common.inputs import open_input
 from tagger.common.ranges import check_number
 from tagger.data.dataset_readers.document_labels import NO_LABELS, parsed_labels
-from tagger.data.dataset_readers.instance_weights import WEIGHTS, parsed_weight, weights_field
+from tagger.data.dataset_readers.instance_weights import WEIGHTS, WeightsOfTexts, weights_field
 from tagger.data.dataset_readers.sharded_reader import ShardedReader
 from tagger.data.fields.label_sets_field import DocumentLabelsField
 from tagger.data.text_encodings import decoded_lines
@@ -107,18 +107,20 @@ class DocumentDatasetReader(ShardedReader):
         instance["tokens"].token_indexers = self._token_indexers  # type: ignore[attr-defined]
 
     def _read(self, file_path: Union[str, PathLike]) -> Iterable[Instance]:
+        weights = WeightsOfTexts(self._weight_key)
         with open_input(file_path) as lines:
             for number, line in self.shard_iterable(decoded_lines(lines, file_path)):
                 if not line.strip():
                     continue
                 try:
-                    yield self._labelled_instance(line)
+                    yield self._labelled_instance(line, weights)
                 except ValueError as error:
                     raise ValueError(
                         f"{file_path}:{number}: {error}: {line.strip()[:80]}"
                     ) from error
+        weights.warn(file_path)
 
-    def _labelled_instance(self, line: str) -> Instance:
+    def _labelled_instance(self, line: str, weights: WeightsOfTexts) -> Instance:
         try:
             document = json.loads(line)
         except json.JSONDecodeError as error:
@@ -128,7 +130,7 @@ class DocumentDatasetReader(ShardedReader):
             ) from None
         instance = self.text_to_instance(*self._text_and_labels(document))
         if self._weight_key is not None:
-            weight = parsed_weight(document.get(self._weight_key), f"key `{self._weight_key}`")
+            weight = weights.of(document, f"key `{self._weight_key}`")
             instance.add_field(WEIGHTS, weights_field([weight]))
         return instance
 

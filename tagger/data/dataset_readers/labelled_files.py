@@ -10,7 +10,7 @@ from allennlp.data import Token, Tokenizer
 
 from tagger.common.inputs import PathOrAddress, is_address
 from tagger.data.column_file import Row
-from tagger.data.dataset_readers.instance_weights import common_weight, parsed_weight
+from tagger.data.dataset_readers.instance_weights import WeightsOfTexts, common_weight
 from tagger.data.dataset_readers.tag_spelling import tags_of_text
 from tagger.data.formats import (
     PLAIN_TAGS,
@@ -176,16 +176,18 @@ class LabelledFiles:
     def _of_texts(self, path: PathOrAddress, format: str) -> Iterator[List[LabelledSentence]]:
         """Yields the sentences of each text; texts without tokens are skipped and counted."""
         counts = TextCounts()
-        num_empty = 0
+        num_empty, weights = 0, WeightsOfTexts(self.reading.weight)
         # A number is that of a column.
         has_key = isinstance(self.reading.tag_column, str)
         reading = self.reading if has_key else replace(self.reading, tag_column=None)
         for text in READ_FORMATS[format].read(path, reading):
-            sentences = self._sentences(counts.add(self._fitted(text, counts)), text)
+            weight = weights.of(text.properties, text.place)
+            sentences = self._sentences(counts.add(self._fitted(text, counts)), text, weight)
             num_empty += not sentences
             if sentences:
                 yield sentences
         logger.info("%s, read as %s: %s", path, format, counts.in_one_line())
+        weights.warn(path)
         if num_empty:
             logger.warning("%s: left out %d texts without a token", path, num_empty)
         if counts.cut:
@@ -219,14 +221,13 @@ class LabelledFiles:
         split = self._splitter.document if self.reading.documents else self._splitter.sentence
         return split(text.text)
 
-    def _sentences(self, fitted: AnnotatedText, text: AnnotatedText) -> List[LabelledSentence]:
+    def _sentences(
+        self, fitted: AnnotatedText, text: AnnotatedText, weight: float
+    ) -> List[LabelledSentence]:
         spans = fitted.tokens or []
         tags = tags_of_text(fitted, self.reading) if self.reading.labelled else None
         reading = self.reading.found(None if fitted.properties.get(PLAIN_TAGS) else "BIO")
         sentences, first = [], 0
-        weight = 1.0
-        if self.reading.weight is not None:
-            weight = parsed_weight(text.properties.get(str(self.reading.weight)), text.place)
         for length in filter(None, fitted.sentence_lengths or [len(spans)]):
             own = spans[first : first + length]
             begin, end = own[0][0], own[-1][1]

@@ -10,6 +10,7 @@ from allennlp.data import DatasetReader, Instance
 from allennlp.data.fields import TextField
 
 from tagger.data.dataset_readers.column import ColumnDatasetReader
+from tagger.data.dataset_readers.instance_weights import WEIGHTS, weights_field
 from tagger.data.dataset_readers.sharded_reader import ShardedReader
 from tagger.data.documents import DocumentTokens
 from tagger.data.fields.soft_labels_field import SoftLabelsField
@@ -70,8 +71,10 @@ class SoftLabelledDatasetReader(ShardedReader):
 
     def _read(self, file_path: Union[str, PathLike]) -> Iterable[Instance]:
         soft_labels = SoftLabels.load(self._path)
+        have_weights = False
         for instance in self._reader._read(file_path):
             self._add(instance, soft_labels, self._path)
+            have_weights = WEIGHTS in instance.fields
             yield instance
         for path in self._unlabelled:
             of_text = SoftLabels.load(path)
@@ -81,6 +84,11 @@ class SoftLabelledDatasetReader(ShardedReader):
                     unknown = [_UNKNOWN] * len(text)
                     tags = TagField(unknown, text, self._label_namespace, _UNKNOWN)
                     instance.add_field("tags", tags)
+                    if have_weights:
+                        # All instances of a batch must have the same fields.
+                        tokens = cast(DocumentTokens, text.tokens)
+                        ones = [1.0] * (tokens.last - tokens.first)
+                        instance.add_field(WEIGHTS, weights_field(ones))
                     self._add(instance, of_text, path)
                     yield instance
 

@@ -60,6 +60,21 @@ def test_soft_labels_accompany_gold_tags_and_unlabelled_text_has_no_gold_tags(fo
         assert gold == ([-1] * 3 if "Zoë" in sentence else known)
 
 
+@pytest.mark.parametrize("documents", [None, "docstart"])
+def test_unlabelled_text_weighs_1_beside_weighted_sentences(documents, folder):
+    (folder / "train.txt").write_text("-DOCSTART- 1 O\n\nAda 2 B-PER\nleft 2 O\n\nWhy 0 O\n\n")
+    save(folder / "soft.npz", [["Why"], ["Ada", "left"]])
+    save(folder / "more.npz", [["Zoë"], ["came", "too"]], [2])
+    reader = {"type": "column", "weight": 1, "tag_column": 2, "documents": documents}
+    reader = make(folder, reader=reader, unlabelled=[str(folder / "more.npz")])
+    loader = BucketedDataLoader(reader, str(folder / "train.txt"), batch_size=9, shuffle=False)
+    vocab = Vocabulary.from_instances(loader.iter_instances())
+    vocab.add_token_to_namespace("I-PER", "labels")
+    loader.index_with(vocab)
+    (batch,) = loader
+    assert sorted(batch["weights"].flatten().tolist()) == [0, 1, 1, 2]
+
+
 def test_documents_have_the_soft_labels_of_their_sentences(folder):
     text = "-DOCSTART- O\n\nAda B-PER\nleft O\n\nWhy O\n\n-DOCSTART- O\n\nWhy O\n"
     (folder / "train.txt").write_text(text)

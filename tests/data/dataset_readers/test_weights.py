@@ -37,7 +37,7 @@ def test_a_column_weighs_sentences_and_those_of_documents(columns):
 
 def test_a_column_may_be_named_by_the_header(tmp_path):
     path = tmp_path / "a.csv"
-    path.write_text("token,weight,tag\nAda,3,B-PER\nleft,3,O\n\nin,,O\nRome,,B-LOC\n")
+    path.write_text("token,weight,tag\nAda,3,B-PER\nleft,3.0,O\n\nin,,O\nRome,,B-LOC\n")
     reader = ColumnDatasetReader(token_column="token", tag_column="tag", weight="weight")
     assert weights_of(reader, path) == [[3], [1]]
 
@@ -71,6 +71,18 @@ def test_a_key_weighs_texts_and_documents(tmp_path):
     path.write_text(json.dumps({"text": "a", "labels": [], "trust": True}))
     with pytest.raises(ValueError, match="a.jsonl:1: key `trust`: expected a weight, .* got True"):
         list(DocumentDatasetReader(weight="trust").read(str(path)))
+
+
+@pytest.mark.parametrize("reader", [ColumnDatasetReader, DocumentDatasetReader])
+def test_a_key_that_no_text_has_is_warned_of(reader, tmp_path, caplog):
+    path = tmp_path / "a.jsonl"
+    spans = {"labels": [] if reader is DocumentDatasetReader else [[0, 3, "PER"]]}
+    texts = [{"text": f"Ada left {n}", "trust": 3, **spans} for n in range(2)]
+    path.write_text("".join(json.dumps(each) + "\n" for each in texts))
+    assert weights_of(reader(weight="trust"), path) == [[3], [3]]
+    assert "no text has" not in caplog.text
+    assert weights_of(reader(weight="thrust"), path) == [[1], [1]]
+    assert "a.jsonl: no text has the key `thrust`, so all weigh 1" in caplog.text
 
 
 def test_a_list_of_files_weighs_each_file_and_multiplies_columns(columns, tmp_path):
