@@ -34,8 +34,8 @@ def parsed_weight(value: Any, place: str) -> float:
         weight = math.nan
     if isinstance(value, bool) or not 0 <= weight < math.inf:
         raise ValueError(
-            f"{place}: expected a weight, a number of at least 0; got {value!r}; set `weight` to null if "
-            "there are none"
+            f"{place}: expected a weight, a number of at least 0; got {value!r}; set `weight` to null "
+            "if there are none"
         )
     return weight
 

@@ -88,11 +88,8 @@ class LabelledTexts(NamedTuple):
         """Says in lines what was found, with an example."""
         counts, lengths = self.counts, [len(each.split()) for each in self.texts]
         unknown = sum(each is None for each in self.labels)
-        parts = sum(
-            None in each.values() or any(label.startswith(_UNKNOWN) for label in each)
-            for each in self.labels
-            if each
-        )
+        signs = [[label[:1] for label in each] + [*each.values()] for each in self.labels if each]
+        parts = sum(_UNKNOWN in each or None in each for each in signs)
         none = sum(each is not None and {*each.values()} <= {False} for each in self.labels)
         at = next((n for n, each in enumerate(self.labels) if each and any(each.values())), 0)
         example = [label for label, has in (self.labels[at] or {}).items() if has]
