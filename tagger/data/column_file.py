@@ -42,6 +42,7 @@ class Layout(NamedTuple):
         sentence: The column with sentence numbers, if any. An empty cell continues the previous
             sentence.
         names: The header's cells; where they come again, as in merged files, a sentence ends.
+        documents: Columns that name documents, if a sentence number may be that of the sentence before.
         restarts: The column with token numbers, if only their restarts tell where sentences begin.
         header: The number of the line with the column names; 0 if there is none.
         canonical: Converts a tag of the file to our usual spelling.
@@ -60,6 +61,12 @@ class Layout(NamedTuple):
     is_comment: Optional[Callable[[str, List[str]], bool]] = None
     restarts: Optional[int] = None
     names: Tuple[str, ...] = ()
+    documents: Tuple[int, ...] = ()
+
+    @property
+    def numbers(self) -> Tuple[int, ...]:
+        """The columns in which a change begins a sentence."""
+        return (*(() if self.sentence is None else (self.sentence,)), *self.documents)
 
 
 PLAIN = Layout()
@@ -122,7 +129,7 @@ def read_sentences_and_gaps(
     gap: List[Row] = []
     rows = _read_rows(decoded_lines(lines, name), name, layout)
     if layout.sentence is not None or layout.restarts is not None:
-        rows = divided(rows, layout.sentence, layout.restarts, name)
+        rows = divided(rows, layout.numbers, layout.restarts, name)
     for has_columns, group in itertools.groupby(rows, key=lambda row: bool(row.columns)):
         if has_columns:
             is_empty = False
@@ -200,20 +207,20 @@ def fitted_columns(columns: List[str], num: int) -> Optional[List[str]]:
 
 def divided(
     rows: Iterable[Row],
-    sentence: Optional[int],
+    numbers: Sequence[int],
     index: Optional[int] = None,
     name: Union[str, PathLike] = "",
 ) -> Iterator[Row]:
-    """Inserts an empty row where the number in the column `sentence` changes, or `index` restarts."""
-    number, last = "", -1
+    """Inserts an empty row where a number in the columns `numbers` changes, or `index` restarts."""
+    before, last = [""] * len(numbers), -1
     for row in rows:
-        found = row.columns[sentence] if row.columns and sentence is not None else ""
+        found = [row.columns[i] for i in numbers] if row.columns else before
         place = last + 1
         if row.columns and index is not None:
             place = _place(row, index, name)
-        if (found and number and found != number) or place <= last:
+        if any(a and b and a != b for a, b in zip(before, found)) or place <= last:
             yield Row(row.number, "", [])
-        number, last = found or number, place
+        before, last = [b or a for a, b in zip(before, found)], place
         yield row
 
 

@@ -112,6 +112,23 @@ def test_another_script_in_an_unknown_encoding_is_doubted(encoding):
     assert check_contents(texts, "all") == {}
 
 
+@pytest.mark.parametrize(
+    "others", [["Loc"], ["LO C", "PER"], ["LOC\u200b"], ["LO-C", "lo_c"], ["ＬＯＣ"]]
+)
+def test_labels_that_are_nearly_equal_are_doubted(others):
+    texts = [sentence("Ada left Rome", ("LOC", 2, 2), (each, 0, 0)) for each in others]
+    number = 1 + sum(each != "PER" for each in others)
+    assert f"{number} labels differ only in case or signs" in check_contents(texts, "all")[6]
+    texts = [sentence("a b", ("NN", 0, 0), ("nn", 1, 1), **{PLAIN_TAGS: True})]
+    assert check_contents(texts, "all") == {}
+
+
+@pytest.mark.parametrize("sign", [",", ";", "|", "\u200b"])
+def test_a_sign_at_the_end_of_all_tokens_is_doubted(sign):
+    texts = [sentence(f"{name}{sign} left{sign}", ("PER", 0, 0)) for name in NAMES]
+    assert f"20 of 22 tokens end with {sign!r}; remove it" in check_contents(texts, "all")[4]
+
+
 def test_labels_that_end_with_a_score_are_doubted():
     texts = [sentence("Ada left Rome", ("PER/0.97", 0, 0), ("LOC/0.8", 2, 2), ("v2.0-X", 1, 1))]
     assert "2 of 3 labels look like" in check_contents(texts, "all")[6]

@@ -1,13 +1,13 @@
 """Doubts about what was read: signs that a file means something else than what it was taken for.
 
 Each doubt is a function of the texts. Every command checks all of them after it has read a file, and
-refuses what cannot be right. `doubtful` and `refusals` have them; those in `measured` need more than
-texts.
+refuses what cannot be right. `doubtful`, `labels` and `refusals` have them; those in `measured` need
+more than texts.
 """
 
 from typing import Callable, Dict, Optional, Sequence, Tuple
 
-from tagger.data.doubts import doubtful, refusals
+from tagger.data.doubts import doubtful, labels, refusals
 from tagger.data.doubts.contents import Contents
 from tagger.data.doubts.measured import copies, lost_in_text
 from tagger.data.formats.annotated_text import AnnotatedText
@@ -31,8 +31,8 @@ DOUBTS: Tuple[Doubt, ...] = (
     doubtful.same_words,
     doubtful.mark_up,
     doubtful.paths_in_entities,
-    doubtful.labels_like_tags,
-    doubtful.outside_label,
+    labels.labels_like_tags,
+    labels.outside_label,
     doubtful.inside_words,
     doubtful.cut_off,
     doubtful.inclusive_ends,

@@ -13,11 +13,14 @@ from tagger_texts.segments import is_unspaced
 
 #: Fewer sentences or entities than this show nothing, nor does a smaller share.
 FEWEST, MOST = 5, 0.5
+#: The share from which on something is the rule in a file.
+RULE = 0.9
 #: How many texts of a file are shown, counted and doubted.
 MOST_TEXTS = 10_000
 PATH = re.compile(r"(https?|ftp|s3|gs|file)://\S+|(\.{0,2}/|[A-Za-z]:\\)[\w.@%+-]+([/\\]\S*)?")
 #: Two parts of a character, such as a letter with an accent, or an emoji.
 _PARTS = regex.compile(r".[\p{M}\p{EMod}\u200d]|\u200d.|[\U0001F1E6-\U0001F1FF]{2}", regex.DOTALL)
+MARK_UP = re.compile(r"<(START|END)\b|<END>|</?\w+(:\w+)?>|\]\(|\]\{|__|\{\"|\{\{|\}\}|\{\w+\}")
 TAG_LABEL = re.compile(r"([BIOESLUMbioeslum])[\W_]+(\S+)")
 
 

@@ -3,26 +3,26 @@
 import re
 from collections import Counter
 from itertools import pairwise
+from operator import itemgetter
 from typing import Dict, List, Optional, Sequence, Tuple
 
 from tagger.data.doubts.contents import (
     FEWEST,
+    MARK_UP,
     MOST,
     MOST_TEXTS,
     PATH,
-    TAG_LABEL,
+    RULE,
     Contents,
     joins,
-    label_counts,
     quoted,
 )
 from tagger.data.formats.annotated_text import AnnotatedText, Annotation
 from tagger_texts.segments import cuts_word, is_unspaced
 
-#: The shares from which on something is the rule in a file, frequent, or no accident.
-_RULE, _MOSTLY, _OFTEN, _SOME = 0.9, 0.8, 0.2, 0.02
+#: The shares from which on something is the rule, frequent, or no accident.
+_MOSTLY, _OFTEN, _SOME = 0.8, 0.2, 0.02
 _IDENTIFIER = re.compile(r"(?=.*\d)(?=.*[^\d.,:%$€£])[\w.:/#@-]{4,}|[0-9a-f]{8,}|\d{5,}")
-_MARK_UP = re.compile(r"<(START|END)\b|<END>|</?\w+(:\w+)?>|\]\(|\]\{|__|\{\"|\{\{|\}\}|\{\w+\}")
 #: The places after a sign that a token may begin with, such as after `en:`, `w[0]=` and `▁`.
 _AFTER_SIGN = re.compile(r"(?<=[^\w\s]|_)(?=\S)")
 #: The encodings that UTF-8 is most often misread in.
@@ -31,14 +31,11 @@ _MISREAD_AS = ("cp1252", "cp1251", "mac_roman", "cp850")
 #: control characters that no text has.
 _ODD = re.compile("[\x80-\xff\u0152-\u0192\u02c6\u02dc\u2013-\u2122]")
 _CONTROL, _MOST_ODD = re.compile("[\x80-\x84\x86-\x9f]"), 2 / 3
-#: Labels that are tags, or that end with a score, as in `PER/0.97`.
-_TAG, _SCORE = re.compile(rf"\A{TAG_LABEL.pattern}\Z"), re.compile(r"\d\.\d+\W*\Z")
 _NUMBERED = re.compile(r"[^\d\s]\d")
 _PATH_LABEL = re.compile(r"ur[li]|path|file|link|web|site|dir|address|user|ip|mail|domain", re.I)
 _END = re.compile(r"[.!?:;…。！？।॥؟]\W*$")
 #: So many sentences must end properly for the last one to look cut off.
 _MANY = 4 * FEWEST
-_NO_LABEL = ("X", "[CLS]", "[SEP]", "[PAD]", "-DOCSTART-", "-X-", "NULL", "NONE", "O", "_")
 
 
 def identifiers(contents: Contents) -> Optional[str]:
@@ -49,7 +46,7 @@ def identifiers(contents: Contents) -> Optional[str]:
         if sum(_is_in_entity(text, words[at], at) for text, words in several) > MOST * len(several):
             continue
         found = [each for each in ends if _IDENTIFIER.fullmatch(each)] or _counted(ends)
-        if len(ends) >= FEWEST and len(set(found)) >= _RULE * len(ends):
+        if len(ends) >= FEWEST and len(set(found)) >= RULE * len(ends):
             return (
                 f"the {name} token of {len(found):,} of {len(ends):,} sentences looks like an "
                 f"identifier, such as {quoted(found[0])}; if it is none of the words, remove it, or "
@@ -110,30 +107,35 @@ def same_words(contents: Contents) -> Optional[str]:
 
 
 def mark_up(contents: Contents) -> Optional[str]:
-    """Sentences or entities hold mark-up, or all tokens begin alike, as in `en:Rome`."""
+    """Sentences or entities hold mark-up, or all tokens begin or end alike, as in `en:Rome`."""
     words = [word for each in contents.words for word in each]
     starts = Counter(word[: each.start()] for word in words for each in _AFTER_SIGN.finditer(word))
-    shared = [start for start, n in starts.items() if n >= max(FEWEST, _RULE * len(words))]
+    shared = [start for start, n in starts.items() if n >= max(FEWEST, RULE * len(words))]
     if shared:
         start = max(shared, key=len)
         return f"{starts[start]:,} of {len(words):,} tokens begin with {quoted(start)}; remove it"
+    end, num_ends = max(
+        Counter(word[-1] for word in words).items(), key=itemgetter(1), default=("", 0)
+    )
+    if not end.isalnum() and num_ends >= max(FEWEST, RULE * len(words)):
+        return f"{num_ends:,} of {len(words):,} tokens end with {quoted(end)}; remove it"
     numbered = [word for word in words if _NUMBERED.fullmatch(word)]
-    if len(numbered) >= max(FEWEST, _RULE * len(words)):
+    if len(numbered) >= max(FEWEST, RULE * len(words)):
         return (
             f"{len(numbered):,} of {len(words):,} tokens are a letter and a digit, such as "
             f"{quoted(numbered[0])}; if the digit counts letters, remove it"
         )
-    texts = [text.text for text in contents.texts if _MARK_UP.search(text.text)]
-    num_marks = sum(len(_MARK_UP.findall(text)) for text in texts)
+    texts = [text.text for text in contents.texts if MARK_UP.search(text.text)]
+    num_marks = sum(len(MARK_UP.findall(text)) for text in texts)
     if num_marks >= FEWEST and len(texts) >= _OFTEN * len(contents.texts):
-        found = _MARK_UP.search(texts[0])
+        found = MARK_UP.search(texts[0])
         assert found is not None
         return (
             f"{len(texts):,} of {len(contents.texts):,} sentences hold mark-up, such as "
             f"{quoted(found[0])} in {quoted(texts[0])}; if it marks entities, write them as "
             '`{"text": ..., "label": [[0, 3, "PER"]]}`, without it'
         )
-    entities = _in_entities(contents, _MARK_UP)
+    entities = _in_entities(contents, MARK_UP)
     return f"{entities} hold mark-up; correct the offsets, or remove it" if entities else None
 
 
@@ -155,52 +157,6 @@ def _in_entities(contents: Contents, pattern: "re.Pattern[str]") -> str:
     if len(found) < 2 or len(found) < _SOME * len(every):
         return ""
     return f"{len(found):,} of {len(every):,} entities, such as {quoted(found[0])},"
-
-
-def labels_like_tags(contents: Contents) -> Optional[str]:
-    """Labels look like tags, like signs for no label, like numbers or like mark-up."""
-    counts = label_counts(contents)
-    # Parts of speech have a label X, and every token has one.
-    known = [] if contents.is_plain else [*_NO_LABEL]
-    if "" in counts:
-        return f"{counts['']:,} entities have no label; write tags such as `B-PER` in place of `B`"
-    odd = [each for each in counts if each.upper() in known or each.isdecimal()]
-    odd += [each for each in counts if any(p.search(each) for p in (_TAG, _MARK_UP, _SCORE))]
-    if not odd:
-        return _labels_like_names(contents)
-    listed = ", ".join(f"{quoted(each)} {counts[each]:,}" for each in odd[:5])
-    numbers = f"{len(odd):,} of {len(counts):,} labels"
-    return f"{numbers} look like tags, numbers or mark-up: {listed}; rename them"
-
-
-def _labels_like_names(contents: Contents) -> Optional[str]:
-    """Nearly every entity has its own label: its words, or its identifier."""
-    counts = Counter(each.label for _, each in contents.entities)
-    words = sum(text[each.start : each.end] == each.label for text, each in contents.entities)
-    several, num = max(len(counts), words), counts.total()
-    if num < 2 * FEWEST or several <= MOST * num:
-        return None
-    return (
-        f"{several:,} labels for {num:,} entities, such as {quoted(next(iter(counts)))}, look like the "
-        "entities or their identifiers; name the key or column of their kinds"
-    )
-
-
-def outside_label(contents: Contents) -> Optional[str]:
-    """One label is on nearly all tokens, or `OTHER` on most."""
-    size: Counter[str] = Counter()
-    for text in contents.texts:
-        for label, start, end in text.entities:
-            size[label] += len(text.text[start:end].replace(" ", ""))
-    every = sum(len("".join(text.text.split())) for text in contents.texts)
-    label, most = next(iter(size.most_common(1)), ("", 0))
-    is_other = label.upper() in ("OTHER", "OUTSIDE", "OUT", "NO_ENTITY", "NOTHING")
-    if len(contents.texts) < FEWEST or most < (MOST if is_other else _RULE) * every:
-        return None
-    return (
-        f"the label {quoted(label)} is on {most / every:.0%} of all {every:,} characters; if it means "
-        "that there is no entity, write `O`"
-    )
 
 
 def inside_words(contents: Contents) -> Optional[str]:

@@ -267,7 +267,8 @@ def _survey(
     names = header.columns if header else []
     columns = find_columns(sentences, path, reading, names)
     if columns.sentence is not None or columns.restarts is not None:
-        sentences = _grouped(divided(rows, columns.sentence, columns.restarts, path))
+        numbers = Layout(sentence=columns.sentence, documents=columns.documents).numbers
+        sentences = _grouped(divided(rows, numbers, columns.restarts, path))
     filled = [row for of_sentence in sentences for row in of_sentence]
     scheme, canonical, tags = Scheme(), None, frozenset[str]()
     if columns.tag is not None:
@@ -297,6 +298,7 @@ def _survey(
         comment_test(table.num_columns, columns.tag, tags, spelling),
         columns.restarts,
         (*names,),
+        columns.documents,
     )
     separator = "tabs alone" if layout.delimiter == "\t" else repr(layout.delimiter)
     if layout.delimiter is None:

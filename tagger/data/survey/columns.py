@@ -14,6 +14,7 @@ from typing import (
     NamedTuple,
     Optional,
     Sequence,
+    Tuple,
     TypeVar,
     Union,
 )
@@ -29,7 +30,7 @@ from tagger.data.survey.spellings import (
     find_spelling,
     separator_of_spans,
 )
-from tagger.data.survey.token_columns import sentence_columns, token_column
+from tagger.data.survey.token_columns import names_runs, sentence_columns, token_column
 
 logger = logging.getLogger(__name__)
 
@@ -57,6 +58,7 @@ class Columns(NamedTuple):
     tag: Optional[int]
     sentence: Optional[int]
     restarts: Optional[int]
+    documents: Tuple[int, ...]
     spans: Mapping[int, int]
 
 
@@ -102,7 +104,11 @@ def find_columns(
         token = token_column({i: cells[i] for i in numbers if i not in taken}, [*taken, *spans])
     if token == tag:
         raise ValueError(f"{name}: `token_column` and `tag_column` are both {tag}")
-    return Columns(token, tag, sentence, index, spans if len(spans) > 1 else {})
+    documents: Tuple[int, ...] = ()
+    if sentence is not None and len(sentences) == 1:
+        others = {*numbers} - {token, tag, sentence, *spans}
+        documents = tuple(i for i in sorted(others) if names_runs(cells[i][0]))
+    return Columns(token, tag, sentence, index, documents, spans if len(spans) > 1 else {})
 
 
 def _number(

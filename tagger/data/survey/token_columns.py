@@ -94,8 +94,8 @@ def sentence_columns(cells: Mapping[int, Sequence[str]]) -> Tuple[Optional[int],
     """
     found: Dict[int, int] = {}
     for i, column in cells.items():
-        runs = [cell for cell, _ in groupby(filled for filled in column if filled)]
-        if 1 < len(runs) <= len(column) / 2 and (_differ(runs) or _count_up(runs)):
+        runs = _runs(column)
+        if names_runs(column) or (1 < len(runs) <= len(column) / 2 and _count_up(runs)):
             found[i] = len(runs)
     restarts = {i: column.count(column[0]) for i, column in cells.items() if _restart(column)}
     if max(found.values(), default=0) >= max(restarts.values(), default=0):
@@ -103,8 +103,14 @@ def sentence_columns(cells: Mapping[int, Sequence[str]]) -> Tuple[Optional[int],
     return None, max(restarts, key=restarts.__getitem__)
 
 
-def _differ(runs: List[str]) -> bool:
-    return len(set(runs)) == len(runs)
+def names_runs(column: Sequence[str]) -> bool:
+    """Whether a column has names that are equal on several lines in a row, and that do not come back."""
+    runs = _runs(column)
+    return 1 < len(runs) <= len(column) / 2 and len(set(runs)) == len(runs)
+
+
+def _runs(column: Sequence[str]) -> List[str]:
+    return [cell for cell, _ in groupby(filled for filled in column if filled)]
 
 
 def _count_up(cells: Sequence[str]) -> bool:

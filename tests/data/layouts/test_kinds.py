@@ -56,6 +56,8 @@ GOOD = {
     "Sentence: 1|Rome|B-LOC\nSentence: 1|is|-\n",
     "bars.txt": "Sentence: 1|PER|d0|Ann\nSentence: 1|PER|d0|Lee\nSentence: 1|0|d0|left\n"
     "Sentence: 1|0|d0|then\nSentence: 2|LOC|d0|Rome\nSentence: 2|0|d0|fell\n",
+    "apart.csv": "doc,sent,word,tag\na,0,Ann,B-PER\na,0,Lee,I-PER\na,0,left,O\n"
+    "b,0,Rome,B-LOC\nb,0,fell,O\nb,1,so,O\nb,1,what,O\n",
     "last.csv": "0,Ann,I-PER,Sentence: 1\n1,Lee,I-PER,Sentence: 1\n0,Rome,I-LOC,Sentence: 2\n"
     + "".join(f"{n},{word},OTHER,Sentence: 2\n" for n, word in enumerate(_COMMAS, start=1)),
     "scored.txt": "Sentence #|Tag|token|score\n1|B-PER|Ann|0.3\n1|E-PER|Lee|0.3\n1|O|is|0.2\n"
@@ -154,6 +156,18 @@ def test_files_of_known_kinds_are_read_rightly(name, read, tmp_path):
         "PER": "AnnLee",
         "LOC": entities_of(name),
     }
+
+
+@pytest.mark.parametrize("header", ["doc\tsent\tword\ttag\n", ""])
+def test_a_sentence_ends_with_its_document(header, tmp_path):
+    # Neither the numbers of sentences nor those of tokens tell the first three apart.
+    words = [("a", 0, "Ann"), ("b", 0, "Rome"), ("c", 0, "Oslo"), ("c", 1, "Bern")]
+    rows = [(*each[:2], word, tag) for *each, name in words for word, tag in
+            ((name, "B-X"), ("and", "O"), (f"no{name}", "O"))]  # fmt: skip
+    path = tmp_path / "all.tsv"
+    path.write_text(header + "".join("\t".join(map(str, row)) + "\n" for row in rows))
+    assert [each.text for each in read_by_convert(path)] == [f"{w}andno{w}" for _, _, w in words]
+    assert len(read_by_start(path)) == len(words)
 
 
 def test_a_task_of_label_studio_without_spans_is_read(tmp_path):
