@@ -21,6 +21,7 @@ Metric metrics.multi_label_metrics multi_label_metrics
 Metric metrics.segment_metrics segment_metrics
 Metric metrics.tag_metrics tag_metrics
 Model models.document_classifier document_classifier
+Model models.document_classifier_ensemble document_classifier_ensemble
 Model models.sequence_tagger sequence_tagger
 Model models.sequence_tagger_ensemble sequence_tagger_ensemble
 MovingAverage training.optimizers fused_exponential

@@ -1,4 +1,4 @@
-"""Makes an ensemble's archive from the archives of several sequence taggers."""
+"""Makes an ensemble's archive from the archives of several taggers or classifiers."""
 
 import tempfile
 from pathlib import Path
@@ -12,6 +12,8 @@ from allennlp.models.archival import CONFIG_NAME, Archive, archive_model
 from allennlp.models.model import _DEFAULT_WEIGHTS, remove_keys_from_params
 
 from tagger.common.files import write_atomically
+from tagger.models.classifying_model import ClassifyingModel
+from tagger.models.document_classifier_ensemble import DocumentClassifierEnsemble
 from tagger.models.sequence_tagger_ensemble import SequenceTaggerEnsemble
 
 #: The parts of the config that the ensemble takes from the first archive, if it has them.
@@ -22,6 +24,11 @@ SHARED = (
     "data_loader",
     "validation_data_loader",
 )
+#: By whether the members are classifiers, the type of an ensemble in a config, and its class.
+_ENSEMBLES = {
+    True: ("document_classifier_ensemble", DocumentClassifierEnsemble),
+    False: ("sequence_tagger_ensemble", SequenceTaggerEnsemble),
+}
 
 
 def write_ensemble(
@@ -31,10 +38,12 @@ def write_ensemble(
     for path, archive in zip(paths, archives):
         _check_alike(path, archive, paths[0], archives[0])
     vocab = archives[0].model.vocab
-    model = SequenceTaggerEnsemble(vocab, [archive.model for archive in archives], average)
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        Params(_config(archives, average)).to_file(str(folder / CONFIG_NAME))
+    models = [archive.model for archive in archives]
+    name, ensemble = _ENSEMBLES[isinstance(models[0], ClassifyingModel)]
+    model = ensemble(vocab, models, average)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        Params(_config(archives, name, average)).to_file(str(folder / CONFIG_NAME))
         vocab.save_to_files(str(folder / "vocabulary"))
         Meta.new().to_file(folder / META_NAME)
         torch.save(model.state_dict(), folder / _DEFAULT_WEIGHTS)
@@ -42,15 +51,15 @@ def write_ensemble(
             archive_model(folder, archive_path=path)
 
 
-def _config(archives: Sequence[Archive], average: str) -> Dict[str, Any]:
+def _config(archives: Sequence[Archive], name: str, average: str) -> Dict[str, Any]:
     first = archives[0].config.as_dict(quiet=True)
-    config = {name: first[name] for name in SHARED if name in first}
+    config = {key: first[key] for key in SHARED if key in first}
     members = [archive.config.duplicate()["model"] for archive in archives]
     for params in members:
         # Removes paths of pretrained files. AllenNLP does so too, but not in lists.
         remove_keys_from_params(params)
     configs = [params.as_dict(quiet=True) for params in members]
-    model = {"type": "sequence_tagger_ensemble", "average": average, "members": configs}
+    model = {"type": name, "average": average, "members": configs}
     return {**config, "model": model}
 
 

@@ -24,7 +24,7 @@ def check_config(config: Mapping[str, Any]) -> None:
     It also refuses an ensemble: each of its members is trained by itself.
     """
     (model_type,) = _values_at(config, "model.type").values()
-    if model_type in ("ensemble", "sequence_tagger_ensemble"):
+    if model_type in ("ensemble", "sequence_tagger_ensemble", "document_classifier_ensemble"):
         raise ConfigurationError(
             f"`model.type` is {model_type}, which is not trained as a whole; train each member by its "
             f"own config, such as a `sequence_tagger` with another seed, and join the archives by "

@@ -37,7 +37,7 @@ def classifier(loss):
         if hasattr(module, "use_training_counts"):
             module.use_training_counts(counts)
     # The scores stand in for the tokens.
-    model._scores = lambda scores: scores
+    model.scores = lambda scores: scores
     return model
 
 

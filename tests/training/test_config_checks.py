@@ -46,7 +46,9 @@ def test_a_value_out_of_range_is_refused_by_name(config, name):
         check_config(config)
 
 
-@pytest.mark.parametrize("model_type", ["ensemble", "sequence_tagger_ensemble"])
+@pytest.mark.parametrize(
+    "model_type", ["ensemble", "sequence_tagger_ensemble", "document_classifier_ensemble"]
+)
 def test_an_ensemble_is_not_trained_as_a_whole(model_type, allennlp, at_root, tmp_path, capsys):
     overrides = json.dumps({"model": {"type": model_type, "members": ["a.tar.gz", "b.tar.gz"]}})
     with pytest.raises(SystemExit):

@@ -15,7 +15,7 @@ from allennlp.data import DatasetReader
 from allennlp.models import Model
 from scipy.special import logit
 
-from tagger.models import DocumentClassifier, TaggingModel
+from tagger.models import ClassifyingModel, TaggingModel
 from tagger.models.measured_model import MeasuredModel
 from tagger.models.tagging_model import chain_of, spell_model
 from tagger.spans import AMBIGUOUS
@@ -138,7 +138,7 @@ def train_and_score(config: Mapping[str, Any], folder: Path) -> None:
 @torch.no_grad()
 def score_file(model: Model, reader: DatasetReader, path: str) -> SentenceScores:
     """Returns a model's scores of the rows of a file, in order."""
-    if isinstance(model, DocumentClassifier) or (
+    if isinstance(model, ClassifyingModel) or (
         isinstance(model, TaggingModel) and model.head.describe().has_label_sets
     ):
         return scores_of_label_sets(model, reader, path)

@@ -12,7 +12,7 @@ from allennlp.data import DatasetReader
 
 from tagger.data.dataset_readers.instance_weights import WEIGHTS
 from tagger.metrics.calibration import count_calibration
-from tagger.models import DocumentClassifier, TaggingModel
+from tagger.models import ClassifyingModel, TaggingModel
 from tagger.tools.reports.chains_evaluator import ChainsEvaluator
 from tagger.tools.reports.evaluators import BATCH_SIZE, LabelEvaluator, Result, TagEvaluator
 from tagger.tools.reports.tagged_sentences import Example, precision_recall_points, sample_errors
@@ -46,7 +46,7 @@ class Evaluation(NamedTuple):
 
 
 def evaluate(
-    model: Union[TaggingModel, DocumentClassifier],
+    model: Union[TaggingModel, ClassifyingModel],
     reader: DatasetReader,
     data: str,
     num_errors: int,

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from allennlp.data import Instance
 
-from tagger.models import DocumentClassifier, TaggingModel
+from tagger.models import ClassifyingModel, TaggingModel
 from tagger.models.tagging_model import chain_of
 from tagger.modules.label_thresholds import thresholds_of
 from tagger.spans import AMBIGUOUS, Span, tags_to_spans
@@ -92,7 +92,7 @@ def gold_tensor(instance: Instance, field: str) -> np.ndarray:
 class LabelEvaluator:
     """Evaluates a model that assigns any number of labels to tokens or documents."""
 
-    def __init__(self, model: Union[TaggingModel, DocumentClassifier]) -> None:
+    def __init__(self, model: Union[TaggingModel, ClassifyingModel]) -> None:
         self.model = model
         self._is_tagger = isinstance(model, TaggingModel)
         self.kind = "token labels" if self._is_tagger else "documents"

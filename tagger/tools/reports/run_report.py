@@ -13,7 +13,7 @@ from allennlp.models.archival import Archive
 from tagger.data.shown import bracketed, examples_of
 from tagger.metrics import by_number_table, masking_table, numbers_of_labels_table
 from tagger.metrics.calibration import expected_calibration_error
-from tagger.models import DocumentClassifier, TaggingModel
+from tagger.models import ClassifyingModel, TaggingModel
 from tagger.models.tagging_model import spell_model
 from tagger.tools.reports.error_tables import (
     confusion_tables,
@@ -79,7 +79,7 @@ def write_run_report(
     """
     archive = load_archive(run / "model.tar.gz")
     model = archive.model
-    if not isinstance(model, (TaggingModel, DocumentClassifier)):
+    if not isinstance(model, (TaggingModel, ClassifyingModel)):
         raise ValueError(
             f"`run` must hold a `sequence_tagger` or a `document_classifier`; {run} holds "
             f"{spell_model(model)}"

@@ -35,12 +35,12 @@ class SentenceCounts(NamedTuple):
 
 def count_sentences(model: Any, reader: Any, data_path: str) -> Optional[SentenceCounts]:
     """Counts in file order, by document if marked; None if the model has no chain that spells spans."""
-    from tagger.models import DocumentClassifier
+    from tagger.models import ClassifyingModel
     from tagger.models.tagging_model import chain_of
     from tagger.tools.tuning.groups import told_groups
     from tagger.tools.tuning.labelled_file import settings_of, tuner_on_file
 
-    if isinstance(model, DocumentClassifier):
+    if isinstance(model, ClassifyingModel):
         return _count_texts(model, reader, data_path)
     if chain_of(model) is None or model.tag_encoding in (None, *AMBIGUOUS):
         return None

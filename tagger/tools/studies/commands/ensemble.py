@@ -17,11 +17,11 @@ _CONFIGS = (".json", ".jsonnet")
 class Ensemble(Command):
     """Make an ensemble of taggers.
 
-    Join several archives into one. The taggers must have the same vocabulary and dataset reader, for
-    example because one config was trained with several seeds. `evaluate` and `predict` take the new
-    archive. Of configs, the members are trained first, each config with each of the `--seeds`, side by
-    side; with `--bagging`, each on another bootstrap sample of the documents. Repeat an interrupted
-    command to train the rest.
+    Join several archives of taggers, or of document classifiers, into one. They must have the same
+    vocabulary and dataset reader, for example because one config was trained with several seeds.
+    `evaluate` and `predict` take the new archive. Of configs, the members are trained first, each
+    config with each of the `--seeds`, side by side; with `--bagging`, each on another bootstrap sample
+    of the documents. Repeat an interrupted command to train the rest.
     """
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -53,7 +53,7 @@ class Ensemble(Command):
             )
         archives = [load_archive(path) for path in paths]
         write_ensemble(paths, archives, args.output, args.average)
-        say(f"Wrote {args.output}: {len(archives)} taggers, average of {args.average}")
+        say(f"Wrote {args.output}: {len(archives)} members, average of {args.average}")
 
 
 def _members(args: argparse.Namespace) -> List[Path]:
