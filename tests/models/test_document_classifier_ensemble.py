@@ -53,7 +53,7 @@ def config(folder, loss, seed):
 
 @pytest.fixture
 def archives(tmp_path):
-    """Two archives whose classifiers differ in their seed, their loss and their thresholds."""
+    """Two archives of classifiers that differ in their seed, their loss and their thresholds."""
     losses = ["binary_cross_entropy", "class_balanced_negative_tolerant"]
     for seed, loss in enumerate(losses):
         train_model(Params(config(tmp_path, loss, seed)), str(tmp_path / loss))

@@ -211,7 +211,7 @@ def test_unknown_labels_stay_unknown(tmp_path):
 
 
 def test_single_labels_may_be_unknown(tmp_path):
-    """As for the reader `document`: no label of its own is named after the sign."""
+    """As for the reader `document`: no separate label is named after the sign."""
     signs = ["?", ["?"], -1, None]
     rows = [
         {"text": t, "labels": signs[n % 4] if n % 3 else [*labels_of(t), "?oil"] * bool(n)}
