@@ -66,6 +66,10 @@ RUNNERS: Dict[str, Tuple[AddOptions, Callable[[argparse.Namespace], Runner]]] = 
 OUTPUTS: Dict[str, Tuple[AddOptions, Callable[[argparse.Namespace, Optional[str]], Output]]] = {}
 
 
+#: The most keys of the input that are named.
+_MOST_NAMED = 12
+
+
 @Subcommand.register("predict-file")
 class PredictFile(Command):
     """Predict a large file, resumably.
@@ -237,6 +241,12 @@ def predict_file(
         unfinished.finish(made)
     num_new = unfinished.num_lines - num_kept
     say(f"Wrote {output}\n{_made(num_kept, num_new, seconds)}")
+    keeps = layout.other or is_parquet(output) or (layout.format and layout.input_format)
+    if not keeps and inputs.others:
+        say(
+            f"Not written: {', '.join(inputs.others[:_MOST_NAMED])}; the lines are in the order of the "
+            f"texts{', and `--format prodigy` keeps these keys' if layout.input_format else ''}"
+        )
     _say_what_lacks(predictor._model, unfinished.num_errors)
 
 

@@ -5,7 +5,7 @@ import itertools
 import json
 import re
 from copy import copy
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from allennlp.common.checks import ConfigurationError
 from allennlp.common.util import JsonDict, SigTermReceived
@@ -24,7 +24,7 @@ from tagger.common.inputs import (
 )
 from tagger.common.outputs import store_of
 from tagger.common.parquet import batches, is_parquet, open_parquet
-from tagger.data.formats import is_csv, read_texts
+from tagger.data.formats import PLAIN_TAGS, is_csv, read_texts
 from tagger.data.reading import Reading
 from tagger.data.text_encodings import decoded_lines
 from tagger.predictors.batched_predictor import BatchedPredictor
@@ -50,6 +50,8 @@ class LineInputs:
     #: The stored size of the file, if known, and how many of these bytes have been read.
     num_bytes: Optional[int] = None
     num_bytes_read = 0
+    #: The columns or keys of the inputs beside the texts, as far as the inputs were read.
+    others: Sequence[str] = ()
     #: The word for an input in messages.
     unit = "line"
     #: How to resume after an error, for messages.
@@ -182,6 +184,7 @@ class CsvInputs(RowInputs):
     ) -> None:
         super().__init__(predictor, path, skips_errors, column)
         self._table = _Table.of(path)
+        self.others = [name for name in self._table.names if name != column]
 
     def __iter__(self) -> Iterator[Line]:
         lines = (
@@ -255,9 +258,12 @@ class TextInputs(LineInputs):
         self._key = "document" if reads_documents else _text_key(predictor)
 
     def __iter__(self) -> Iterator[Line]:
+        keys: Dict[str, None] = {}
         for number, text in enumerate(
             read_texts(self.path, Reading(self._format, labelled=False)), 1
         ):
+            keys.update(dict.fromkeys(key for key in text.properties if key != PLAIN_TAGS))
+            self.others = [*keys]
             yield Line(number, text.text, self.path)
 
     def _load(self, line: Line) -> JsonDict:
@@ -272,6 +278,7 @@ class InstanceInputs:
 
     num_bytes = None
     num_bytes_read = 0
+    others: Sequence[str] = ()
 
     def __init__(self, predictor: Predictor, path: str) -> None:
         self._predictor = predictor

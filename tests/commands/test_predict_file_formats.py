@@ -49,15 +49,28 @@ def test_every_format_is_read_and_written_with_the_predicted_entities(predict, t
         predict(source, "--input-format", "doccano", "-o", output, "--format", name)
         assert entities_of(output, name) == wanted, name
         again = tmp_path / f"again-{name}.jsonl"
-        # The format is recognised, except for column files, which need the option.
-        told = ["--input-format", "columns"] if name == "columns" else []
-        predict(output, *told, "-o", again, "--format", "spacy_json")
+        predict(output, "-o", again, "--format", "spacy_json")
         assert entities_of(again) == wanted, name
         if "properties" in each.keeps and name != "label_studio":
             assert [text.properties.get("id") for text in read_texts(output, Reading(name))] == [
                 0,
                 1,
             ]
+
+
+def test_keys_that_are_not_written_are_named(predict, tmp_path, capsys):
+    write(tmp_path / "in.jsonl", "doccano")
+    predict("in.jsonl", "-o", "out.jsonl")
+    assert (
+        "Not written: id; the lines are in the order of the texts, and `--format"
+        in capsys.readouterr().out
+    )
+    predict("in.jsonl", "-o", "kept.jsonl", "--format", "prodigy")
+    (tmp_path / "in.csv").write_text("id,body\n7,Ada left\n")
+    predict("in.csv", "-o", "rows.jsonl", "--text-column", "body")
+    assert [line for line in capsys.readouterr().out.splitlines() if "Not written" in line] == [
+        "Not written: id; the lines are in the order of the texts"
+    ]
 
 
 def test_the_remedy_for_predicted_entities_that_overlap_is_there(tmp_path):

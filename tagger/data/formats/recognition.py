@@ -20,7 +20,7 @@ from tagger.data.formats.tables import columns_of
 from tagger.data.formats.token_records import has_tokens, is_indexed
 from tagger.data.formats.webanno import OPENING, documents_in
 from tagger.data.survey.headers import named, names_tokens
-from tagger.data.survey.other_files import binary_kind, looks_like_json
+from tagger.data.survey.other_files import are_tagged, binary_kind, looks_like_json, no_texts
 from tagger.data.text_encodings import open_text
 
 #: The number of records to examine.
@@ -64,8 +64,11 @@ def recognise_texts(path: PathOrAddress) -> Optional[str]:
 
     An input is a text, or an object in JSON with one of the fields of a tagger's inputs, and no other.
 
+    Column files are recognised by tags such as `B-PER`.
+
     Raises:
-        ValueError: If the file is a table, and no column has a known name of texts.
+        ValueError: If the file is a table, and no column has a known name of texts; or if its lines are
+            tokens or mark-up.
     """
     found = recognise(path)
     if found is not None or (not is_address(path) and not Path(path).is_file()):
@@ -78,6 +81,12 @@ def recognise_texts(path: PathOrAddress) -> Optional[str]:
                 f"--plain if each line is a text"
             )
         return found
+    lines = [line for line in _start_of(path).splitlines()[:-1] if line.strip()]
+    if are_tagged(lines):
+        return "columns"
+    reason = no_texts(lines)
+    if reason is not None:
+        raise ValueError(f"{path}: {reason}, or add --plain if each line is a text")
     return recognise(path, labelled=False) if _has_other_keys(path) else None
 
 

@@ -59,6 +59,8 @@ _YAML_KEY = re.compile(r"---|[\w-]+:\s*(\".*\"|'.*'|[|>][+-]?|[\d.]+)?\s*$")
 _MOST_LINES = 1_000
 #: The share of lines, or of words, that must have a form for the file to have it.
 _SHARE, _LEAST_SHARE = 0.9, 0.5
+#: Fewer lines do not show that each one has a word.
+_FEWEST_LINES = 10
 _ONE_TOKEN = "write one token and its tag on each line, and a blank line after each sentence"
 _JSON = re.compile(r'\s*(\{\s*("|\}|$)|\[\s*(\{|\[|"|\]|\d+\s*,|$))')
 _TEXTS = (
@@ -185,6 +187,32 @@ def _running_text(lines: Sequence[str]) -> Optional[str]:
     if ending >= _LEAST_SHARE * len(lines) and mean(len(line.split()) for line in lines) > 2:
         return f"running text: there are no tags; {_ONE_TOKEN}"
     return None
+
+
+def are_tagged(lines: Sequence[str]) -> bool:
+    """Whether nearly all lines, of which none is blank, end with `O` or a tag such as `B-PER`.
+
+    Example:
+        >>> are_tagged(["Ada B-PER", "left O"]), are_tagged(["Vitamin B-12", "Type O"])
+        (True, False)
+    """
+    tags = [found[1] for line in lines if (found := _LAST_TAG.search(line))]
+    has_spans = any(tag[0] == "B" and not tag[2:].isdecimal() for tag in tags)
+    return len(tags) >= _SHARE * len(lines) and has_spans and "O" in tags
+
+
+def no_texts(lines: Sequence[str]) -> Optional[str]:
+    """Says why lines, of which none is blank, are no texts, and what to do; None if they may be."""
+    if lines and lines[0].startswith(("<?xml", "<!DOCTYPE", "<html")):
+        return "expected a text on each line, got XML or HTML; extract its texts"
+    single = [line.strip() for line in lines if len(line.split()) == 1]
+    marks = [each for each in single if not any(map(str.isalnum, each))]
+    if len(lines) < _FEWEST_LINES or len(single) < _SHARE * len(lines) or not marks:
+        return None
+    return (
+        f"expected a text on each line, got a word on each, such as {single[0]!r} and {marks[0]!r}; "
+        "write each sentence on one line"
+    )
 
 
 def binary_kind(head: bytes) -> Optional[str]:

@@ -1,5 +1,7 @@
 """How each format reads the files that annotation tools write."""
 
+import re
+
 import pytest
 import spacy
 from spacy.tokens import DocBin, Span
@@ -251,6 +253,9 @@ def test_a_byte_order_mark_in_a_token_survives(tokens, tmp_path):
         ("a.jsonl", '{"sentense": "Ada left"}', None),
         ("a.jsonl", "{Ada left", None),
         ("a.txt", "Ada left", None),
+        ("a.txt", "Ada B-PER\nleft O\n\nRome B-LOC", "columns"),
+        ("a.txt", "Vitamin B-12\nType O\nType A", None),
+        ("a.txt", "\n".join("Ada left Rome or not".split() * 4), None),
         ("a.txt", "id,text", None),
         ("a.csv", "id,text\n1,Ada left", "csv"),
         ("a.csv", "text,label\nAda left Rome,x", "csv"),
@@ -261,6 +266,21 @@ def test_a_byte_order_mark_in_a_token_survives(tokens, tmp_path):
 def test_texts_are_recognised_where_a_line_is_no_input(name, text, format, tmp_path):
     (tmp_path / name).write_text(f"{text}\n")
     assert recognise_texts(tmp_path / name) == format
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("Ada\nleft\nRome\n.\n\nBob\nfell\n.\n" * 2, "got a word on each, such as 'Ada' and '.'; "),
+        (
+            "<?xml version='1.0'?>\n<a>Ada left</a>\n",
+            "got XML or HTML; extract its texts, or add --p",
+        ),
+    ],
+)
+def test_lines_that_are_no_texts_are_refused(text, message, write):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        recognise_texts(write("a.txt", text))
 
 
 def test_a_table_without_a_column_of_texts_is_refused(tmp_path):
