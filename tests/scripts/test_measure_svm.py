@@ -56,6 +56,17 @@ def test_svms_on_words_and_features_are_measured(files, capsys):
         assert macro == pytest.approx(100 * 2 / 3, abs=0.1)
 
 
+def test_decisions_are_those_of_the_shifted_hyperplanes(files, capsys, monkeypatch):
+    everything, nothing = np.full(3, -1e9), np.full(3, 1e9)
+    monkeypatch.setattr(measure_svm, "_shifts", lambda *_: (nothing, everything))
+    measure_svm.main([*files, "--only", "TF-IDF"])
+    rows = capsys.readouterr().out.splitlines()[2:]
+    figures = {row[:33].strip(): float(row[33:].split()[0]) for row in rows}
+    assert figures["TF-IDF, shifted"] == 0
+    # Of all three labels of four documents, six are right.
+    assert figures["TF-IDF, shifted together"] == pytest.approx(100 * 12 / 18, abs=0.1)
+
+
 def test_a_config_without_frozen_features_is_refused():
     embedders = {"token_embedders": {"tokens": {"type": "empty"}}}
     with pytest.raises(SystemExit, match="one token embedder of the type `frozen_transformer`"):

@@ -2,7 +2,9 @@ import json
 import re
 import shutil
 from dataclasses import replace
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 from allennlp.commands.train import train_model
@@ -11,6 +13,7 @@ from allennlp.common import Params
 from tagger.spans import tags_to_spans
 from tagger.tools.reports import run_report
 from tagger.tools.reports.run_report import NUM_OPEN, write_run_report
+from tagger.tools.tuning.groups import Groups
 from tagger_texts.prediction import Entity, Prediction
 from tests.conftest import ROOT
 from tests.tools.reports.pages import read_page, row
@@ -283,6 +286,15 @@ def test_incomplete_taggers_and_untagged_data_are_refused(
     with pytest.raises(SystemExit, match="^report: .*model.tar.gz") as error:
         allennlp("report", tmp_path, "-o", tmp_path / "run.html")
     assert "\n" not in str(error.value)
+
+
+def test_averages_by_weight_are_those_of_the_weights():
+    # For each of two sentences: right, predicted and gold entities.
+    counts, weights = np.array([[[4.0], [5], [8]], [[1], [4], [2]]]), np.array([1.0, 3.0])
+    evaluation = SimpleNamespace(counts=counts, weights=weights)
+    (row,) = run_report._rows_by_weight(evaluation, Groups("sentence", np.arange(2)), 1)
+    assert row.precision.value == pytest.approx((4 + 3 * 1) / (5 + 3 * 4))
+    assert row.recall.value == pytest.approx((4 + 3 * 1) / (8 + 3 * 2))
 
 
 def test_averages_by_weight_are_shown_if_the_weights_of_the_file_differ(train_on, tmp_path):
