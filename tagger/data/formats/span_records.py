@@ -30,6 +30,9 @@ from tagger.data.reading import DETECTED, Reading
 
 logger = logging.getLogger(__name__)
 
+#: How many values of entities show what is not read.
+_MOST_OTHERS = 10_000
+
 
 def read_span_records(path: PathOrAddress, reading: Reading = DETECTED) -> Iterator[AnnotatedText]:
     """Reads records from doccano, Prodigy and spaCy, which differ in their keys.
@@ -39,6 +42,7 @@ def read_span_records(path: PathOrAddress, reading: Reading = DETECTED) -> Itera
     record; a record with entities by several annotators becomes a text for each of them.
     """
     refused = Counter[str]()
+    others = Counter[Tuple[str, str]]()
     annotators = _Annotators(reading.each_source)
     records = _usual_records(path, reading)
     for place, record in records:
@@ -48,6 +52,8 @@ def read_span_records(path: PathOrAddress, reading: Reading = DETECTED) -> Itera
         text, entities, properties = _parts(record, place, reading.labelled)
         accepted = [entity for entity in entities if _is_accepted(entity)]
         refused["spans"] += len(entities) - len(accepted)
+        if others.total() < _MOST_OTHERS:
+            others.update(_other_labels(accepted, place))
         tokens = None
         given = properties.pop("tokens", None)
         if given is not None and (given != [] or not text.strip()):  # an empty list means none
@@ -56,9 +62,27 @@ def read_span_records(path: PathOrAddress, reading: Reading = DETECTED) -> Itera
             found = checked_entities(text, raw_entities(own, place), place, reading.offsets)
             told = {**properties, SOURCE: source} if reading.each_source else properties
             yield AnnotatedText(text, found, tokens, None, place, told)
+    for key in dict.fromkeys(key for key, _ in others):
+        own = [number for (other, _), number in others.items() if other == key]
+        if 1 < len(own) <= sum(own) / 2:
+            logger.warning(
+                "%s: entities have %d different labels under `%s`, which are not read; rename it to "
+                "`label` if you want them",
+                *(path, len(own), key),
+            )
     for what, number in refused.items():
         if number:
             logger.warning("%s: left out %d %s that were rejected or ignored", path, number, what)
+
+
+def _other_labels(entities: List[Any], place: str) -> Iterator[Tuple[str, str]]:
+    """Yields the keys and values of entities that may be labels, besides those that are read."""
+    for entity in entities:
+        if isinstance(entity, dict):
+            read = [value for each in raw_entities([entity], place) for value in each]
+            for key, value in entity.items():
+                if isinstance(value, str) and value not in read and key not in ("answer", "text"):
+                    yield key, value
 
 
 class _Annotators:

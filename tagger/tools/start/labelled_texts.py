@@ -14,6 +14,7 @@ from tagger.common.outputs import json_line
 from tagger.data.dataset_readers.document_labels import parsed_labels
 from tagger.data.formats import recognise
 from tagger.data.formats.record_keys import is_entity
+from tagger.data.survey.spellings import find_spelling
 from tagger.tools.start.config import listed, listed_counts, rare_labels
 from tagger.tools.start.records import LABELS, TEXT, BrokenTableError, records_of
 
@@ -330,7 +331,8 @@ def _if_labels(names: Sequence[Optional[List[str]]]) -> Optional[List[Labels]]:
     """Returns the labels of each text, unless there are too many for labels, or just one."""
     counts = Counter(chain(*filter(None, names)))
     most = min(_MOST_LABELS, max(2, _SHARE * len(names)))
-    if not 1 < len(counts) <= most or any(len(each.split()) > 6 for each in counts):
+    are_tags = "-100" in counts or ("O" in counts and find_spelling(counts) is not None)
+    if are_tags or not 1 < len(counts) <= most or any(len(each.split()) > 6 for each in counts):
         return None
     return [None if each is None else dict.fromkeys(each, True) for each in names]
 

@@ -66,6 +66,15 @@ def test_skipped_annotations_are_left_out_and_counted(write, read_one, caplog):
         assert said in caplog.text
 
 
+def test_other_labels_of_entities_are_named(write, caplog):
+    spans = [{"start": n, "end": n + 1, "class": "X", "kind": "ab"[n % 2], "source": "me", "id": f"T{n}"}
+             for n in range(4)]  # fmt: skip
+    (text,) = read_texts(write("a.jsonl", {"text": "Ada left", "spans": spans}))
+    assert {each.label for each in text.entities} == {"X"}
+    (warning,) = caplog.messages
+    assert "entities have 2 different labels under `kind`, which are not read" in warning
+
+
 def test_tokens_are_read(read_one):
     tokens = [
         {"text": "Ada", "start": 0, "end": 3, "id": 0},

@@ -151,6 +151,12 @@ OTHERS = {
     "words": as_csv([["word", "tag"], *([word, "O"] for _, word in PLACED)]),
     "words by sentence": as_csv([["sentence", "word", "tag"], *((*each, "O") for each in PLACED)]),
     "entities": as_csv([["text", "entity", "label"], *([t, t.split()[1], "COLOUR"] for t in TEXTS)]),
+    "tags of other words": as_json(
+        {"text": t, "labels": ["O", "B-X", "I-X", "O"][: 2 + n % 3]} for n, t in enumerate(TEXTS)
+    ),
+    "numbers of tags": as_json(
+        {"text": t, "labels": [-100, 0, n % 3, -100]} for n, t in enumerate(TEXTS)
+    ),
     "an entity each": as_json(
         {"text": t, "start": 0, "end": n % 4, "label": first(t)} for n, t in enumerate(TEXTS)
     ),
