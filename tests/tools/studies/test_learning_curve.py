@@ -210,6 +210,14 @@ def test_wrong_options_are_refused_before_training(options, message, allennlp, t
     assert not (tmp_path / "out" / "runs").exists()
 
 
+def test_labels_of_whole_texts_are_refused(allennlp, tmp_path):
+    texts = [{"text": f"a text of words {n}", "labels": ["A", "B"][: n % 3]} for n in range(30)]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(each) + "\n" for each in texts))
+    files = [tmp_path / "a.jsonl"] * 2
+    with pytest.raises(SystemExit, match="expected labels of words, got labels of whole texts"):
+        allennlp("learning-curve", *files, "-s", tmp_path / "out")
+
+
 @pytest.mark.usefixtures("at_root")
 def test_the_report_shows_the_curve(allennlp, trained, tmp_path):
     page, folder = tmp_path / "report.html", tmp_path / "curve"

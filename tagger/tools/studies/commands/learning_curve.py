@@ -45,6 +45,7 @@ class LearningCurve(Command):
         from tagger.common.locations import check_not_inputs
         from tagger.data.reading import Reading
         from tagger.tools.reports.figures import draw_learning_curve
+        from tagger.tools.start.labelled_texts import find_labelled_texts
         from tagger.tools.studies.learning_curve import FILES, SHARES, learning_curve
         from tagger.training.run_folder import check_can_be_made
 
@@ -52,6 +53,11 @@ class LearningCurve(Command):
         inputs = [args.train, args.dev, *([args.config] if args.config else [])]
         made = [args.folder / name for name in FILES]
         check_not_inputs([*made, *args.folder.glob("parts/*")], inputs, option="-s")
+        if find_labelled_texts(args.train, args.tag_column) is not None:
+            raise ValueError(
+                f"{args.train}: expected labels of words, got labels of whole texts, which have "
+                "no learning curve; train on parts of the file by `allennlp study`"
+            )
         config = None
         if args.config is not None or args.overrides:
             if args.config is None:
