@@ -92,7 +92,8 @@ def ask(python, at_start, arguments):
         server.sendall(json.dumps(request).encode() + b"\n")
         for number in SIGNALS:
             signal.signal(number, lambda number, _: server.send(bytes([number])))
-        status = int(server.recv(9))
+        # It is empty if the server has ended, as it does after the last test.
+        status = int(server.recv(9) or sys.exit("the server of warm Python has ended"))
         if -status in SIGNALS:
             signal.signal(-status, signal.SIG_DFL)
         if status < 0:
