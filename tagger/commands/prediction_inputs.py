@@ -184,6 +184,8 @@ class CsvInputs(RowInputs):
     ) -> None:
         super().__init__(predictor, path, skips_errors, column)
         self._table = _Table.of(path)
+        remedy = "; name that of the texts, or add --plain if each line is a text"
+        _check_has_column(path, column, self._table.names, remedy)
         self.others = [name for name in self._table.names if name != column]
 
     def __iter__(self) -> Iterator[Line]:
@@ -220,15 +222,8 @@ class _Table(NamedTuple):
         return cls(next(filter(None, rows), [""]), delimiter, is_quoted)
 
 
-def check_has_column(path: str, column: str) -> None:
+def _check_has_column(path: str, column: str, names: Sequence[str], remedy: str = "") -> None:
     """Rejects Parquet and CSV without the input column."""
-    remedy = ""
-    if is_csv(path):
-        names = _Table.of(path).names
-        remedy = "; name that of the texts, or add --plain if each line is a text"
-    else:
-        with open_parquet(path) as file:
-            names = file.schema_arrow.names
     if column not in names:
         raise ConfigurationError(
             f"`--text-column` {column} is no column of {path} ({', '.join(names)})"
@@ -258,12 +253,12 @@ class TextInputs(LineInputs):
         self._key = "document" if reads_documents else _text_key(predictor)
 
     def __iter__(self) -> Iterator[Line]:
-        keys: Dict[str, None] = {}
+        others: List[str] = []
+        self.others = others
         for number, text in enumerate(
             read_texts(self.path, Reading(self._format, labelled=False)), 1
         ):
-            keys.update(dict.fromkeys(key for key in text.properties if key != PLAIN_TAGS))
-            self.others = [*keys]
+            others += (key for key in text.properties if key not in (PLAIN_TAGS, *others))
             yield Line(number, text.text, self.path)
 
     def _load(self, line: Line) -> JsonDict:
@@ -309,10 +304,10 @@ def line_inputs(
     if format:
         return TextInputs(predictor, path, skips_errors, format)
     if is_parquet(path):
-        check_has_column(path, column)
+        with open_parquet(path) as file:
+            _check_has_column(path, column, file.schema_arrow.names)
         return RowInputs(predictor, path, skips_errors, column)
     if is_csv(path) and isinstance(predictor, BatchedPredictor) and not predictor.plain:
-        check_has_column(path, column)
         return CsvInputs(predictor, path, skips_errors, column)
     return LineInputs(predictor, path, skips_errors)
 

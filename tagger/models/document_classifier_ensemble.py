@@ -4,13 +4,12 @@ import copy
 from typing import List, cast
 
 import torch
-from allennlp.common.checks import ConfigurationError
 from allennlp.data import TextFieldTensors, Vocabulary
 from allennlp.models import Model
 
 from tagger.common.ranges import check_is_one_of
 from tagger.models.classifying_model import ClassifyingModel
-from tagger.models.sequence_tagger_ensemble import AVERAGES
+from tagger.models.sequence_tagger_ensemble import AVERAGES, checked_members
 
 
 @Model.register("document_classifier_ensemble")
@@ -31,15 +30,9 @@ class DocumentClassifierEnsemble(ClassifyingModel):
 
     def __init__(self, vocab: Vocabulary, members: List[Model], average: str) -> None:
         check_is_one_of("average", average, AVERAGES)
-        if not members:
-            raise ConfigurationError("`members` must hold at least one classifier; got none")
-        for index, member in enumerate(members):
-            if not isinstance(member, ClassifyingModel):
-                raise ConfigurationError(
-                    f"`members` must be of type `document_classifier`; got number {index}, a "
-                    f"`{type(member).__name__}`"
-                )
-        classifiers = [cast(ClassifyingModel, member) for member in members]
+        classifiers = checked_members(
+            members, ClassifyingModel, "classifier", "document_classifier"
+        )
         super().__init__(vocab, label_namespace=classifiers[0].label_namespace)
         self.average = average
         self.members = torch.nn.ModuleList(classifiers)

@@ -1,7 +1,7 @@
 """An ensemble of sequence taggers."""
 
 import copy
-from typing import List, Optional, cast
+from typing import List, Optional, Type, TypeVar, cast
 
 import torch
 from allennlp.common.checks import ConfigurationError
@@ -14,6 +14,7 @@ from tagger.modules.heads import TaggingHead
 from tagger.modules.sentence_rows import SentenceRows
 
 AVERAGES = ("emissions", "marginals")
+_Kind = TypeVar("_Kind", bound=Model)
 
 
 @Model.register("sequence_tagger_ensemble")
@@ -47,16 +48,7 @@ class SequenceTaggerEnsemble(TaggingModel):
 
     def __init__(self, vocab: Vocabulary, members: List[Model], average: str) -> None:
         check_is_one_of("average", average, AVERAGES)
-        if not members:
-            raise ConfigurationError("`members` must hold at least one tagger; got none")
-        taggers: List[TaggingModel] = []
-        for index, member in enumerate(members):
-            if not isinstance(member, TaggingModel):
-                raise ConfigurationError(
-                    f"`members` must be of type `sequence_tagger`; got number {index}, a "
-                    f"`{type(member).__name__}`"
-                )
-            taggers.append(member)
+        taggers = checked_members(members, TaggingModel, "tagger", "sequence_tagger")
         first = taggers[0]
         super().__init__(
             vocab=vocab,
@@ -86,6 +78,20 @@ class SequenceTaggerEnsemble(TaggingModel):
         if self.average == "emissions":
             return emissions.mean(0)
         return self.head.average([tagger.head for tagger in taggers], emissions, rows.mask)
+
+
+def checked_members(members: List[Model], kind: Type[_Kind], noun: str, name: str) -> List[_Kind]:
+    """Returns the members of an ensemble, unless one is of another kind than the type `name`."""
+    if not members:
+        raise ConfigurationError(f"`members` must hold at least one {noun}; got none")
+    checked = []
+    for index, member in enumerate(members):
+        if not isinstance(member, kind):
+            raise ConfigurationError(
+                f"`members` must be of type `{name}`; got number {index}, a `{type(member).__name__}`"
+            )
+        checked.append(member)
+    return checked
 
 
 def _joint_head(heads: List[TaggingHead], average: str) -> TaggingHead:
