@@ -34,13 +34,13 @@ def test_modules_have_at_most_350_lines():
 #: and says why; one that leaves two steps free lowers it.
 TOTALS = {
     # without tools and integrations
-    "core": (43_000, ["tagger", "tagger_compat", "tagger_onnx", "tagger_texts"]),
+    "core": (43_250, ["tagger", "tagger_compat", "tagger_onnx", "tagger_texts"]),
     # what prepares data, studies and improves taggers
     "tools": (16_500, ["tagger/tools"]),
     # with other libraries
     "integrations": (6_250, ["tagger/integrations"]),
     # the whole folders
-    "tests and scripts": (60_500, ["tests", "scripts"]),
+    "tests and scripts": (60_750, ["tests", "scripts"]),
 }
 STEP = 250
 

@@ -2,8 +2,19 @@
 
 import math
 from collections import Counter
-from itertools import chain
-from typing import TYPE_CHECKING, Any, Dict, FrozenSet, Iterable, List, Mapping, Optional
+from itertools import repeat
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Dict,
+    FrozenSet,
+    Hashable,
+    Iterable,
+    List,
+    Mapping,
+    Optional,
+    TypeVar,
+)
 
 import numpy as np
 import torch
@@ -17,6 +28,11 @@ if TYPE_CHECKING:
     from allennlp.models import Model
 
 _UNKNOWN = -1
+#: The field with the weight of each sentence of an instance, (N,), and the argument of models.
+WEIGHTS = "weights"
+#: For each element, how often it counts; None for once each.
+Times = Optional[Iterable[float]]
+T = TypeVar("T", bound=Hashable)
 
 
 class LabelCounts(Dict[str, "Counter[str]"]):
@@ -48,17 +64,29 @@ class LabelCounts(Dict[str, "Counter[str]"]):
         self.label_sets: Dict[str, Counter[FrozenSet[str]]] = {}
         self.numbers: List[np.ndarray] = []
 
-    def add(self, namespace: str, labels: Iterable[str], num_items: int) -> None:
-        """Adds the known labels of `num_items` items, one entry per occurrence."""
-        self.num_items[namespace] += num_items
-        if counted := Counter(labels):
+    def add(self, namespace: str, labels: Iterable[str], times: Times = None) -> None:
+        """Adds items with one known label each."""
+        counted = _counted(labels, times)
+        self.num_items[namespace] += counted.total()
+        if counted:
             self.setdefault(namespace, Counter()).update(counted)
 
-    def add_sets(self, namespace: str, sets: Iterable[Iterable[str]]) -> None:
+    def add_sets(self, namespace: str, sets: Iterable[Iterable[str]], times: Times = None) -> None:
         """Adds items that may have several labels: the known labels of each."""
-        items = [frozenset(labels) for labels in sets]
-        self.add(namespace, chain.from_iterable(items), len(items))
-        self.label_sets.setdefault(namespace, Counter()).update(items)
+        counted = _counted(map(frozenset, sets), times)
+        self.num_items[namespace] += counted.total()
+        self.label_sets.setdefault(namespace, Counter()).update(counted)
+        for labels, number in counted.items():
+            if labels:
+                own = self.setdefault(namespace, Counter())
+                own.update(dict.fromkeys(labels, number))
+
+    def rounded(self) -> "LabelCounts":
+        """Returns whole numbers, at least 1 where there is anything; weights make fractions."""
+        found = LabelCounts({name: _rounded(each) for name, each in self.items()})
+        found.num_items, found.numbers = _rounded(self.num_items), self.numbers
+        found.label_sets = {name: _rounded(each) for name, each in self.label_sets.items()}
+        return found
 
     def __add__(self, other: "LabelCounts") -> "LabelCounts":
         total = LabelCounts(self, self.num_items)
@@ -72,22 +100,57 @@ class LabelCounts(Dict[str, "Counter[str]"]):
         return total
 
 
-def count_labels(instances: "Iterable[Instance]") -> LabelCounts:
-    """Counts the labels in AllenNLP's label fields and in fields with a method `count_labels`."""
+def _counted(items: Iterable[T], times: Times) -> "Counter[T]":
+    if times is None:
+        return Counter(items)
+    found: Counter[T] = Counter()
+    for item, number in zip(items, times):
+        if number:
+            found[item] += number  # type: ignore[assignment]
+    return found
+
+
+def _rounded(counts: "Counter[T]") -> "Counter[T]":
+    return Counter({each: max(1, round(n)) for each, n in counts.items() if n})
+
+
+def sentence_weights(instance: "Instance") -> Iterable[float]:
+    """Returns the weight of each sentence of an instance, 1 without end if it has none."""
+    field: Any = instance.fields.get(WEIGHTS)
+    return repeat(1.0) if field is None else field.tensor.tolist()
+
+
+def _times(instance: "Instance") -> Times:
+    """Returns the weight of the sentence of each token, or of all that there is."""
+    if WEIGHTS not in instance.fields:
+        return None
+    weights, lengths = sentence_weights(instance), instance.fields.get("sentence_lengths")
+    if lengths is None:
+        return repeat(*weights)
+    of_sentences = zip(weights, lengths.tensor.tolist())  # type: ignore[attr-defined]
+    return [weight for weight, length in of_sentences for _ in range(length)]
+
+
+def count_labels(instances: "Iterable[Instance]", weighted: bool = False) -> LabelCounts:
+    """Counts the labels in AllenNLP's label fields and in fields with a method `count_labels`.
+
+    If `weighted`, a sentence that weighs 2 counts as if it were there twice, and 0 as if it were not.
+    """
     from allennlp.data.fields import LabelField, MultiLabelField, SequenceLabelField
 
     counts = LabelCounts()
     for instance in instances:
+        times = _times(instance) if weighted else None
         for field in instance.fields.values():
             if hasattr(field, "count_labels"):
-                field.count_labels(counts)
+                field.count_labels(counts, times)
             # AllenNLP's fields count nothing themselves once they are indexed.
             elif isinstance(field, LabelField):
-                counts.add(field._label_namespace, [str(field.label)], num_items=1)
+                counts.add(field._label_namespace, [str(field.label)], times)
             elif isinstance(field, MultiLabelField):
-                counts.add_sets(field._label_namespace, [map(str, field.labels)])
+                counts.add_sets(field._label_namespace, [map(str, field.labels)], times)
             elif isinstance(field, SequenceLabelField):
-                counts.add(field._label_namespace, map(str, field.labels), len(field.labels))
+                counts.add(field._label_namespace, map(str, field.labels), times)
     return counts
 
 
@@ -113,7 +176,8 @@ def supply_training_counts(model: "Model", data_loader: "DataLoader") -> None:
             "give explicit weights instead of a rule"
         ) from error
     # Each worker has read only its share of the data.
-    counts = sum(gather_from_workers(count_labels(instances)), LabelCounts())
+    of_workers = gather_from_workers(count_labels(instances, weighted=True))
+    counts = sum(of_workers, LabelCounts()).rounded()
     for module in modules:
         module.use_training_counts(counts)
 

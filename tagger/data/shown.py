@@ -34,6 +34,9 @@ from tagger.data.survey.column_survey import ColumnSurvey, survey_columns
 from tagger_compat.archive_guard import printable, shortened
 from tagger_texts.display import label_colours, quoted
 
+#: The usual name of the weights of texts, and how a reader uses them.
+WEIGHT = "weight"
+WEIGHS = "to weigh texts by it, set `weight: 'weight'` of the dataset reader"
 #: How many sentences are shown, about how many characters of each, and how many before an entity.
 _NUM_SHOWN, _WIDTH, _BEFORE = 2, 240, 80
 #: The most labels with examples, and the most characters of an example.
@@ -219,11 +222,17 @@ def unused_columns(
                     f"as {rows[0][layout.token]!r}, and column {found.named(i)} looks like words, such "
                     f"as {rows[0][i]!r}; take it by `--token-column {i}`"
                 )
+    names = dict(enumerate(found.header))
     return [
         f"column {found.named(i)}, {sum(bool(row[i]) for row in rows):,} cells such as "
-        f"{shortened(next((row[i] for row in rows if row[i]), ''), 20)!r}"
+        f"{shortened(next((row[i] for row in rows if row[i]), ''), 20)!r}{hint_of(names.get(i))}"
         for i in others
     ]
+
+
+def hint_of(name: Optional[str]) -> str:
+    """Says how an unused column or key is used, if it may hold the weights of sentences or texts."""
+    return f" ({WEIGHS})" if name == WEIGHT else ""
 
 
 def _share_of_letters(cells: Sequence[str]) -> float:
@@ -253,7 +262,7 @@ def unused_keys(
                     "`spans`, or remove the key that is empty"
                 )
     return [
-        f"key {shortened(key, 40)}, in {number:,} texts, {sizes[key]:,} bytes"
+        f"key {shortened(key, 40)}, in {number:,} texts, {sizes[key]:,} bytes{hint_of(key)}"
         for key, number in numbers.items()
     ]
 

@@ -3,11 +3,20 @@ import math
 import pytest
 import torch
 from allennlp.data import Instance, Token, Vocabulary
-from allennlp.data.fields import LabelField, MultiLabelField, SequenceLabelField, TextField
+from allennlp.data.fields import (
+    LabelField,
+    MultiLabelField,
+    SequenceLabelField,
+    TensorField,
+    TextField,
+)
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from tagger.common.training_counts import count_labels, inverse_effective_number
 from tagger.data import LabelSetsField, TagField
+from tagger.data.dataset_readers.instance_weights import weights_field
+from tagger.data.fields.label_chains_field import LabelChainsField
+from tagger.spans.overlapping import chain_namespace
 
 
 def text_of(words):
@@ -44,6 +53,53 @@ def test_indexed_fields_are_counted_too():
     for instance in instances:
         instance.index_fields(vocab)
     assert count_labels(instances) == {"labels": {"O": 3, "B-PER": 2}}
+
+
+def weighted(instance, weights, lengths=None):
+    instance.add_field("weights", weights_field(weights))
+    if lengths:
+        instance.add_field("sentence_lengths", TensorField(torch.tensor(lengths)))
+    return instance
+
+
+def test_a_sentence_of_weight_2_counts_twice_and_one_of_weight_0_not():
+    text = text_of("ab")
+    sets = [
+        Instance({"sets": LabelSetsField([["A", "B"], ["?"]], text, unknown_tag="?")}) for _ in "ab"
+    ]
+    # A document of two sentences.
+    document = sentence(["O", "?", "B-PER", "B-LOC"], unknown_tag="?", label_namespace="tags")
+    instances = [
+        weighted(sets[0], [2]),
+        weighted(sets[1], [0]),
+        weighted(document, [0, 3], [1, 3]),
+        weighted(sentence(["O", "O"], label_namespace="tags"), [0.3]),
+        weighted(Instance({"genres": MultiLabelField(["new"], "genre_labels")}), [1.4]),
+        weighted(Instance({"topic": LabelField("sport", "topic_labels")}), [0]),
+    ]
+    counts = count_labels(instances, weighted=True).rounded()
+    assert counts == {
+        "labels": {"A": 2, "B": 2},
+        "tags": {"B-PER": 3, "B-LOC": 3, "O": 1},
+        "genre_labels": {"new": 1},
+    }
+    assert counts.num_items == {"labels": 2, "tags": 7, "genre_labels": 1}
+    assert counts.label_sets["labels"] == {frozenset("AB"): 2}
+    assert count_labels(instances)["tags"] == {"O": 3, "B-PER": 1, "B-LOC": 1}
+
+
+@pytest.mark.parametrize("weights", [None, [2]])
+def test_chains_of_labels_are_counted_by_weight(weights):
+    text = text_of("abc")
+    field = LabelChainsField([["B-PER"], ["I-PER", "B-LOC"], []], text)
+    instance = Instance({"tokens": text, "tags": field})
+    if weights:
+        weighted(instance, weights)
+    instance.index_fields(Vocabulary.from_instances([instance]))
+    counts = count_labels([instance], weighted=True)
+    times = 1 if weights is None else 2
+    assert counts[chain_namespace("labels", "PER")] == dict.fromkeys(("B-PER", "I-PER", "O"), times)
+    assert counts[chain_namespace("labels", "LOC")] == {"B-LOC": times, "O": 2 * times}
 
 
 @pytest.mark.parametrize("dtype", [torch.int64, torch.float64])

@@ -12,6 +12,7 @@ from allennlp.data import Vocabulary
 
 from tagger.data import BucketedDataLoader, ColumnDatasetReader, OversamplingBatchSampler
 from tagger.data.augmentation import Augmenter
+from tagger.data.dataset_readers.instance_weights import weights_field
 from tagger.data.dataset_readers.soft_labelled import SoftLabelledDatasetReader
 from tagger.spans import spans_to_tags, tags_to_spans
 from tests.conftest import ROOT
@@ -101,6 +102,17 @@ def test_rare_labels_change_more_often(read):
     epochs = draws(read(), threshold=0.25, mention_replacement=0.5)
     others = Counter(m for epoch in epochs for new in epoch[1:7] for _, m in entities_of(new))
     assert others["Rome"] / 300 == pytest.approx(0.5 * 4 / 7 / 2, abs=0.1)
+
+
+def test_a_sentence_of_weight_2_counts_twice_and_one_of_weight_0_not(read):
+    sentences = read(["Ann/B-PER", "Bob/B-PER Oslo/B-LOC", "Rome/B-LOC"])
+    for each, weight in zip(sentences, (0, 2, 1)):
+        each.add_field("weights", weights_field([weight]))
+    assert Augmenter(sentences, {}, threshold=0.5)._factors == {"PER": 1, "LOC": 2.5 / 3}
+    found = {
+        new for epoch in draws(sentences, **ALL) for each in epoch for _, new in entities_of(each)
+    }
+    assert found == {"Bob", "Oslo", "Rome"}
 
 
 def test_tokens_are_replaced_by_others_with_their_tag_also_between_entities(read):

@@ -11,7 +11,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Instance
 
 from tagger.common.did_you_mean import did_you_mean
-from tagger.common.training_counts import gather_from_workers
+from tagger.common.training_counts import gather_from_workers, sentence_weights
 from tagger.data.augmentation.segments import (
     Segment,
     Word,
@@ -52,11 +52,16 @@ class Augmenter:
             "segment_shuffling": _shuffled,
         }
         self._methods = [(changes[name], value) for name, value in probabilities.items() if value]
-        own = [words for instance in instances for words in sentences_of(instance)]
-        sentences = list(itertools.chain(*gather_from_workers(own)))
+        own = [
+            (words, weight)
+            for instance in instances
+            for words, weight in zip(sentences_of(instance), sentence_weights(instance))
+            if weight > 0
+        ]
+        weighted = list(itertools.chain(*gather_from_workers(own)))
         # By tag, the words that have it.
         self._texts: Dict[str, List[str]] = defaultdict(list)
-        for word in itertools.chain(*sentences):
+        for word in itertools.chain(*(words for words, _ in weighted)):
             if isinstance(word.tag, str):
                 self._texts[word.tag].append(word.text)
         # IOB1 is read as BIO, and plain labels as IO.
@@ -64,21 +69,23 @@ class Augmenter:
         counts: Counter = Counter()
         # By label and text, the words of distinct entities.
         mentions: Dict[str, Dict[str, Sequence[Word]]] = defaultdict(dict)
-        for segment in itertools.chain(*(segments_of(each, self._encoding) for each in sentences)):
-            if segment.label and segment.is_known:
-                counts[segment.label] += 1
-                mentions[segment.label].setdefault(_text(segment.words), segment.words)
+        for words, weight in weighted:
+            for segment in segments_of(words, self._encoding):
+                if segment.label and segment.is_known:
+                    counts[segment.label] += weight
+                    mentions[segment.label].setdefault(_text(segment.words), segment.words)
         if not counts:
             raise ConfigurationError(
-                "`augmentation` changes entities, but the training data have none; check their tags"
+                "`augmentation` changes entities, but the training data have none, or none that "
+                "weighs more than 0; check their tags"
             )
         most = threshold * counts.total()
         self._factors = {label: min(1, most / count) for label, count in sorted(counts.items())}
         shown = ", ".join(f"{label} {factor:.2f}" for label, factor in self._factors.items())
         logger.info("Augmentation multiplies the probabilities by %s", shown)
         for label, path in (terms or {}).items():
-            for words in self._read_terms(label, path):
-                mentions[label].setdefault(_text(words), words)
+            for term in self._read_terms(label, path):
+                mentions[label].setdefault(_text(term), term)
         self._mentions = {label: list(own.values()) for label, own in mentions.items()}
 
     def draw(self, instance: Instance, generator: np.random.Generator) -> Instance:

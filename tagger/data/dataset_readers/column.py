@@ -12,8 +12,9 @@ from allennlp.data.fields import MetadataField, TensorField, TextField
 from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from tagger.common.ranges import check_is_one_of
+from tagger.common.training_counts import WEIGHTS
 from tagger.data.dataset_readers.file_lists import listed_files, with_weights
-from tagger.data.dataset_readers.instance_weights import WEIGHTS, weights_field
+from tagger.data.dataset_readers.instance_weights import weights_field
 from tagger.data.dataset_readers.labelled_files import LabelledFiles, LabelledSentence
 from tagger.data.dataset_readers.sharded_reader import ShardedReader
 from tagger.data.dataset_readers.tag_spelling import converted_tags, tag_field

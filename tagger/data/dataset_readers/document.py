@@ -11,8 +11,9 @@ from allennlp.data.token_indexers import SingleIdTokenIndexer
 
 from tagger.common.inputs import open_input
 from tagger.common.ranges import check_number
+from tagger.common.training_counts import WEIGHTS
 from tagger.data.dataset_readers.document_labels import NO_LABELS, parsed_labels
-from tagger.data.dataset_readers.instance_weights import WEIGHTS, WeightsOfTexts, weights_field
+from tagger.data.dataset_readers.instance_weights import WeightsOfTexts, weights_field
 from tagger.data.dataset_readers.sharded_reader import ShardedReader
 from tagger.data.fields.label_sets_field import DocumentLabelsField
 from tagger.data.text_encodings import decoded_lines

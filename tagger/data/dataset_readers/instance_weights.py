@@ -9,8 +9,8 @@ from allennlp.data.fields import TensorField
 
 logger = logging.getLogger(__name__)
 
-#: The name of the field, an argument of models.
-WEIGHTS = "weights"
+#: So that sums and products of weights stay finite in single precision.
+_MOST = 1e12
 
 
 def weights_field(weights: Sequence[float]) -> TensorField:
@@ -22,7 +22,7 @@ def parsed_weight(value: Any, place: str) -> float:
     """Returns a weight; a missing one is 1.
 
     Raises:
-        ValueError: Unless it is a finite number of at least 0.
+        ValueError: Unless it is a number from 0 to `_MOST`.
 
     Example:
         >>> parsed_weight("2.5", "a.csv:3"), parsed_weight(None, "a.csv:4")
@@ -32,10 +32,10 @@ def parsed_weight(value: Any, place: str) -> float:
         weight = 1.0 if value in (None, "") else float(value)
     except (TypeError, ValueError):
         weight = math.nan
-    if isinstance(value, bool) or not 0 <= weight < math.inf:
+    if isinstance(value, bool) or not 0 <= weight <= _MOST:
         raise ValueError(
-            f"{place}: expected a weight, a number of at least 0; got {value!r}; set `weight` to null "
-            "if there are none"
+            f"{place}: expected a weight, a number from 0 to {_MOST:g}; got {value!r}; set `weight` to "
+            "null if there are none"
         )
     return weight
 

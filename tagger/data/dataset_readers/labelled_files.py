@@ -8,7 +8,7 @@ from typing import Callable, Iterator, List, Optional, Sequence
 
 from allennlp.data import Token, Tokenizer
 
-from tagger.common.inputs import PathOrAddress, is_address
+from tagger.common.inputs import PathOrAddress, bare_suffix, is_address
 from tagger.data.column_file import Row
 from tagger.data.dataset_readers.instance_weights import WeightsOfTexts, common_weight
 from tagger.data.dataset_readers.tag_spelling import tags_of_text
@@ -19,6 +19,7 @@ from tagger.data.formats import (
     Annotation,
     TextCounts,
     format_of,
+    recognise,
 )
 from tagger.data.joined_text import join_tokens
 from tagger.data.reading import AUTO, Reading
@@ -71,9 +72,13 @@ class LabelledFiles:
     def format_of(self, path: PathOrAddress) -> str:
         """Returns the name of a file's format; raises an error if the file is missing."""
         check_is_there(path)
-        if self.reading.format is not None or self.reading.implies_columns:
-            return self.reading.format or "columns"
-        return format_of(path, self.reading.labelled)
+        if self.reading.format is not None:
+            return self.reading.format
+        if not self.reading.implies_columns:
+            return format_of(path, self.reading.labelled)
+        # A list may have texts beside column files, such as the annotations of a service.
+        is_json = bare_suffix(path).lower() in (".json", ".jsonl")
+        return (is_json and recognise(path, self.reading.labelled)) or "columns"
 
     def documents(self, path: PathOrAddress) -> Iterator[List[LabelledSentence]]:
         """Yields documents; without marks of documents, each text or each sentence of columns."""

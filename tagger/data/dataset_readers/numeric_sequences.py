@@ -17,8 +17,9 @@ from tagger.common.did_you_mean import did_you_mean
 from tagger.common.inputs import open_input
 from tagger.common.parquet import batches, is_parquet, open_parquet
 from tagger.common.ranges import check_number, check_whole
+from tagger.common.training_counts import WEIGHTS
 from tagger.data.dataset_readers.document_labels import parsed_labels
-from tagger.data.dataset_readers.instance_weights import WEIGHTS, common_weight, weights_field
+from tagger.data.dataset_readers.instance_weights import common_weight, weights_field
 from tagger.data.dataset_readers.sharded_reader import ShardedReader
 from tagger.data.fields.label_sets_field import DocumentLabelsField, LabelSetsField
 from tagger.data.fields.numbers_field import NumbersField

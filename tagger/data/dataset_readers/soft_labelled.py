@@ -9,8 +9,9 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Instance
 from allennlp.data.fields import TextField
 
+from tagger.common.training_counts import WEIGHTS
 from tagger.data.dataset_readers.column import ColumnDatasetReader
-from tagger.data.dataset_readers.instance_weights import WEIGHTS, weights_field
+from tagger.data.dataset_readers.instance_weights import weights_field
 from tagger.data.dataset_readers.sharded_reader import ShardedReader
 from tagger.data.documents import DocumentTokens
 from tagger.data.fields.soft_labels_field import SoftLabelsField

@@ -1,12 +1,13 @@
 """A field for entities that may overlap: a sequence of tags for each label."""
 
+from itertools import compress, islice
 from typing import Collection, Dict, List, Optional, Sequence
 
 import torch
 from allennlp.data import Vocabulary
 from allennlp.data.fields import SequenceField
 
-from tagger.common.training_counts import LabelCounts
+from tagger.common.training_counts import LabelCounts, Times
 from tagger.data.fields.label_sets_field import LabelSetsField
 from tagger.spans import split_tag
 from tagger.spans.overlapping import chain_namespace
@@ -54,12 +55,13 @@ class LabelChainsField(LabelSetsField):
             unknown = [each is not None and each not in self.annotated for each in labels]
             self._rows[:, torch.tensor(unknown)] = -1
 
-    def count_labels(self, counts: LabelCounts) -> None:
+    def count_labels(self, counts: LabelCounts, times: Times = None) -> None:
         """Counts the known tags of each label, including `O`, in the label's namespace.
 
         Before `index`, only labels that occur in elements are known.
         """
-        super().count_labels(counts)
+        times = None if times is None else [*islice(times, len(self))]
+        super().count_labels(counts, times)
         rows = self._rows
         if rows is None:
             return
@@ -70,10 +72,12 @@ class LabelChainsField(LabelSetsField):
                 by_label.setdefault(label, []).append(column)
         for label, columns in by_label.items():
             own = rows[:, columns]
-            known = own[(own >= 0).all(1)]
-            tags = [self._tags[columns[at]] for at in (known == 1).nonzero()[:, 1].tolist()]
-            tags += ["O"] * int((known == 0).all(1).sum())
-            counts.add(chain_namespace(self.label_namespace, label), tags, len(known))
+            is_known = (own >= 0).all(1).tolist()
+            # The tag of each token, and `O` where it has none of the label.
+            best, at = (each.tolist() for each in own[is_known].max(1))
+            tags = [self._tags[columns[k]] if has else "O" for has, k in zip(best, at)]
+            known = None if times is None else compress(times, is_known)
+            counts.add(chain_namespace(self.label_namespace, label), tags, known)
 
     def empty_field(self) -> "LabelChainsField":
         return LabelChainsField([], self.sequence_field.empty_field(), self.label_namespace)

@@ -1,5 +1,6 @@
 """Fields for any number of labels: per token, where some may be unknown, or per document."""
 
+from itertools import compress
 from typing import Dict, Iterable, List, Optional, Sequence, Set
 
 import torch
@@ -7,7 +8,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.data.fields import Field, MultiLabelField, SequenceField
 
-from tagger.common.training_counts import LabelCounts
+from tagger.common.training_counts import LabelCounts, Times
 from tagger.data.fields.tag_field import check_vocabulary_holds, padded_rows
 from tagger.spans import IllegalTagError
 
@@ -68,10 +69,12 @@ class LabelSetsField(Field[torch.Tensor]):
             for label in self._known(labels):
                 counter[self.label_namespace][label] += 1
 
-    def count_labels(self, counts: LabelCounts) -> None:
+    def count_labels(self, counts: LabelCounts, times: Times = None) -> None:
         """Adds the known labels to `counts`; elements with only unknown labels are not items."""
-        items = [labels for labels in self.label_sets if labels != [self.unknown_tag]]
-        counts.add_sets(self.label_namespace, map(self._known, items))
+        is_item = [labels != [self.unknown_tag] for labels in self.label_sets]
+        times = None if times is None else compress(times, is_item)
+        items = map(self._known, compress(self.label_sets, is_item))
+        counts.add_sets(self.label_namespace, items, times)
 
     def index(self, vocab: Vocabulary) -> None:
         """Looks up the labels, skipping unknown ones that the vocabulary lacks."""
@@ -156,10 +159,10 @@ class DocumentLabelsField(MultiLabelField):
         self.absent = None if absent is None else frozenset(absent)
         self._is_unknown = torch.zeros(0, dtype=torch.bool)
 
-    def count_labels(self, counts: LabelCounts) -> None:
+    def count_labels(self, counts: LabelCounts, times: Times = None) -> None:
         """Adds the labels to `counts`; a document with only unknown labels is no item."""
         if self.labels or self.absent is None or self.absent:
-            counts.add_sets(self._label_namespace, [map(str, self.labels)])
+            counts.add_sets(self._label_namespace, [map(str, self.labels)], times)
 
     def index(self, vocab: Vocabulary) -> None:
         """Looks up the labels, skipping unknown and absent ones that the vocabulary lacks."""

@@ -1,12 +1,13 @@
 """A field for a sequence of vectors."""
 
+from itertools import islice
 from typing import Dict
 
 import numpy as np
 import torch
 from allennlp.data.fields import SequenceField, TextField
 
-from tagger.common.training_counts import LabelCounts
+from tagger.common.training_counts import LabelCounts, Times
 
 Tensors = Dict[str, Dict[str, torch.Tensor]]
 
@@ -28,9 +29,10 @@ class NumbersField(SequenceField[Tensors]):
     def __init__(self, numbers: np.ndarray) -> None:
         self.numbers = numbers
 
-    def count_labels(self, counts: LabelCounts) -> None:
-        """Adds the numbers to `counts`."""
-        counts.numbers.append(self.numbers)
+    def count_labels(self, counts: LabelCounts, times: Times = None) -> None:
+        """Adds the numbers to `counts`, unless they weigh 0."""
+        if times is None or any(islice(times, len(self))):
+            counts.numbers.append(self.numbers)
 
     def sequence_length(self) -> int:
         return len(self.numbers)

@@ -7,7 +7,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Vocabulary
 from allennlp.data.fields import SequenceField, SequenceLabelField
 
-from tagger.common.training_counts import LabelCounts
+from tagger.common.training_counts import LabelCounts, Times
 
 
 class TagField(SequenceLabelField):
@@ -50,9 +50,10 @@ class TagField(SequenceLabelField):
         for tag in self.tags_of_known_labels():
             counter[self._label_namespace][tag] += 1
 
-    def count_labels(self, counts: LabelCounts) -> None:
-        known_tags = self.known_tags()
-        counts.add(self._label_namespace, known_tags, num_items=len(known_tags))
+    def count_labels(self, counts: LabelCounts, times: Times = None) -> None:
+        if times is not None:
+            times = [n for n, tag in zip(times, self.labels) if tag != self._unknown_tag]
+        counts.add(self._label_namespace, self.known_tags(), times)
 
     def index(self, vocab: Vocabulary) -> None:
         check_vocabulary_holds(self.known_tags(), vocab, self._label_namespace)

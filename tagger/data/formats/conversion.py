@@ -2,11 +2,12 @@
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Iterable, Iterator, List, Sequence, Tuple
+from typing import Iterable, Iterator, List, Sequence, Set, Tuple
 
 from tagger.common.console import topics
 from tagger.common.inputs import bare_suffix
 from tagger.data.formats.annotated_text import (
+    OPEN,
     PLAIN_TAGS,
     AnnotatedText,
     Annotation,
@@ -26,6 +27,7 @@ class TextCounts:
     def __init__(self, remedy: str = REMEDY) -> None:
         self.texts = self.entities = self.plain_labels = 0
         self.without_tokens = self.without_properties = self.without_documents = 0
+        self.lost_properties: Set[str] = set()
         self.dropped, self.moved, self.cut = _Examples(), _Examples(), _Examples()
         self.remedy = remedy
 
@@ -61,17 +63,25 @@ class TextCounts:
             ("cut", self.cut, "tokens, at borders of entities or at white space"),
         )
         plain = self.plain_labels
-        lost = (
-            (self.without_tokens, "tokens"),
-            (self.without_documents, "documents"),
-            (self.without_properties, "other properties"),
-        )
         return [
             ("texts", f"{self.texts:,}"),
             ("entities", f"{self.entities:,}"),
             *([("labels", f"of {plain:,} tokens, which mark no entities")] if plain else []),
             *((verb, f"{each} {what}: {each.listed()}") for verb, each, what in examples if each),
-            *(("lost", f"the {what} of {number:,} texts") for number, what in lost if number),
+            *self.lost(),
+        ]
+
+    def lost(self) -> List[Tuple[str, str]]:
+        """Returns what the format could not keep."""
+        lost = (
+            (self.without_tokens, "tokens", ()),
+            (self.without_documents, "documents", ()),
+            (self.without_properties, "other properties", sorted(self.lost_properties)),
+        )
+        return [
+            ("lost", f"the {what} of {number:,} texts" + f": {', '.join(names)}" * bool(names))
+            for number, what, names in lost
+            if number
         ]
 
     def in_one_line(self) -> str:
@@ -146,12 +156,13 @@ def convert_texts(
     return counts
 
 
-def replace_by_texts(texts: Iterable[AnnotatedText], path: Path, name: str) -> None:
+def replace_by_texts(texts: Iterable[AnnotatedText], path: Path, name: str) -> TextCounts:
     """Like `convert_texts`, but replaces a file that exists, once all texts are written."""
     with TemporaryDirectory(dir=path.resolve().parent) as folder:
         written = Path(folder, path.name)
-        convert_texts(texts, written, name)
+        counts = convert_texts(texts, written, name)
         written.replace(path)
+    return counts
 
 
 def _counted(
@@ -169,5 +180,8 @@ def _counted(
             document = document_of(text)
             own = {key for key, value in text.properties.items() if value == document}
             counts.without_documents += bool(own) and "documents" not in target.keeps
-            counts.without_properties += bool({*text.properties} - own - {PLAIN_TAGS})
+            others = {*text.properties} - own - {PLAIN_TAGS}
+            others -= {OPEN} if "tokens" in target.keeps else set()
+            counts.without_properties += bool(others)
+            counts.lost_properties |= others
         yield counts.add(found)

@@ -9,8 +9,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import Instance
 from allennlp.data.samplers import BucketBatchSampler
 
-from tagger.common.training_counts import LabelCounts, count_labels
-from tagger.data.dataset_readers.instance_weights import WEIGHTS
+from tagger.common.training_counts import WEIGHTS, LabelCounts, count_labels
 from tagger.data.fields.tag_sets_field import TagSetsField
 from tagger.spans import labels_of_tags
 from tagger_texts.display import num_columns, padded
@@ -167,7 +166,7 @@ def _count_labels(instance: Instance) -> LabelCounts:
                 for tags in field.tag_sets
                 if tags.only_tag is None and tags.only_label is not None
             ]
-            counts.add(field._label_namespace, tags, num_items=len(tags))
+            counts.add(field._label_namespace, tags)
     return counts
 
 

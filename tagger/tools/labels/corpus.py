@@ -84,7 +84,7 @@ class Corpus:
         layout = found.layout
         self._cells = cells_of(found, known, path)
         self.encoding = self._cells.encoding
-        self._text_encoding = found.text_encoding
+        self._text_encoding, self._header = found.text_encoding, found.layout.header
         self._tag_column: int = layout.tag or 0
         self._delimiter = layout.delimiter
         self.documents = documents_of_columns(found)
@@ -104,13 +104,13 @@ class Corpus:
 
     def write(self, path: Path, sentences: Sequence[int]) -> None:
         """Writes some of the sentences, in order, as a column file with all its columns."""
-        parts: List[str] = []
+        parts = [f"{line}\n" for line in self.lines()[: self._header]]
         how = self.documents.how if self.documents else ""
         border = _BORDERS.get(how, "")
         before: Optional[int] = None
         for sentence in (self.sentences[number] for number in sentences):
             # A blank line before the first document would mark no border.
-            if sentence.document != before and (parts or how != BLANK_LINES):
+            if sentence.document != before and (before is not None or how != BLANK_LINES):
                 parts.append(border)
             before = sentence.document
             parts += [f"{row.text}\n" for row in sentence.rows] + ["\n"]

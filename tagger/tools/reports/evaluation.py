@@ -10,7 +10,7 @@ from allennlp.common.tqdm import Tqdm
 from allennlp.common.util import lazy_groups_of
 from allennlp.data import DatasetReader
 
-from tagger.data.dataset_readers.instance_weights import WEIGHTS
+from tagger.common.training_counts import WEIGHTS
 from tagger.metrics.calibration import count_calibration
 from tagger.models import ClassifyingModel, TaggingModel
 from tagger.tools.reports.chains_evaluator import ChainsEvaluator

@@ -14,6 +14,7 @@ from tagger.common.outputs import json_line
 from tagger.data.dataset_readers.document_labels import parsed_labels
 from tagger.data.formats import recognise
 from tagger.data.formats.record_keys import is_entity
+from tagger.data.shown import WEIGHT, hint_of
 from tagger.data.survey.spellings import find_spelling
 from tagger.tools.start.config import listed, listed_counts, rare_labels
 from tagger.tools.start.records import LABELS, TEXT, BrokenTableError, records_of
@@ -111,7 +112,7 @@ class LabelledTexts(NamedTuple):
                 ("none", f"{none:,} texts have no label" if none else ""),
                 ("unknown", some),
                 ("read", f"{shown!r} with {listed(example)}"),
-                ("not used", listed(self.unused) or "nothing"),
+                ("not used", listed([each + hint_of(each) for each in self.unused]) or "nothing"),
             ]
         )
         return [str(self.path), *lines]
@@ -173,10 +174,9 @@ def _found(
     if all(is_entity({key: _as_number(value) for key, value in each.items()}) for each in records):
         return None
     texts = [key for key, values in columns.items() if key != tag and _are_texts(values)]
-    found = _labels(columns, texts, tag)
-    if not texts or found is None:
+    keys, labels = _labels(columns, texts, tag) or (None, [])
+    if not texts or keys is None:
         return None
-    keys, labels = found
     joined = ["\n".join(filter(None, each)) for each in zip(*map(columns.get, texts))]
     used = {*texts, *keys}
     numbers = {sum(map(bool, each.values())) for each in labels if each is not None}
@@ -215,7 +215,7 @@ def _labels(
     columns: Dict[str, List[Any]], texts: Sequence[str], tag: Optional[str]
 ) -> Optional[Tuple[List[str], List[Labels]]]:
     """Returns the keys of the labels and the labels of each text; None if no key has them."""
-    others = {key: values for key, values in columns.items() if key not in texts}
+    others = {key: values for key, values in columns.items() if key not in {*texts, WEIGHT} - {tag}}
     for key, values in others.items() if texts else ():
         if _is_of_words(columns[texts[0]], values) or (
             key != tag and _are_quoted(columns[texts[0]], values)

@@ -1,5 +1,6 @@
 """The contents of a training file and a development file, and how they are written."""
 
+import logging
 from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -24,7 +25,7 @@ from tagger.data.formats import (
 from tagger.data.formats.annotated_text import PLAIN_TAGS
 from tagger.data.joined_text import join_tokens
 from tagger.data.reading import AUTO, DETECTED, Reading
-from tagger.data.shown import MOST_TEXTS, Evidence
+from tagger.data.shown import MOST_TEXTS, WEIGHS, Evidence
 from tagger.data.survey.column_survey import ColumnSurvey, survey_columns
 from tagger.data.survey.schemes import Scheme, check_scheme, find_scheme, labels_in, spans_in
 from tagger.data.text_splitter import TextSplitter
@@ -37,6 +38,8 @@ from tagger.tools.start.tokenization import (
 from tagger_texts.merging import SEPARATOR
 from tagger_texts.sentences import MOST_TOKENS
 from tagger_texts.text import Text
+
+logger = logging.getLogger(__name__)
 
 
 class TextFile(NamedTuple):
@@ -158,6 +161,13 @@ class Survey:
     def evidence(self, file: SurveyedFile) -> Evidence:
         """Returns what shows how a file was read."""
         return Evidence(file.path, self.texts_of(file), file.columns, file.sentences)
+
+    def warn_of_weights(self) -> None:
+        """Warns of weights in the training files, for commands that write a config themselves."""
+        for file in self.train:
+            for each in self.evidence(file).unused():
+                if WEIGHS in each:
+                    logger.warning("%s: not used: %s; name the config by --config", file.path, each)
 
     def count_overlaps(self) -> Tuple[int, int]:
         """Returns how many entities the training file has, and how many of them one chain would lose.

@@ -158,6 +158,8 @@ def learning_curve(
     found = survey([train_file, dev_file], reading)
     if len(found.train) > 1 or len(found.dev) > 1:
         raise ValueError(f"{train_file} and {dev_file}: expected single files, got lists of files")
+    if config is None:
+        found.warn_of_weights()
     # Parts are written in UTF-8, and so is the copy of the development data.
     found.reading = found.reading_of_parts()
     train, dev = _source_of(found, found.files[0], documents), _source_of(found, found.files[1])

@@ -6,7 +6,8 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 from allennlp.data.samplers import BatchSampler
 
-from tagger.data.dataset_readers.instance_weights import WEIGHTS, weights_field
+from tagger.common.training_counts import WEIGHTS
+from tagger.data.dataset_readers.instance_weights import weights_field
 from tagger.data.samplers.repeating import format_shares
 from tests.data.samplers.sentences import instance
 

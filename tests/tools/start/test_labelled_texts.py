@@ -230,6 +230,18 @@ def test_single_labels_may_be_unknown(tmp_path):
     assert all(line is None for n, line in enumerate(lines) if n % 3)
 
 
+def test_a_column_of_weights_holds_no_labels(tmp_path):
+    path = tmp_path / "a.csv"
+    rows = [[text, n % 2, n % 3 % 2] for n, text in enumerate(TEXTS)]
+    path.write_text(as_csv([["text", "weight", "grain"], *rows]))
+    found = find_labelled_texts(path)
+    assert found.used == (["text"], ["grain"])
+    assert "not used   weight (to weigh texts by it, set `weight: 'weight'`" in str(
+        found.described()
+    )
+    assert find_labelled_texts(path, "weight").used == (["text"], ["weight"])
+
+
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
 def test_other_columns_such_as_weights_are_kept(suffix, tmp_path):
     rows = [{"id": n, "text": t, **has(t), "weight": 0.5} for n, t in enumerate(TEXTS)]

@@ -9,7 +9,7 @@ from allennlp.common.checks import ConfigurationError
 
 from tagger.commands.command import Command, add_shared
 from tagger.commands.command_line import load, make_predictor
-from tagger.common.console import say
+from tagger.common.console import say, say_lines, topics
 from tagger.common.locations import check_output
 from tagger.data.formats import FORMATS, READ_FORMATS, recognise_texts, replace_by_texts
 
@@ -98,8 +98,8 @@ class RankUnlabelled(Command):
                 f"nothing to ask: {ranking.num_questions} questions, of which none fits `--budget` "
                 f"{args.budget}; raise it, lower `--least-doubt`, or give other texts"
             )
-        replace_by_texts(ranking.texts, args.output, args.format)
-        say(format_ranking(ranking))
+        counts = replace_by_texts(ranking.texts, args.output, args.format)
+        say_lines([format_ranking(ranking), *topics(counts.lost(), "", 5)])
         say(f"Wrote {args.output}")
 
 

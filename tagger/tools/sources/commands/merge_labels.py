@@ -8,7 +8,7 @@ from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError, check_for_gpu
 
 from tagger.commands.command import Command, add_shared
-from tagger.common.console import say, say_lines
+from tagger.common.console import say, say_lines, topics
 from tagger.common.files import write_atomically
 from tagger.common.locations import check_output
 from tagger.common.ranges import check_number
@@ -78,11 +78,11 @@ class MergeLabels(Command):
         has_open = any(OPEN in text.properties for text in merged.texts)
         if has_open and not {"properties", "tokens"} & {*FORMATS[format].keeps}:
             raise ConfigurationError(f"--to {format} cannot leave tags open; write columns")
-        replace_by_texts(merged.texts, args.output, format)
+        counts = replace_by_texts(merged.texts, args.output, format)
         if args.soft_labels:
             with write_atomically(args.soft_labels, args.force) as path:
                 merged.soft_labels(args.encoding).save(path)
-        say_lines(described(merged))
+        say_lines([*described(merged), *topics(counts.lost(), "", 5)])
         for output in outputs:
             say(f"Wrote {output}")
 
