@@ -13,6 +13,8 @@ _BLANKS = " \t\r\n\f\v"
 
 #: A line such as `<s id="1">` or `</s>` around a sentence.
 _ELEMENT = re.compile(r"<\w+(\s+[\w:.-]+=(\"[^\"]*\"|'[^']*'))*\s*/?>|</\w+>")
+#: A comment such as `# sent_id = 0`, which may also be within a sentence.
+PROPERTY = re.compile(r"#\s*[\w.:-]+\s*=\s")
 #: The line below the header of a table in Markdown.
 _RULE = re.compile(r"\|?(\s*:?-{3,}:?\s*\|)+(\s*:?-{3,}:?\s*)?")
 
@@ -46,8 +48,8 @@ class Layout(NamedTuple):
         restarts: The column with token numbers, if only their restarts tell where sentences begin.
         header: The number of the line with the column names; 0 if there is none.
         canonical: Converts a tag of the file to our usual spelling.
-        is_comment: Given a line that starts with `#` at the start of a sentence, and its cells, tells
-            whether it is a comment and not a token.
+        is_comment: Given a line that starts with `#`, and its cells, tells whether it is a comment and
+            not a token. Within a sentence, it must be a `PROPERTY` with too few or too many cells.
     """
 
     delimiter: Optional[str] = None
@@ -157,7 +159,10 @@ def _read_rows(
             yield row
             continue
         if number == layout.header or (
-            is_start and text[0] == "#" and layout.is_comment and layout.is_comment(text, columns)
+            text[0] == "#"
+            and layout.is_comment
+            and (is_start or (PROPERTY.match(text) and len(columns) != num))
+            and layout.is_comment(text, columns)
         ):
             continue
         if (*columns,) == layout.names:

@@ -75,6 +75,7 @@ DOUBTED = {
     + [sentence("Ada saw")],
     "inclusive_ends": in_beijing(5),
     "misread_bytes": [sentence(f"{name} JosÃ© left", ("PER", 0, 1)) for name in NAMES],
+    "long_sentences": [sentence("Ada saw them . " * 300)] * 2 + [sentence("Ada left .")],
 }  # fmt: skip
 
 
@@ -151,6 +152,13 @@ def test_labels_that_are_words_or_identifiers_are_doubted():
         texts = [sentence(f"{name} left", (label, 0, 0)) for name, label in zip(names, labels)]
         assert "10 labels for 10 entities" in check_contents(texts, "all")[6]
     assert check_contents(texts[:9], "all") == {}
+
+
+def test_texts_whose_letters_are_lost_are_refused():
+    texts = [sentence(f"???? ??? {name}", ("PER", 0, 0)) for name in NAMES]
+    with pytest.raises(ValueError, match="all: 20 of 32 words are question marks alone"):
+        check_contents(texts, "all")
+    assert check_contents([sentence(f"Why ?? {name}") for name in NAMES], "all") == {}
 
 
 def test_every_doubt_is_tested():

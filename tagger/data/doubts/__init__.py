@@ -37,8 +37,10 @@ DOUBTS: Tuple[Doubt, ...] = (
     doubtful.cut_off,
     doubtful.inclusive_ends,
     doubtful.misread_bytes,
+    doubtful.long_sentences,
 )
 REFUSALS: Tuple[Doubt, ...] = (
+    refusals.lost_letters,
     refusals.texts_are_paths,
     refusals.label_pairs,
     refusals.bracketed_labels,

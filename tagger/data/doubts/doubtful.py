@@ -34,6 +34,8 @@ _CONTROL, _MOST_ODD = re.compile("[\x80-\x84\x86-\x9f]"), 2 / 3
 _NUMBERED = re.compile(r"[^\d\s]\d")
 _PATH_LABEL = re.compile(r"ur[li]|path|file|link|web|site|dir|address|user|ip|mail|domain", re.I)
 _END = re.compile(r"[.!?:;…。！？।॥؟]\W*$")
+#: Sentences rarely have more tokens than this.
+_LONG = 1_000
 #: So many sentences must end properly for the last one to look cut off.
 _MANY = 4 * FEWEST
 
@@ -67,6 +69,18 @@ def _counted(ends: Sequence[str]) -> List[str]:
         return []
     numbers = [*map(int, ends)]
     return [*ends] if all(b - a == 1 for a, b in pairwise(numbers)) else []
+
+
+def long_sentences(contents: Contents) -> Optional[str]:
+    """Most sentences of tokens are as long as documents."""
+    lengths = [length for text in contents.texts for length in text.sentence_lengths or ()]
+    long = [length for length in lengths if length > _LONG]
+    if len(long) <= MOST * len(lengths):
+        return None
+    return (
+        f"{len(long):,} of {len(lengths):,} sentences have more than {_LONG:,} tokens, the longest "
+        f"{max(long):,}; a model sees one sentence at a time, so put a blank line after each"
+    )
 
 
 def single_tokens(contents: Contents) -> Optional[str]:

@@ -21,6 +21,7 @@ _QUOTED = re.compile(r"(['\"])\w.*\1|\[\s*['\"]\w.*", re.DOTALL)
 #: Labels with a word as prefix, and those that open or close a bracket around several tokens.
 _WORDED = re.compile(r"(begin|beginning|inside)[\W_]+(\S+)", re.IGNORECASE)
 _BRACKETS = re.compile(r"\([^()\s*]+\*?|\*\)+|[^()\s*]+\)")
+_LOST = re.compile("[?\ufffd]{2,}")
 _HANGUL = re.compile("[\uac00-\ud7a3]")
 
 
@@ -67,6 +68,18 @@ def quoted_labels(contents: Contents) -> Optional[str]:
     return (
         f"{len(found):,} of {len(counts):,} labels are in quotation marks, such as {quoted(found[0])}; "
         "write one token and its tag on each line, without quotation marks"
+    )
+
+
+def lost_letters(contents: Contents) -> Optional[str]:
+    """Words are question marks alone, which some programs write for letters that an encoding lacks."""
+    words = [word for each in contents.words for word in each]
+    lost = [word for word in words if _LOST.fullmatch(word)]
+    if len(lost) < FEWEST or len(lost) <= MOST * len(words):
+        return None
+    return (
+        f"{len(lost):,} of {len(words):,} words are question marks alone, such as {quoted(lost[0])}; "
+        "their letters are lost, so write the file again from where it comes from, as UTF-8"
     )
 
 

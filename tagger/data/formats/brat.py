@@ -91,6 +91,9 @@ def _check_pairs(folder: Path, annotations: List[Path]) -> None:
 
 
 def _read(path: Path, text_encoding: Optional[str]) -> str:
+    other = path.with_suffix(".ann" if path.suffix == ".txt" else ".txt")
+    if not path.exists() and other.exists():
+        raise ValueError(f"{other}: expected {path.name} beside it; copy it into the folder")
     check_is_file(path)
     content = path.read_bytes()
     try:

@@ -274,15 +274,20 @@ def _remedy(record: Any) -> str:
             "write one record a line, in pandas with `to_json(path, orient='records', lines=True)`"
         )
     is_flat = bool(values) and not any(isinstance(value, (list, dict)) for value in values)
-    is_span = is_flat and text_key(record) is not None and is_entity(record)
+    key = text_key(record) if values else None
+    is_span = is_flat and key is not None and is_entity(record)
+    has_labels = key is not None and any(_are_words(record.get(each)) for each in ENTITY_KEYS)
+    if has_labels and not is_span and len(record[key].split()) > _FEW_WORDS:
+        return (
+            "if its labels are those of whole texts, train with the dataset reader `document`; "
+            "`allennlp start` does so for a .jsonl file"
+        )
     if is_span or (is_flat and names_tokens([*record])):
         one_each = "an entity, so write a record for each text, with a list of them"
         other = "a token, so write CSV, one token a line"
         return f"each record seems to be {one_each if is_span else other}"
     if values and all(isinstance(key, str) and key.lower() in _OF_ERRORS for key in record):
         return "this is an error message of a server; download the file again"
-    if values and text_key(record) and any(_are_words(record.get(key)) for key in ENTITY_KEYS):
-        return "if its labels are those of whole texts, train with the dataset reader `document`"
     flattened = flatten_remedy(record) if values else None
     if flattened is None and not any(isinstance(value, list) for value in values):
         return "there is no list of entities"

@@ -36,14 +36,9 @@ from tagger.data.column_file import (
 )
 from tagger.data.reading import AUTO, DETECTED, Column, Reading
 from tagger.data.survey.columns import comment_test, find_columns
-from tagger.data.survey.delimiters import Table, comments_apart, find_table
-from tagger.data.survey.headers import find_header, names_tokens
-from tagger.data.survey.other_files import (
-    holds_sentences,
-    holds_texts,
-    holds_words_alone,
-    what_else,
-)
+from tagger.data.survey.delimiters import Table, comments_apart, find_table, fitting_rows
+from tagger.data.survey.headers import find_header, named, names_tokens
+from tagger.data.survey.other_files import Found, check_tokens, what_else
 from tagger.data.survey.schemes import Scheme, find_scheme
 from tagger.data.survey.spellings import STANDARD, find_spelling, outside_tags, separator_of_spans
 from tagger.data.survey.token_columns import label_column
@@ -197,7 +192,7 @@ def _surveyed(path: str, reading: Reading, most_lines: int, _stamp: object) -> C
     comments = [i for i in comments if i not in heads[:1]]
     for index in comments:
         numbered[index] = (numbered[index][0], "")
-    rows = _fitting_rows(numbered, table, path)
+    rows = fitting_rows(numbered, table, path)
     found = _survey(path, reading, text_encoding, rows, table)
     is_comment = found.layout.is_comment
     return found._replace(
@@ -236,13 +231,6 @@ def _no_columns(path: str, lines: Sequence[Tuple[int, str]], comments: set[int])
     )
 
 
-def _fitting_rows(lines: Sequence[Tuple[int, str]], table: Table, name: str) -> List[Row]:
-    """Returns the rows, except malformed ones, which are reported when the file is read."""
-    rows = split_rows(lines, table.delimiter, table.is_quoted, name)
-    fitted = ((row, row.columns and fitted_columns(row.columns, table.num_columns)) for row in rows)
-    return [row._replace(columns=columns) for row, columns in fitted if columns is not None]
-
-
 def _grouped(rows: Iterable[Row]) -> List[List[Row]]:
     """Groups rows into sentences, separated by rows without columns."""
     groups = groupby(rows, key=lambda row: bool(row.columns))
@@ -265,6 +253,7 @@ def _survey(
     if not sentences:
         raise ValueError(_NO_SENTENCE.format(path=path))
     names = header.columns if header else []
+    named_tokens = named([name.lower() for name in names], "token")
     columns = find_columns(sentences, path, reading, names)
     if columns.sentence is not None or columns.restarts is not None:
         numbers = Layout(sentence=columns.sentence, documents=columns.documents).numbers
@@ -272,16 +261,17 @@ def _survey(
     filled = [row for of_sentence in sentences for row in of_sentence]
     scheme, canonical, tags = Scheme(), None, frozenset[str]()
     if columns.tag is not None:
+        scheme = _scheme(path, sentences, columns.tag, reading.source_encoding)
         pairs = [(row.columns[columns.token], row.columns[columns.tag]) for row in filled]
-        reason = holds_sentences(pairs) if table.delimiter is not None else None
-        scheme = _scheme(sentences, columns.tag, reading.source_encoding)
-        if scheme == Scheme():
-            reason = reason or holds_texts([token for token, _ in pairs], len(sentences))
-        if scheme == Scheme() and reading.tag_column is None and not names:
-            size = len(sentences), table.num_columns
-            reason = reason or holds_words_alone(pairs, *size)
-        if reason is not None:
-            raise ValueError(f"{path}: expected a column file, got {reason}")
+        found = Found(
+            len(sentences),
+            table.num_columns,
+            is_plain=scheme == Scheme(),
+            has_delimiter=table.delimiter is not None,
+            tokens_are_known=reading.token_column is not None or columns.token == named_tokens,
+            tags_are_known=reading.tag_column is not None or bool(names),
+        )
+        check_tokens(path, pairs, found)
         tags = frozenset(tag for _, tag in pairs)
         _check_labels(path, [row.columns for row in filled], columns.tag)
         canonical = cache(scheme.canonical) if scheme.source_encoding else None
@@ -321,14 +311,19 @@ def _check_labels(path: str, rows: Sequence[Sequence[str]], tag: int) -> None:
         )
 
 
-def _scheme(sentences: Sequence[Sequence[Row]], tag: int, encoding: Optional[str]) -> Scheme:
+def _scheme(
+    path: str, sentences: Sequence[Sequence[Row]], tag: int, encoding: Optional[str]
+) -> Scheme:
     if encoding is None:
         return Scheme()
     tags = [[row.columns[tag] for row in rows] for rows in sentences]
     counts = Counter(tag for of_sentence in tags for tag in of_sentence)
     spelling = find_spelling(counts)
     if encoding == AUTO:
-        return find_scheme(tags)
+        try:
+            return find_scheme(tags)
+        except ValueError as error:
+            raise ValueError(f"{path}: in column {tag}, {error}") from None
     separator = separator_of_spans(counts, spelling) if spelling and encoding != "IO" else None
     outside = outside_tags(counts, None if encoding == "IO" else spelling)
     return Scheme(encoding, separator, spelling=spelling or STANDARD, outside=outside)

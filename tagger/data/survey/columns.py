@@ -19,7 +19,7 @@ from typing import (
     Union,
 )
 
-from tagger.data.column_file import Row, fitted_columns
+from tagger.data.column_file import PROPERTY, Row, fitted_columns
 from tagger.data.reading import DETECTED, Column, Reading
 from tagger.data.survey.headers import named
 from tagger.data.survey.schemes import find_scheme, labels_in, marks_outside
@@ -45,8 +45,6 @@ _CHUNKS = frozenset(
 )
 
 
-#: A comment such as `# sent_id = 0`.
-_PROPERTY = re.compile(r"#\s*[\w.:-]+\s*=\s")
 #: Comments that may have as many cells as tokens.
 _DOCUMENT = re.compile(r"#\s*(newdoc|(begin|end|new) document)\b", re.IGNORECASE)
 
@@ -233,7 +231,7 @@ def comment_test(
         if fitted is None or tag is None or _DOCUMENT.match(line):
             return fitted is None or tag is not None
         cell = fitted[tag]
-        if _PROPERTY.match(line) and cell not in tags:
+        if PROPERTY.match(line) and cell not in tags:
             return True
         if cell in tags or cell in OUTSIDE:
             return False

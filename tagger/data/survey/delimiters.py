@@ -1,9 +1,10 @@
 """Finds the delimiter of a file's columns."""
 
 from collections import Counter
+from itertools import groupby
 from typing import List, NamedTuple, Optional, Sequence, Tuple
 
-from tagger.data.column_file import split_rows
+from tagger.data.column_file import Row, fitted_columns, split_rows
 from tagger.data.survey.columns import marks_spans
 from tagger.data.survey.spellings import find_spelling
 
@@ -11,6 +12,8 @@ from tagger.data.survey.spellings import find_spelling
 DELIMITERS = (None, "\t", ",", ";", "|", "\\t", "\u00a0")
 #: The number of lines to examine.
 _MOST_LINES = 20_000
+#: More sentences than this, and than this share, that begin or end with an odd line show a rule.
+_FEWEST_ENDS, _SHARE_OF_ENDS = 5, 0.5
 
 
 class Table(NamedTuple):
@@ -103,6 +106,31 @@ def _hold_tags(lines: Sequence[str], delimiter: Optional[str], is_quoted: bool =
         for cells in columns
         for counts in [Counter(cells)]
     )
+
+
+def fitting_rows(lines: Sequence[Tuple[int, str]], table: Table, name: str) -> List[Row]:
+    """Returns the rows, except malformed ones, which are reported when the file is read."""
+    rows = split_rows(lines, table.delimiter, table.is_quoted, name)
+    pairs = [(row, row.columns and fitted_columns(row.columns, table.num_columns)) for row in rows]
+    _check_ends(pairs, table.num_columns, name)
+    return [row._replace(columns=columns) for row, columns in pairs if columns is not None]
+
+
+def _check_ends(
+    rows: Sequence[Tuple[Row, Optional[List[str]]]], num_columns: int, name: str
+) -> None:
+    """Rejects a file in which most sentences begin or end with lines of other columns."""
+    sentences = [
+        list(group) for filled, group in groupby(rows, key=lambda each: each[1] != []) if filled
+    ]
+    for at, which, meaning in ((0, "first", "text"), (-1, "last", "label")):
+        odd = [own[at][0] for own in sentences if own[at][1] is None and any(c for _, c in own)]
+        if len(odd) > max(_FEWEST_ENDS, _SHARE_OF_ENDS * len(sentences)):
+            raise ValueError(
+                f"{name}:{odd[0].number}: the {which} line of {len(odd):,} of {len(sentences):,} "
+                f"sentences has other than {num_columns} columns, such as {odd[0].quoted}; if it is the "
+                f"{meaning} of the sentence, remove these lines"
+            )
 
 
 def comments_apart(lines: Sequence[str]) -> Tuple[List[str], List[int]]:

@@ -3,7 +3,7 @@
 import re
 from itertools import islice, pairwise
 from statistics import mean, median
-from typing import Iterable, List, Optional, Sequence, Tuple
+from typing import Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from tagger.data.survey.spellings import OUTSIDE
 
@@ -42,6 +42,8 @@ _OPENINGS = {
 }
 #: The end of a line in a column file with span tags.
 _LAST_TAG = re.compile(r"[\s,;](O|[BIOESLUM]-\S+)\s*$")
+#: A line of tags, of which one begins a span or is outside of spans.
+_TAG_LINE = re.compile(r"\s*((O|[BIESLUM]-\S+)\s+)*(O|[BIESLUM]-\S+)\s*")
 #: A word with its label in texts that are marked inside.
 _INLINE = {
     "<START:person> Ada <END>": re.compile(r"<START(:[^<>\s]+)?>.*<END>"),
@@ -61,6 +63,11 @@ _MOST_LINES = 1_000
 _SHARE, _LEAST_SHARE = 0.9, 0.5
 #: Fewer lines do not show that each one has a word.
 _FEWEST_LINES = 10
+#: Running text has more words on a line on average than files have columns.
+_MOST_COLUMNS = 100
+#: So few numbers may be tokens of spans.
+_FEWEST_NUMBERS = 5
+_NUMBER = re.compile(r"[-+]?\d+([.,]\d+)*")
 _ONE_TOKEN = "write one token and its tag on each line, and a blank line after each sentence"
 _JSON = re.compile(r'\s*(\{\s*("|\}|$)|\[\s*(\{|\[|"|\]|\d+\s*,|$))')
 _TEXTS = (
@@ -102,7 +109,7 @@ def what_else(lines: Iterable[str], opening: str = "") -> Optional[str]:
         return "an old version of WebAnno's TSV, which is not read; export WebAnno TSV 3"
     if text.lstrip().startswith(("<?xml", "<!DOCTYPE")):
         return f"XML, which is not read; {SPANS}"
-    ways = (named_text, _sentences, _one_column, _running_text) if first else ()
+    ways = (named_text, _tags_alone, _sentences, _one_column, _running_text) if first else ()
     return next((found for way in ways if (found := way(first)) is not None), None)
 
 
@@ -126,6 +133,18 @@ def _sentences(lines: Sequence[str]) -> Optional[str]:
     return None
 
 
+def _tags_alone(lines: Sequence[str]) -> Optional[str]:
+    """Recognises the tags of a sentence on each line, with the words in another file."""
+    if len(lines) < _FEWEST_LINES or not all(map(_TAG_LINE.fullmatch, lines)):
+        return None
+    if mean(len(line.split()) for line in lines) <= 2:
+        return None
+    return (
+        "the tags of a sentence on each line, without its words; if another file has them line by line, "
+        "join both with `paste`, words first, and read the result"
+    )
+
+
 def _parallel(cells: List[List[str]]) -> Optional[Tuple[List[str], List[str]]]:
     """Returns two neighbouring cells with equally many words; one more may be the sentence's tag."""
     for one, other in pairwise(cells):
@@ -134,39 +153,68 @@ def _parallel(cells: List[List[str]]) -> Optional[Tuple[List[str], List[str]]]:
     return None
 
 
-def holds_sentences(rows: Sequence[Tuple[str, str]]) -> Optional[str]:
+class Found(NamedTuple):
+    """What was found in a file: sentences and columns, and how sure that is."""
+
+    num_sentences: int
+    num_columns: int
+    is_plain: bool
+    has_delimiter: bool
+    tokens_are_known: bool
+    tags_are_known: bool
+
+
+def check_tokens(path: str, rows: Sequence[Tuple[str, str]], found: Found) -> None:
+    """Raises an error if columns that seem to be tokens and tags are something else."""
+    ways = [_holds_sentences] + ([] if found.tokens_are_known else [_holds_numbers])
+    if found.is_plain:
+        ways += [_holds_texts] + ([] if found.tags_are_known else [_holds_words_alone])
+    reason = next((said for way in ways if (said := way(rows, found)) is not None), None)
+    if reason is not None:
+        raise ValueError(f"{path}: expected a column file, got {reason}")
+
+
+def _holds_sentences(rows: Sequence[Tuple[str, str]], found: Found) -> Optional[str]:
     """Recognises two columns of whole sentences and their tags."""
     lengths = [(len(tokens.split()), len(tags.split())) for tokens, tags in rows]
     parallel = [words for words, others in lengths if words == others]
-    if len(parallel) < _SHARE * len(lengths) or mean(parallel) < 2:
+    if not found.has_delimiter or len(parallel) < _SHARE * len(lengths) or mean(parallel) < 2:
         return None
     return f"one sentence a line: its words in one column, and their tags in another; {_ONE_TOKEN}"
 
 
-def holds_words_alone(
-    rows: Sequence[Tuple[str, str]], num_sentences: int, num_columns: int
-) -> Optional[str]:
+def _holds_words_alone(rows: Sequence[Tuple[str, str]], found: Found) -> Optional[str]:
     """Recognises columns without tags, given the tokens and the plain labels that they seem to have."""
     tokens, tags = [token for token, _ in rows], [tag for _, tag in rows]
-    numbers = [*map(str.isdecimal, tokens)]
-    if sum(numbers) >= _SHARE * len(tokens) > 1 and not all(map(str.isdecimal, tags)):
-        return f"numbers, such as {tokens[0]!r}, and no column of words beside tags; {_ONE_TOKEN}"
     words = [tag for tag in {*tags} if tag.isalpha() and not tag.isupper()]
     are_words = 2 * len(words) >= len({*tags}) and len(tokens) > 2
     known = {token.lower() for token in tokens}
     is_shared = 2 * sum(word.lower() in known for word in words) >= len(words)
-    if are_words and num_sentences == 1 and _are_texts(tokens):
-        return _TEXTS
-    if are_words and num_sentences == 1 and (num_columns > 2 or is_shared):
+    if are_words and found.num_sentences == 1 and (found.num_columns > 2 or is_shared):
         return (
             f"running text, with equally many words on each line: there are no tags; {_ONE_TOKEN}"
         )
     return None
 
 
-def holds_texts(tokens: Sequence[str], num_sentences: int) -> Optional[str]:
+def _holds_numbers(rows: Sequence[Tuple[str, str]], found: Found) -> Optional[str]:
+    """Recognises columns of numbers, such as offsets, beside tags."""
+    numbers = [token for token, _ in rows if _NUMBER.fullmatch(token)]
+    fewest = 1 if found.is_plain else _FEWEST_NUMBERS
+    if len(numbers) < _SHARE * len(rows) or len(rows) <= fewest:
+        return None
+    if all(tag.isdecimal() for _, tag in rows):
+        return None
+    return (
+        f"numbers, such as {numbers[0]!r}, and no column of words beside tags; {_ONE_TOKEN}, or name "
+        "the column of tokens by `token_column` (`--token-column`)"
+    )
+
+
+def _holds_texts(rows: Sequence[Tuple[str, str]], found: Found) -> Optional[str]:
     """Recognises a text on each line, given the tokens that a file with plain labels seems to have."""
-    return _TEXTS if num_sentences == 1 and len(tokens) > 2 and _are_texts(tokens) else None
+    tokens = [token for token, _ in rows]
+    return _TEXTS if found.num_sentences == 1 and len(tokens) > 2 and _are_texts(tokens) else None
 
 
 def _are_texts(tokens: Sequence[str]) -> bool:
@@ -184,7 +232,8 @@ def _one_column(lines: Sequence[str]) -> Optional[str]:
 
 def _running_text(lines: Sequence[str]) -> Optional[str]:
     ending = sum(bool(_SENTENCE_END.search(line.rstrip()[-4:])) for line in lines)
-    if ending >= _LEAST_SHARE * len(lines) and mean(len(line.split()) for line in lines) > 2:
+    length = mean(len(line.split()) for line in lines)
+    if length > _MOST_COLUMNS or (ending >= _LEAST_SHARE * len(lines) and length > 2):
         return f"running text: there are no tags; {_ONE_TOKEN}"
     return None
 

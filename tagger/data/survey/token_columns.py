@@ -110,7 +110,7 @@ def names_runs(column: Sequence[str]) -> bool:
 
 
 def _runs(column: Sequence[str]) -> List[str]:
-    return [cell for cell, _ in groupby(filled for filled in column if filled)]
+    return [cell for cell, _ in groupby(cell for cell in column if cell not in ("", "_"))]
 
 
 def _count_up(cells: Sequence[str]) -> bool:

@@ -238,6 +238,18 @@ def test_columns_of_other_things_are_no_annotators(tmp_path):
     assert {source for text in named for source in text.annotations} == {"column 3", "column 4"}
 
 
+def test_columns_of_nested_entities_are_no_annotators(tmp_path):
+    inner = "Bank B-ORG O\nof I-ORG O\nNew I-ORG B-LOC\nYork I-ORG I-LOC\n"
+    outer = "\nAda B-PER O\nleft O O\nOslo B-LOC O\nat O O\nAda B-PER O\n"
+    path = _write(tmp_path, {"a.txt": inner + outer * 2})
+    assert {source for text in join_sources([path]) for source in text.annotations} == {"a"}
+    path = _write(tmp_path, {"b.txt": inner + outer.replace("C O", "C B-LOC")})
+    assert {source for text in join_sources([path]) for source in text.annotations} == {
+        "column 1",
+        "column 2",
+    }
+
+
 def test_offsets_move_with_white_space_and_missing_texts_are_not_read(tmp_path):
     lines = _lines(
         {"text": "Run.", "label": []}, {"text": " Ada\nleft  Rome", "label": [[11, 15, "LOC"]]}

@@ -74,6 +74,11 @@ OF_BOTH = {
     "Sentence: 2,caf\xe9,N,B-LOC\r\n".encode("cp1252"),
     "ids.csv": "sentence_id,words,labels\n0,Ada,B-PER\n0,None,I-PER\n1,Rome,B-LOC\n",
     "bare.csv": 'Ada,B-PER\n",",O\n"""",O\n\nRome,B-LOC\n',
+    "within.tsv": "TOKEN\tNE\tMISC\n# language = en\nAda\tB-PER\t_\n# line = 2\nLee\tI-PER\t_\n"
+    "left\tO\t_\n\n# id = 2\nRome\tB-LOC\t_\n",
+    "frames.tsv": "Ada\tada.n\tB-PER\nLee\t_\tI-PER\nleft\t_\tO\nRome\t_\tB-LOC\n",
+    "rows.tsv": "Ada Lee left\tB-PER I-PER O\nRome\tB-LOC\n",
+    "rows.csv": 'text,label,tags\n"Ada Lee, who",x,B-PER I-PER O\nRome,y,B-LOC\n',
     "numbered.csv": "0,Ada,B-PER\n0,left,O\n1,Rome,B-LOC\n1,fell,O\n",
 }
 OF_PERSON = {
@@ -153,12 +158,27 @@ OTHERS = {
         "to rome now\tO B-to O x\nby air\tO B-by y\n",
         "one sentence a line: its words, a tab, and their tags",
     ),
+    "seq.out": ("O B-to O O\nB-by I-by O\n" * 5, "the tags of a sentence on each line, without"),
+    "places.tsv": (
+        "tweet\tfirst\tlast\tkind\n" + "1299707952186\t0\t9\tB-to\n1299707952187\t0\t0\tO\n" * 9,
+        "numbers, such as '1299707952186', and no column of words",
+    ),
+    "cv.txt": (" contact top skills" * 99, "running text: there are no tags"),
+    "intents.txt": (
+        "to O\nrome B-to\nby_air\n\n" * 6,
+        "the last line of 6 of 6 sentences has other than 2 columns, such as 'by_air'",
+    ),
+    "raw.txt": (
+        "Ada left Rome .\nAda B-PER\nleft O\nRome B-LOC\n. O\n\n" * 6,
+        "the first line of 6 of 6 sentences has other than 2 columns, such as 'Ada left Rome .'",
+    ),
+    "alone.ann": ("T1\tPER 0 3\tAda\n", "expected alone.txt beside it"),
     "bars.txt": (
         "to rome ||| O B-to\nby air ||| O B-by\n",
         "one sentence a line: its words, `...`, and their tags",
     ),
     "lines.csv": (
-        'words,tags\n"Ada left","B-PER O"\n"Rome fell now","B-LOC O O"\n',
+        'words,tags\n"Ada left","NN VB"\n"Rome fell now","NN VB RB"\n',
         "one sentence a line: its words in one column, and their tags in another",
     ),
     "inline.txt": ("<PER>Ada Lee</PER> left.\nWhy?\n", "inline tags, such as '<PER>Ada Lee</PER>'"),
