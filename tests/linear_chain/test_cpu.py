@@ -6,6 +6,8 @@ import pytest
 import torch
 
 from tagger.linear_chain import IMPLEMENTATIONS, log_likelihood, log_partition, use_implementation
+from tagger.linear_chain.cpu.kernels.posteriors import posterior_rows
+from tagger.linear_chain.cpu.kernels.sum_product import step_rows
 from tests.linear_chain.cases import CPU, FUNCTIONS, WEIGHTED, Case, converted, outcome
 
 # Enough work for two threads.
@@ -63,6 +65,13 @@ def test_only_an_extreme_row_is_computed_in_float64(name, dtype, extreme, reques
     others = [0, 2]
     for ours, before in zip(actual[:2], ordinary[:2]):
         assert torch.equal(ours[others], before[others])
+
+
+def test_kernels_are_compiled_for_a_single_combination_of_types():
+    for dtype in (torch.float32, torch.float64):
+        for name in (*FUNCTIONS, *WEIGHTED):
+            outcome(name, Case((3, 2), 4, dtype=dtype).batch(CPU))
+    assert len(step_rows.signatures) == len(posterior_rows.signatures) == 1
 
 
 def test_number_of_threads_changes_nothing(two_threads):

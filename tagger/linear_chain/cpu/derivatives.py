@@ -24,14 +24,22 @@ class Kernel(NamedTuple):
     options: Tuple[Any, ...] = ()
 
 
-class Differentiated(NamedTuple):
-    """The values and gradients that a kernel computes."""
+# What kernels get for arguments that are not given.
+_NONE, _NO_PATH, _NO_SETS = (
+    np.zeros((0, 0, 0)),
+    np.zeros((0, 0), np.int64),
+    np.zeros((0, 0, 0), bool),
+)
 
-    #: (B, T), or (B, 1) for totals, float64.
+
+class Differentiated(NamedTuple):
+    """The values and gradients that a kernel computes, in float64."""
+
+    #: (B, T), or (B, 1) for totals.
     values: np.ndarray
-    #: (B, T, K), the gradient in the type of the emissions, if asked for.
-    by_emissions: Optional[np.ndarray]
-    #: The gradients with respect to the other scores, flat, float64.
+    #: (B, T, K), empty unless asked for.
+    by_emissions: np.ndarray
+    #: The gradients with respect to the other scores, flat.
     shared: np.ndarray
 
 
@@ -50,21 +58,22 @@ def computed(
     are computed along with the sum, and computed again only if the weights turn out to differ. The
     values of tokens are differentiated in the backward pass, when their weights are known.
     """
-    batch = batch_of(scores, lengths)
-    of_tokens = np.ones((len(batch.lengths), 1)) if weights is None else _float64(weights)
-    found = differentiated(
-        kernel, batch, gold_tags, of_tokens, is_total, with_gradients and is_total
+    batch, dtype = batch_of(scores, lengths), scores.emissions.dtype
+    # A copy, because the caller may change the weights before the backward pass.
+    of_tokens = (
+        np.ones((len(batch.lengths), 1)) if weights is None else array(weights).astype(np.float64)
     )
-    own = found.values[:, 0] if is_total else found.values
-    values = rounded(own, batch.emissions.dtype)
+    with_gradients = with_gradients and is_total
+    found = differentiated(kernel, batch, gold_tags, of_tokens, is_total, with_gradients)
+    values = rounded(found.values[:, 0] if is_total else found.values, dtype)
     if not is_total:
         return Computed(values, partial(gradients, kernel, gold_tags, lengths))
-    if found.by_emissions is None:
+    if not with_gradients:
         return Computed(values)
     return Computed(
         values,
         partial(_total_gradients, kernel, gold_tags, lengths, of_tokens),
-        (torch.from_numpy(found.by_emissions), torch.from_numpy(found.shared)),
+        (rounded(found.by_emissions, dtype), torch.from_numpy(found.shared)),
     )
 
 
@@ -79,7 +88,7 @@ def gradients(
     """The gradients of a function's values for each token."""
     batch = batch_of(scores, lengths)
     found = differentiated(kernel, batch, gold_tags, _float64(weights), False)
-    return _gradients_of(found.by_emissions, found.shared)
+    return _gradients_of(rounded(found.by_emissions, weights.dtype), torch.from_numpy(found.shared))
 
 
 def _total_gradients(
@@ -96,11 +105,12 @@ def _total_gradients(
     # If the loss is a sum over rows, all rows have the same gradient.
     if len(of_rows) < 2 or of_rows.strides == (0,) or (of_rows == of_rows[0]).all():
         factor = of_rows[0] if len(of_rows) else 1.0
-        by_emissions, shared = (gradient.numpy() * factor for gradient in kept)
-        return _gradients_of(by_emissions, shared)
+        return _gradients_of(*(torch.from_numpy(gradient.numpy() * factor) for gradient in kept))
     weights = weights * of_rows[:, np.newaxis].astype(np.float64)
     found = differentiated(kernel, batch_of(scores, lengths), gold_tags, weights, True)
-    return _gradients_of(found.by_emissions, found.shared)
+    return _gradients_of(
+        rounded(found.by_emissions, upstream.dtype), torch.from_numpy(found.shared)
+    )
 
 
 def differentiated(
@@ -111,12 +121,20 @@ def differentiated(
     is_total: bool,
     with_gradients: bool = True,
 ) -> Differentiated:
-    """Computes a function and, with gradients, the derivatives of its sum times `weights`."""
+    """Computes a function and, with gradients, the derivatives of its sum times `weights`.
+
+    `weights` are those of tokens, (B, T) or (B, 1), or of all tags, (B, T, K).
+    """
     shape = batch.emissions.shape
     values = np.zeros((shape[0], 1 if is_total else shape[1]))
-    by_emissions = np.zeros(shape, batch.emissions.dtype) if with_gradients else None
-    tags = None if gold_tags is None else array(gold_tags)
-    arguments = (batch, tags, weights, is_total, values, by_emissions, *kernel.options)
+    by_emissions = np.zeros(shape) if with_gradients else _NONE
+    path, sets = _NO_PATH, _NO_SETS
+    if gold_tags is not None and gold_tags.dim() == 2:
+        path = array(gold_tags)
+    elif gold_tags is not None:
+        sets = array(gold_tags)
+    of_tags = weights if weights.ndim == 3 else weights[:, :, np.newaxis]
+    arguments = (batch, path, sets, of_tags, is_total, values, by_emissions, *kernel.options)
     shared = for_row_ranges(kernel.rows, batch.lengths, kernel.work * shape[2] ** 2, *arguments)
     total = shared[0] if len(shared) == 1 else np.sum(shared, axis=0)
     return Differentiated(values, by_emissions, total)
@@ -128,24 +146,25 @@ def array(tensor: torch.Tensor) -> np.ndarray:
 
 
 def batch_of(scores: ChainScores, lengths: torch.Tensor) -> Batch:
-    """The arrays of a batch of chains."""
-    emissions, transitions, start, end = scores
-    shared = (array(tensor).astype(np.float64, copy=False) for tensor in (transitions, start, end))
-    return Batch(array(lengths), array(emissions), *shared)
+    """The arrays of a batch of chains.
+
+    Kernels compute in float64. They get the scores in this type, so that they are compiled for one only.
+    """
+    emissions, transitions, start, end = map(_float64, scores)
+    return Batch(array(lengths), emissions, transitions, start, end)
 
 
-def rounded(values: np.ndarray, dtype: np.dtype) -> torch.Tensor:
+def _float64(tensor: torch.Tensor) -> np.ndarray:
+    return array(tensor).astype(np.float64, copy=False)
+
+
+def rounded(values: np.ndarray, dtype: torch.dtype) -> torch.Tensor:
     """Float64 `values` in the type of the scores; numbers that are too large become infinite."""
-    with np.errstate(over="ignore"):
-        return torch.from_numpy(values.astype(dtype))
+    return torch.from_numpy(values).to(dtype)
 
 
-def _gradients_of(by_emissions: Any, shared: np.ndarray) -> Gradients:
+def _gradients_of(by_emissions: torch.Tensor, shared: torch.Tensor) -> Gradients:
     """Splits the two gradients of a kernel into those of the four scores."""
-    flat, num_tags = rounded(shared, by_emissions.dtype), by_emissions.shape[2]
+    flat, num_tags = shared.to(by_emissions.dtype), by_emissions.size(2)
     pairs, ends = flat[: -2 * num_tags].view(num_tags, num_tags), flat[-2 * num_tags :]
-    return torch.from_numpy(by_emissions), pairs, ends[:num_tags], ends[num_tags:]
-
-
-def _float64(weights: torch.Tensor) -> np.ndarray:
-    return array(weights).astype(np.float64)
+    return by_emissions, pairs, ends[:num_tags], ends[num_tags:]

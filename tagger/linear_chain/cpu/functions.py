@@ -6,7 +6,7 @@ Letters: `B` rows (sequences), `T` tokens, `K` tags.
 """
 
 from functools import partial
-from typing import Any, Optional, Tuple
+from typing import Optional, Tuple
 
 import numpy as np
 import torch
@@ -21,8 +21,8 @@ from tagger.linear_chain.cpu.derivatives import (
     computed,
     differentiated,
     gradients,
+    rounded,
 )
-from tagger.linear_chain.cpu.kernels.batch import Batch
 from tagger.linear_chain.cpu.kernels.max_sum import best_rows, k_best_rows
 from tagger.linear_chain.cpu.kernels.posteriors import posterior_rows
 from tagger.linear_chain.cpu.kernels.sampling import sample_rows
@@ -79,19 +79,18 @@ def messages(scores: ChainScores, lengths: torch.Tensor, from_the_end: bool) -> 
 def k_best_decode(
     scores: ChainScores, lengths: torch.Tensor, k: int
 ) -> Tuple[torch.Tensor, torch.Tensor]:
-    rows, to_batch = (best_rows, batch_of) if k == 1 else (k_best_rows, _exact_batch_of)
-    batch = to_batch(scores, lengths)
+    rows, batch = best_rows if k == 1 else k_best_rows, batch_of(scores, lengths)
     batch_size, num_tokens, num_tags = batch.emissions.shape
     paths = np.zeros((batch_size, k, num_tokens), np.int64)
     path_scores = np.zeros((batch_size, k))
     for_row_ranges(rows, batch.lengths, k * num_tags**2, batch, paths, path_scores)
-    return torch.from_numpy(paths), torch.from_numpy(path_scores).to(scores.emissions.dtype)
+    return torch.from_numpy(paths), rounded(path_scores, scores.emissions.dtype)
 
 
 def sample_paths(
     scores: ChainScores, lengths: torch.Tensor, uniforms: torch.Tensor
 ) -> torch.Tensor:
-    batch = _exact_batch_of(scores, lengths)
+    batch = batch_of(scores, lengths)
     num_tags = batch.emissions.shape[2]
     paths = np.zeros(uniforms.shape, np.int64)
     work = num_tags * (num_tags + 10 * uniforms.size(1))
@@ -106,7 +105,7 @@ def spans_above(
     log_least: float,
     lengths: torch.Tensor,
 ) -> Tuple[torch.Tensor, torch.Tensor]:
-    batch = _exact_batch_of(scores, lengths)
+    batch = batch_of(scores, lengths)
     given = (*map(array, messages), *map(array, spellings), log_least)
     counts = np.zeros(len(batch.lengths), np.int64)
     spans, log_probabilities = np.zeros((0, 4), np.int64), np.zeros(0)
@@ -136,34 +135,29 @@ def _tag_marginals(scores: ChainScores, lengths: torch.Tensor, with_gradients: b
     """The derivatives of log Z with respect to the emissions."""
     batch = batch_of(scores, lengths)
     ones = np.ones((len(batch.lengths), 1))
-    marginals: Any = differentiated(_STEPS, batch, None, ones, is_total=True).by_emissions
-    return Computed(torch.from_numpy(marginals), partial(gradients, _MARGINALS, None, lengths))
+    marginals = differentiated(_STEPS, batch, None, ones, is_total=True).by_emissions
+    values = rounded(marginals, scores.emissions.dtype)
+    return Computed(values, partial(gradients, _MARGINALS, None, lengths))
 
 
 def _transition_marginals(
     scores: ChainScores, lengths: torch.Tensor, with_gradients: bool
 ) -> Computed:
-    batch = _exact_batch_of(scores, lengths)
+    batch = batch_of(scores, lengths)
     batch_size, num_tokens, num_tags = batch.emissions.shape
     values = np.zeros((batch_size, max(num_tokens - 1, 0), num_tags, num_tags))
     for_row_ranges(transition_marginal_rows, batch.lengths, 4 * num_tags**2, batch, values)
-    return Computed(torch.from_numpy(values).to(scores.emissions.dtype))
+    return Computed(rounded(values, scores.emissions.dtype))
 
 
 def _messages(
     scores: ChainScores, lengths: torch.Tensor, from_the_end: bool, with_gradients: bool
 ) -> Computed:
-    batch = _exact_batch_of(scores, lengths)
+    batch = batch_of(scores, lengths)
     arriving = np.full_like(batch.emissions, -np.inf)
     work = 2 * arriving.shape[2] ** 2
     for_row_ranges(message_rows, batch.lengths, work, batch, from_the_end, arriving)
-    values = torch.from_numpy(arriving).to(scores.emissions.dtype)
+    values = rounded(arriving, scores.emissions.dtype)
     if from_the_end:
         return Computed(with_lost_suffixes(values, scores, lengths))
     return Computed(values + scores.emissions.detach())
-
-
-def _exact_batch_of(scores: ChainScores, lengths: torch.Tensor) -> Batch:
-    """A batch in float64, for rarely called kernels, which are compiled for this type only."""
-    batch = batch_of(scores, lengths)
-    return batch._replace(emissions=batch.emissions.astype(np.float64, copy=False))

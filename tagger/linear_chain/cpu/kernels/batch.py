@@ -4,12 +4,15 @@ A kernel `..._rows` computes rows `first` to `last`, exclusive, of a `Batch`, an
 zeros. Kernels with derivatives differentiate the weighted sum of a value for each token, return the
 `flat` array of `SharedGradients`, and take
 
-- `gold_tags`, (B, T) int64; (B, T, K) bool for sets of tags; `None` for a function of the scores alone;
-- `weights`, (B, T), or (B, 1) if all tokens of a row weigh the same, float64;
+- `path`, the gold tags, (B, T) int64, or `sets` of them, (B, T, K) bool; a function of the scores alone
+  gets neither;
+- `weights`, (B, T, 1), or (B, 1, 1) if all tokens of a row weigh the same;
 - `is_total`: whether `values` gets the weighted sum of each row, (B, 1), instead of the value of each
   token, (B, T);
-- `by_emissions`, (B, T, K), for the gradients with respect to the emissions; `None` if only values are
-  wanted.
+- `by_emissions`, (B, T, K), for the gradients with respect to the emissions, if they are wanted.
+
+What is not given is an empty array of the same type and dimensions, because a kernel is compiled for
+each combination of types, which takes seconds.
 
 Letters: `B` rows (sequences), `T` tokens, `K` tags, as in the whole package.
 """
@@ -26,7 +29,7 @@ class Batch(NamedTuple):
 
     # (B,) int64, the number of real tokens of each row
     lengths: np.ndarray
-    # (B, T, K), float32 or float64
+    # (B, T, K), float64
     emissions: np.ndarray
     # (K, K), (K,), (K,), float64
     transitions: np.ndarray
@@ -67,7 +70,7 @@ def weigh_steps(
     A step of -inf has weight 0 and makes the sum -inf.
     """
     for t in range(len(steps)):
-        upstream[t] = 0.0 if steps[t] == -np.inf else weights[t if len(weights) > 1 else 0]
+        upstream[t] = 0.0 if steps[t] == -np.inf else weights[t if len(weights) > 1 else 0, 0]
         if not is_total:
             values[t] = steps[t]
     if is_total:

@@ -8,7 +8,7 @@ which are the prefixes of the row read from its end. The README derives the grad
 Letters: `n` is the number of real tokens of a row; see `batch` for the others and the arguments.
 """
 
-from typing import Any, NamedTuple, Tuple
+from typing import NamedTuple, Tuple
 
 import numpy as np
 
@@ -64,17 +64,19 @@ def posterior_rows(
     first: int,
     last: int,
     batch: Batch,
-    gold_tags: Any,
+    path: np.ndarray,
+    sets: np.ndarray,
     weights: np.ndarray,
     is_total: bool,
     values: np.ndarray,
-    by_emissions: Any,
+    by_emissions: np.ndarray,
     given_prefix: bool,
 ) -> np.ndarray:
     """The log-posteriors of gold tags.
 
     Without gold tags, only the derivatives of the marginals of all tags, with `weights` (B, T, K).
     """
+    has_path, has_sets, has_gradients = len(path) > 0, len(sets) > 0, len(by_emissions) > 0
     num_tokens, num_tags = batch.emissions.shape[1:]
     ahead, back = _new_direction(batch, False), _new_direction(batch, True)
     found = _Posteriors(
@@ -94,35 +96,36 @@ def posterior_rows(
         n = batch.lengths[b]
         if n == 0:
             continue
-        is_path = False
-        if gold_tags is not None:
-            is_path = _allow(gold_tags, b, n, found)
         for t in range(n):
+            if has_path:
+                found.path[t] = path[b, t]
             for k in range(num_tags):
+                if has_sets:
+                    allowed[t, k] = sets[b, t, k]
                 ahead_emissions[t, k] = back_emissions[n - 1 - t, k] = emissions[b, t, k]
-        if given_prefix and not is_path:
+        if given_prefix and not has_path:
             for t in range(n):
                 for k in range(num_tags):
                     ahead_emissions[t, k] = emissions[b, t, k] if allowed[t, k] else -np.inf
         num_prefixes, num_suffixes = n, n
-        follows_path = is_path and given_prefix
+        follows_path = has_path and given_prefix
         in_log_space = not _solve(ahead, back, n, follows_path, found)
-        if not in_log_space and gold_tags is not None:
-            in_log_space = not _compare(n, is_path, found)
+        if not in_log_space and (has_path or has_sets):
+            in_log_space = not _compare(n, has_path, found)
         if in_log_space:
-            if is_path:
+            if has_path:
                 _allow_path(n, found)
             num_prefixes, num_suffixes = _solve_in_log_space(ahead, back, n, given_prefix, found)
             follows_path = False
-        if weights.ndim == 3:
-            _weigh_marginals(weights[b], n, found, reversed_changes)
-        else:
+        if has_path or has_sets:
             weigh_steps(found.steps[:n], weights[b], is_total, values[b], upstream)
             for t in range(n):
                 for k in range(num_tags):
                     changes[t, k] *= upstream[t]
                     reversed_changes[n - 1 - t, k] = changes[t, k]
-        if by_emissions is None:
+        else:
+            _weigh_marginals(weights[b], n, found, reversed_changes)
+        if not has_gradients:
             continue
         if follows_path:
             _differentiate_path(ahead, n, changes, found.path)
@@ -150,19 +153,6 @@ def _new_direction(batch: Batch, from_the_end: bool) -> _Direction:
         np.zeros((num_tags, num_tags)),
         np.zeros((num_tags, num_tags)),
     )
-
-
-@kernel
-def _allow(gold_tags: np.ndarray, b: int, n: int, found: _Posteriors) -> bool:
-    """Writes the path or the sets of row b; returns whether the gold tags are a path."""
-    allowed, path = found.allowed, found.path
-    for t in range(n):
-        if gold_tags.ndim == 2:
-            path[t] = gold_tags[b, t]
-        else:
-            for k in range(allowed.shape[1]):
-                allowed[t, k] = gold_tags[b, t, k]
-    return gold_tags.ndim == 2
 
 
 @kernel

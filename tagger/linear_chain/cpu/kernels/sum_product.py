@@ -3,8 +3,6 @@
 Letters: `n` is the number of real tokens of a row; see `batch` for the others and the arguments.
 """
 
-from typing import Optional
-
 import numpy as np
 
 from tagger.linear_chain.cpu.kernels.adjoints import adjoint_row
@@ -31,18 +29,19 @@ def step_rows(
     first: int,
     last: int,
     batch: Batch,
-    gold_tags: Optional[np.ndarray],
+    path: np.ndarray,
+    sets: np.ndarray,
     weights: np.ndarray,
     is_total: bool,
     values: np.ndarray,
-    by_emissions: Optional[np.ndarray],
+    by_emissions: np.ndarray,
 ) -> np.ndarray:
-    """Log normalisers, or each token's share of the log-likelihood of `gold_tags`."""
+    """Log normalisers, or each token's share of the log-likelihood of the gold tags."""
+    has_path, has_sets, has_gradients = len(path) > 0, len(sets) > 0, len(by_emissions) > 0
     num_tokens, num_tags = batch.emissions.shape[1:]
     chain, row = shared_scores_of(batch, False), new_row(num_tokens, num_tags)
     upstream = np.empty(num_tokens)
     pairs, shared = np.zeros((num_tags, num_tags)), new_shared_gradients(num_tags)
-    has_sets = gold_tags is not None and gold_tags.ndim == 3
     # For the chain restricted to sets of tags
     part = new_row(num_tokens if has_sets else 0, num_tags)
     part_emissions = np.empty(part.messages.shape)
@@ -52,22 +51,21 @@ def step_rows(
             continue
         reached, in_log_space = solve_row(chain, batch.emissions[b, :n], row)
         steps, part_reached, part_in_log_space = row.log_normalizers[:n], reached, False
-        if gold_tags is not None:
-            if gold_tags.ndim == 3:
-                _restrict(batch.emissions[b, :n], gold_tags[b], part_emissions)
-                part_reached, part_in_log_space = solve_row(chain, part_emissions[:n], part)
-                for t in range(n):
-                    of_part = part.log_normalizers[t]
-                    steps[t] = of_part - steps[t] if of_part > -np.inf else of_part
-            else:
-                _subtract_from_path(chain, batch.emissions[b], gold_tags[b], steps)
+        if has_sets:
+            _restrict(batch.emissions[b, :n], sets[b], part_emissions)
+            part_reached, part_in_log_space = solve_row(chain, part_emissions[:n], part)
+            for t in range(n):
+                of_part = part.log_normalizers[t]
+                steps[t] = of_part - steps[t] if of_part > -np.inf else of_part
+        elif has_path:
+            _subtract_from_path(chain, batch.emissions[b], path[b], steps)
         weigh_steps(steps, weights[b], is_total, values[b], upstream)
-        if by_emissions is None or part_reached == 0:
+        if not has_gradients or part_reached == 0:
             continue
         own = upstream[:n]
         if has_sets:
             _add_derivatives(chain, part_reached, part_in_log_space, own, part, pairs, shared)
-        if gold_tags is not None:
+        if has_path or has_sets:
             # Log-likelihoods contain the log normalisers with a minus sign.
             own *= -1.0
         _add_derivatives(chain, reached, in_log_space, own, row, pairs, shared)
@@ -76,8 +74,8 @@ def step_rows(
         for t in range(n):
             for k in range(num_tags):
                 by_emissions[b, t, k] = row.adjoint[t, k]
-        if gold_tags is not None and gold_tags.ndim == 2:
-            _subtract_path(gold_tags[b], own, by_emissions[b], shared)
+        if has_path:
+            _subtract_path(path[b], own, by_emissions[b], shared)
     for i in range(num_tags):
         for k in range(num_tags):
             shared.transitions[i, k] += pairs[i, k] * chain.leaving[i, k]
