@@ -16,17 +16,17 @@ fi
 
 scripts/install.sh --dev
 export PATH=$PWD/.venv/bin:$PATH
-ruff format --check .
-ruff check .
-lint-imports
 
-# Types are checked and the site is built while the tests run.
+# Types are checked and the site is built while the rest runs.
 out=$(mktemp -d)
 mypy >"$out/types" 2>&1 &
 mypy=$!
 NO_MKDOCS_2_WARNING=1 mkdocs build --quiet --strict --site-dir "$out/site" >"$out/mkdocs" 2>&1 &
 mkdocs=$!
 trap 'kill "$mypy" "$mkdocs" 2>/dev/null || true; rm -rf "$out"' EXIT
+ruff format --check .
+ruff check .
+lint-imports
 status=0
 pytest -n 2 --dist worksteal -rs "$@" || status=$?
 wait "$mypy" || status=$?
