@@ -751,7 +751,7 @@ ALIKE = {
     "pack": "--transformer",
     "predict": "--dataset-reader-choice --file-friendly-logging --multitask-head --overrides --predictor"
     " --predictor-args --weights-file",
-    "predict-file": "--column --cpus --gpus --input-format --on-error --plain --ray --text-column"
+    "predict-file": "--column --cpus --gpus --input-format --keep --on-error --plain --ray --text-column"
     " --window --workers",
     "rank-unlabelled": "--input-format --plain",
     "report": "--agreement --learning-curve --seed",

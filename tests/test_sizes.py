@@ -40,7 +40,7 @@ TOTALS = {
     # with other libraries
     "integrations": (6_250, ["tagger/integrations"]),
     # the whole folders
-    "tests and scripts": (60_750, ["tests", "scripts"]),
+    "tests and scripts": (61_000, ["tests", "scripts"]),
 }
 STEP = 250
 

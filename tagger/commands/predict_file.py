@@ -20,8 +20,9 @@ from allennlp.predictors import Predictor
 
 from tagger.commands.command import Command, add_shared
 from tagger.commands.command_line import load, make_predictor, parse_object
+from tagger.commands.line_inputs import LineInputs
 from tagger.commands.prediction_extras import add_options, check_options, predictor_args_of
-from tagger.commands.prediction_inputs import InstanceInputs, LineInputs, files_of, line_inputs
+from tagger.commands.prediction_inputs import InstanceInputs, files_of, line_inputs
 from tagger.commands.prediction_outputs import Output, RecordLayout, encoder_of
 from tagger.commands.resumable_output import (
     ResumableOutput,
@@ -101,6 +102,8 @@ class PredictFile(Command):
         text = "the Parquet output's column of predictions"
         add("--column", metavar="NAME", default="prediction", help=text)
         add("--nested", action="store_true", help="write fields into this column instead of JSON")
+        text = "keys or columns of the input, such as id, to write into lines of JSON, too"
+        add("--keep", nargs="+", metavar="KEY", default=[], help=text)
         text = "how many inputs to read, sort by length, predict and write together"
         add("--window", type=int, default=2048, help=text)
         text = "take every line as text, even if it looks like JSON"
@@ -164,7 +167,7 @@ class PredictFile(Command):
             settings={"config": digest_of_config(archive), "predictor-args": predictor_args},
             layout=RecordLayout(
                 args.text_column, args.column, args.nested, args.format, input_format, other
-            ),
+            )._replace(keep=tuple(args.keep)),
             runner=runner,
         )
 
@@ -216,6 +219,10 @@ def predict_file(
                 "this tagger reads numbers, and formats and masks are for texts; leave `--format`, "
                 "`--input-format` and `--mask` out"
             )
+    if use_dataset_reader and layout.keep:
+        raise ConfigurationError(
+            "`--keep` needs lines, not what the dataset reader reads; leave it out"
+        )
     check_not_inputs([output], [input_file])
     output = resolved(output)
     run = settings_of_run(predictor, input_file, window, use_dataset_reader, layout, settings or {})
@@ -225,7 +232,7 @@ def predict_file(
         if use_dataset_reader
         else line_inputs(
             predictor, files[0], on_error == "skip", layout.input_format, layout.text_column
-        )
+        ).keeping(layout.keep)
     )
     if runner and isinstance(inputs, LineInputs):
         runner(inputs, files, output, window, run, layout, overwrite)
@@ -242,12 +249,8 @@ def predict_file(
     num_new = unfinished.num_lines - num_kept
     say(f"Wrote {output}\n{_made(num_kept, num_new, seconds)}")
     keeps = layout.other or is_parquet(output) or (layout.format and layout.input_format)
-    if not keeps and inputs.others:
-        say(
-            f"Not written: {', '.join(inputs.others[:_MOST_NAMED])}; the lines are in the order of the "
-            f"texts{', and `--format prodigy` keeps these keys' if layout.input_format else ''}"
-        )
-    _say_what_lacks(predictor._model, unfinished.num_errors)
+    others = [] if keeps else [each for each in inputs.others if each not in layout.keep]
+    _say_what_lacks(predictor._model, unfinished.num_errors, others)
 
 
 def _made(kept: int, new: int, seconds: float) -> str:
@@ -256,7 +259,12 @@ def _made(kept: int, new: int, seconds: float) -> str:
     return f"{made} in {seconds:.1f} s, {new / seconds:.0f} per second"
 
 
-def _say_what_lacks(model: Model, num_errors: int) -> None:
+def _say_what_lacks(model: Model, num_errors: int, keys: Sequence[str]) -> None:
+    if keys:
+        say(
+            f"Not written: {', '.join(keys[:_MOST_NAMED])}; the lines are in the order of the texts, "
+            f"and `--keep {keys[0]}` writes {keys[0]}"
+        )
     share = share_unknown_words(model, reset=True)
     if share is not None:
         say(f"{share:.1%} of the words are unknown to the tagger")

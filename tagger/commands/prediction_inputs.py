@@ -4,23 +4,30 @@ import hashlib
 import itertools
 import json
 import re
-from copy import copy
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import (
+    Any,
+    Iterable,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.util import JsonDict, SigTermReceived
+from allennlp.common.util import JsonDict
 from allennlp.data import Instance
 from allennlp.predictors import Predictor
 
+from tagger.commands.line_inputs import NUM_LINES, Line, LineInputs, encoded
 from tagger.common.csv_rows import are_quoted, csv_rows, delimiter_of
 from tagger.common.did_you_mean import did_you_mean
 from tagger.common.inputs import (
     is_address,
-    lines_of,
     open_input,
     open_stored,
     stored_size,
-    unpacked,
 )
 from tagger.common.outputs import store_of
 from tagger.common.parquet import batches, is_parquet, open_parquet
@@ -28,122 +35,6 @@ from tagger.data.formats import PLAIN_TAGS, is_csv, read_texts
 from tagger.data.reading import Reading
 from tagger.data.text_encodings import decoded_lines
 from tagger.predictors.batched_predictor import BatchedPredictor
-
-#: How many lines show how the cells of a table are separated.
-_NUM_LINES = 400
-
-
-class Line(NamedTuple):
-    """An input line: its number, from 1, its text and its file; invalid UTF-8 becomes surrogates."""
-
-    number: int
-    text: str
-    path: str
-
-
-class LineInputs:
-    """The lines of a file. As in `allennlp predict`, only our predictors get blank lines.
-
-    A line that cannot be predicted ends the run; with `skips_errors`, it becomes an error object.
-    """
-
-    #: The stored size of the file, if known, and how many of these bytes have been read.
-    num_bytes: Optional[int] = None
-    num_bytes_read = 0
-    #: The columns or keys of the inputs beside the texts, as far as the inputs were read.
-    others: Sequence[str] = ()
-    #: The word for an input in messages.
-    unit = "line"
-    #: How to resume after an error, for messages.
-    remedy = "correct the {unit}, or add --on-error skip, and repeat the command to go on"
-
-    def __init__(self, predictor: Predictor, path: str, skips_errors: bool = False) -> None:
-        self._predictor = predictor
-        self.path = path
-        self._skips_errors = skips_errors
-        self._skips_blanks = not isinstance(predictor, BatchedPredictor)
-
-    def __iter__(self) -> Iterator[Line]:
-        with open_stored(self.path) as stored, unpacked(stored, self.path) as file:
-            self.num_bytes = stored_size(stored)
-            for number, text in lines_of(file, self.path):
-                self.num_bytes_read = stored.tell()
-                if not self._skips_blanks or text.strip():
-                    yield Line(number, text, self.path)
-
-    def of(self, path: str) -> "LineInputs":
-        """Returns the inputs of another file, for reading only: they have no predictor."""
-        others = copy(self)
-        others.path = path
-        del others._predictor
-        return others
-
-    def digest(self, lines: List[Any], before: str) -> str:
-        """Returns a digest of lines and all earlier ones; `before` is the digest of those, or empty."""
-        digest = hashlib.sha256(before.encode())
-        for line in lines:
-            digest.update(line.text.encode(errors="surrogateescape"))
-        return digest.hexdigest()
-
-    def predict(self, lines: List[Any]) -> Tuple[List[bytes], int]:
-        """Returns an output line for each input line, and how many lines were skipped."""
-        outputs: Dict[Line, bytes] = {}
-        inputs: Dict[Line, JsonDict] = {}
-        for line in lines:
-            inputs[line], error = _attempt(self._load, line)
-            if error is not None:
-                outputs[line] = self._error_object(line, error)
-                del inputs[line]
-        predictions, error = _attempt(self._predict, inputs)
-        if error is not None:
-            # Leave out the lines that fail. If none does, the error is raised again.
-            check = getattr(self._predictor, "check", self._predictor._json_to_instance)
-            for line, each in list(inputs.items()):
-                _, error = _attempt(check, each)
-                if error is not None:
-                    outputs[line] = self._error_object(line, error)
-                    del inputs[line]
-            predictions = self._predict(inputs)
-        num_errors = len(outputs)
-        outputs.update(predictions)
-        return [outputs[line] for line in lines], num_errors
-
-    def _load(self, line: Line) -> JsonDict:
-        # Decoding turns surrogates back into bytes, and fails for invalid UTF-8.
-        return self._predictor.load_line(line.text.encode(errors="surrogateescape").decode())
-
-    def _predict(self, inputs: Dict[Line, JsonDict]) -> Dict[Line, bytes]:
-        predictions = self._predictor.predict_batch_json(list(inputs.values())) if inputs else []
-        return {
-            line: _encoded(self._predictor, prediction)
-            for line, prediction in zip(inputs, predictions)
-        }
-
-    def _error_object(self, line: Line, error: Exception) -> bytes:
-        message = str(error) if isinstance(error, ValueError) else repr(error)
-        if not self._skips_errors:
-            raise ConfigurationError(
-                f"{self._place(line)}: {message}; {self.remedy.format(unit=self.unit)}"
-            ) from error
-        return _encoded(self._predictor, {"error": message, self.unit: line.number})
-
-    def _place(self, line: Line) -> str:
-        return f"{line.path}:{line.number}"
-
-
-def _encoded(predictor: Predictor, output: JsonDict) -> bytes:
-    # Half of a surrogate pair, which an error may quote, becomes a JSON escape.
-    return predictor.dump_line(output).encode(errors="backslashreplace")
-
-
-def _attempt(function: Callable[[Any], Any], argument: Any) -> Tuple[Any, Optional[Exception]]:
-    """Calls a function; returns its result or its error."""
-    try:
-        return function(argument), None
-    except SigTermReceived:
-        raise
-    except Exception as error:
-        return None, error
 
 
 class RowInputs(LineInputs):
@@ -161,12 +52,17 @@ class RowInputs(LineInputs):
         number = 0
         with open_stored(self.path) as stored, open_parquet(self.path) as file:
             self.num_bytes = stored_size(stored)
-            for batch in batches(file, self._column):
-                for value in batch.column(0).to_pylist():
+            for batch in batches(file, *dict.fromkeys([self._column, *self.keep])):
+                for row in batch.to_pylist():
                     number += 1
-                    yield Line(number, json.dumps(value, ensure_ascii=False), self.path)
+                    value = json.dumps(row[self._column], ensure_ascii=False)
+                    yield Line(number, value, self.path, self._kept_of(row))
                 # Columns and row groups may be anywhere in the file, so scale by the rows read.
                 self.num_bytes_read = (self.num_bytes or 0) * number // file.metadata.num_rows
+
+    def names(self) -> Iterable[str]:
+        with open_parquet(self.path) as file:
+            return [name for name in file.schema_arrow.names if name != self._column]
 
     def _load(self, line: Line) -> JsonDict:
         value = json.loads(line.text)
@@ -190,8 +86,8 @@ class CsvInputs(RowInputs):
 
     def __iter__(self) -> Iterator[Line]:
         lines = (
-            (number, text.removeprefix("\ufeff") if number == 1 else text)
-            for number, text, _ in super(RowInputs, self).__iter__()
+            (each.number, each.text.removeprefix("\ufeff") if each.number == 1 else each.text)
+            for each in super(RowInputs, self).__iter__()
         )
         names, delimiter, is_quoted = self._table
         rows = filter(None, (row for _, row in csv_rows(lines, delimiter, self.path, is_quoted)))
@@ -202,7 +98,11 @@ class CsvInputs(RowInputs):
                     f"{self.path}, row {number}: expected {len(names)} columns as in the header, got "
                     f"{len(row)}; correct the row"
                 )
-            yield Line(number, json.dumps(row[column], ensure_ascii=False), self.path)
+            kept = self._kept_of(dict(zip(names, row)))
+            yield Line(number, json.dumps(row[column], ensure_ascii=False), self.path, kept)
+
+    def names(self) -> Iterable[str]:
+        return self.others
 
 
 class _Table(NamedTuple):
@@ -215,7 +115,7 @@ class _Table(NamedTuple):
     @classmethod
     def of(cls, path: str) -> "_Table":
         with open_input(path) as lines:
-            first = [line for _, line in itertools.islice(decoded_lines(lines, path), _NUM_LINES)]
+            first = [line for _, line in itertools.islice(decoded_lines(lines, path), NUM_LINES)]
         delimiter = delimiter_of(first[0] if first else "")
         is_quoted = are_quoted(first, delimiter)
         rows = (row for _, row in csv_rows(enumerate(first, 1), delimiter, path, is_quoted))
@@ -259,7 +159,12 @@ class TextInputs(LineInputs):
             read_texts(self.path, Reading(self._format, labelled=False)), 1
         ):
             others += (key for key in text.properties if key not in (PLAIN_TAGS, *others))
-            yield Line(number, text.text, self.path)
+            yield Line(number, text.text, self.path, self._kept_of(text.properties))
+
+    def names(self) -> Iterable[str]:
+        for _ in itertools.islice(self, NUM_LINES):
+            pass
+        return self.others
 
     def _load(self, line: Line) -> JsonDict:
         return {self._key: line.text}
@@ -294,7 +199,7 @@ class InstanceInputs:
     def predict(self, instances: List[Any]) -> Tuple[List[bytes], int]:
         """Returns an output line for each instance, and 0: none is skipped."""
         predictions = self._predictor.predict_batch_instance(instances)
-        return [_encoded(self._predictor, prediction) for prediction in predictions], 0
+        return [encoded(self._predictor, prediction) for prediction in predictions], 0
 
 
 def line_inputs(

@@ -18,6 +18,7 @@ from typing import (
     Mapping,
     NamedTuple,
     Optional,
+    Sequence,
     Tuple,
 )
 
@@ -28,7 +29,7 @@ from tagger.common.console import say
 from tagger.common.inputs import PathOrAddress, bare_suffix
 from tagger.common.outputs import new_output
 from tagger.common.parquet import MAX_ROWS, batches, import_pyarrow, is_parquet, open_parquet
-from tagger.data.formats import AnnotatedText, Annotation, convert_texts, read_texts
+from tagger.data.formats import FORMATS, AnnotatedText, Annotation, convert_texts, read_texts
 from tagger.data.formats.annotated_text import locate_tokens
 from tagger.data.reading import Reading
 from tagger.predictors.prediction_type import prediction_type, predictions_of_lines
@@ -62,8 +63,8 @@ class RecordLayout(NamedTuple):
     """The shape of the input and the output, after the `predict-file` options of these names.
 
     `input_format` is None for lines and for Parquet; `format` is None for predictions. Other properties
-    of the input's texts are kept where the output format allows. `other` is an output of no
-    such format.
+    of the input's texts are kept where the output format allows, unless `keep` names some. `other` is
+    an output of no such format.
     """
 
     text_column: str = "text"
@@ -72,6 +73,7 @@ class RecordLayout(NamedTuple):
     format: Optional[str] = None
     input_format: Optional[str] = None
     other: Optional[Output] = None
+    keep: Tuple[str, ...] = ()
 
 
 def encoder_of(output: str, input_file: str, layout: Optional[RecordLayout] = None) -> Encoder:
@@ -85,10 +87,25 @@ def encoder_of(output: str, input_file: str, layout: Optional[RecordLayout] = No
                 "`--format` brat is a folder of files; write another format, such as spacy_json, then "
                 "use `allennlp convert`"
             )
-        texts = partial(texts_of_lines, input_file=input_file, input_format=layout.input_format)
+        if layout.keep and "properties" not in FORMATS[format].keeps:
+            kept = ", ".join(name for name, each in FORMATS.items() if "properties" in each.keeps)
+            raise ConfigurationError(
+                f"`--format` {format} has no place for `--keep`; take one of {kept}"
+            )
+        texts = partial(
+            texts_of_lines,
+            input_file=input_file,
+            input_format=layout.input_format,
+            keep=layout.keep,
+        )
         return lambda lines, file: _write_texts(texts(lines), file, format, suffix)
     if not is_parquet(output):
         return write_lines
+    if layout.keep:
+        raise ConfigurationError(
+            f"`--keep` is for JSON lines, and `--output` {output} is Parquet, which has all columns of "
+            "a Parquet input; leave `--keep` out, or write .jsonl"
+        )
     source = input_file if is_parquet(input_file) else None
     import_pyarrow()
     if source:
@@ -101,24 +118,31 @@ def encoder_of(output: str, input_file: str, layout: Optional[RecordLayout] = No
 
 
 def texts_of_lines(
-    lines: Iterable[bytes], input_file: str, input_format: Optional[str]
+    lines: Iterable[bytes], input_file: str, input_format: Optional[str], keep: Sequence[str] = ()
 ) -> Iterator[Tuple[AnnotatedText, Prediction]]:
-    """Yields the texts of predictions, with the predicted entities, and the predictions."""
+    """Yields the texts of predictions, with the predicted entities, and the predictions.
+
+    Texts have the properties of the input, or those that are named by `keep`.
+    """
     sources: Iterator[Optional[AnnotatedText]] = repeat(None)
     if input_format is not None:
         sources = read_texts(input_file, Reading(input_format, labelled=False))
     for number, (line, source) in enumerate(zip(lines, sources), start=1):
-        found = Prediction.from_json(json.loads(line))
+        given = json.loads(line)
+        found = Prediction.from_json(given)
         if found.entities is None or found.text is None or found.tokens is None:
             raise ConfigurationError("the tags of this tagger spell no entities to write")
         place = source.place if source else f"{input_file}, input {number}"
+        properties = source.properties if source else {}
+        if keep:
+            properties = {key: given[key] for key in keep if key in given}
         text = AnnotatedText(
             found.text,
             [Annotation(each.label, each.start, each.end) for each in found.entities],
             locate_tokens(found.text, found.tokens, place),
             None,
             place,
-            source.properties if source else {},
+            properties,
             [each.probability for each in found.entities if each.probability is not None] or None,
         )
         yield text, found

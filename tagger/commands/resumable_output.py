@@ -297,6 +297,7 @@ def settings_of_run(
         "version": __version__,
         **({"text-column": layout.text_column} if is_parquet(input_file) else {}),
         **({"input-format": layout.input_format} if layout.input_format else {}),
+        **({"keep": list(layout.keep)} if layout.keep else {}),
         **others,
     }
 

@@ -4,6 +4,8 @@ import io
 import json
 import re
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 
 import tagger
@@ -62,15 +64,105 @@ def test_keys_that_are_not_written_are_named(predict, tmp_path, capsys):
     write(tmp_path / "in.jsonl", "doccano")
     predict("in.jsonl", "-o", "out.jsonl")
     assert (
-        "Not written: id; the lines are in the order of the texts, and `--format"
+        "Not written: id; the lines are in the order of the texts, and `--keep id` writes id"
         in capsys.readouterr().out
     )
     predict("in.jsonl", "-o", "kept.jsonl", "--format", "prodigy")
     (tmp_path / "in.csv").write_text("id,body\n7,Ada left\n")
     predict("in.csv", "-o", "rows.jsonl", "--text-column", "body")
     assert [line for line in capsys.readouterr().out.splitlines() if "Not written" in line] == [
-        "Not written: id; the lines are in the order of the texts"
+        "Not written: id; the lines are in the order of the texts, and `--keep id` writes id"
     ]
+
+
+RECORDS = [{"id": f"a{n}", "by": "Ann", "text": text} for n, text in enumerate(TEXTS)]
+
+
+def lines_of(records):
+    return "".join(json.dumps(each) + "\n" for each in records)
+
+
+def renamed(key, of=str):
+    """The records with the text under another key."""
+    return lines_of([{"id": each["id"], key: of(each["text"])} for each in RECORDS])
+
+
+KEEPING = {
+    "in.jsonl": lines_of(RECORDS),
+    "sentence.jsonl": renamed("sentence"),
+    "tokens.jsonl": renamed("tokens", str.split),
+    "in.csv": "id,by,text\n" + "".join(f"{each['id']},Ann,{each['text']}\n" for each in RECORDS),
+}
+
+
+@pytest.mark.parametrize("name", KEEPING)
+@pytest.mark.parametrize("window", [1, 2])
+def test_keys_that_are_named_come_back(name, window, predict, tmp_path, capsys):
+    (tmp_path / name).write_text(KEEPING[name])
+    predict(name, "-o", "out.jsonl", "--keep", "id", "--window", window)
+    found = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert [each["id"] for each in found] == ["a0", "a1"]
+    assert all("tokens" in each and "by" not in each for each in found)
+    out = capsys.readouterr().out
+    assert "Not written: id" not in out
+    assert ("Not written: by" in out) == name.startswith("in.")
+    with pytest.raises(SystemExit, match="`--keep` ids is no key .*; the others are id.*mean `id`"):
+        predict(name, "-o", "no.jsonl", "--keep", "ids")
+
+
+def test_rows_of_parquet_keep_columns_in_lines_of_json(predict, tmp_path):
+    table = pyarrow.table({"id": [7, 8], "text": TEXTS})
+    pyarrow.parquet.write_table(table, tmp_path / "in.parquet")
+    predict("in.parquet", "-o", "out.jsonl", "--keep", "id")
+    found = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert [(each["id"], each["text"]) for each in found] == list(zip([7, 8], TEXTS))
+
+
+def test_formats_masks_and_errors_have_the_named_keys_alone(predict, tmp_path):
+    (tmp_path / "in.jsonl").write_text(lines_of(RECORDS))
+    predict("in.jsonl", "-o", "out.jsonl", "--format", "prodigy", "--keep", "id")
+    assert [text.properties for text in read_texts(tmp_path / "out.jsonl", Reading("prodigy"))] == [
+        {"id": each["id"], "answer": "accept"} for each in RECORDS
+    ]
+    predict("in.jsonl", "-o", "masked.jsonl", "--mask", "labels", "--keep", "id")
+    masked = [json.loads(line) for line in (tmp_path / "masked.jsonl").read_text().splitlines()]
+    assert [[*each] for each in masked] == [["id", "text"]] * 2
+    assert "Maria" not in masked[0]["text"]
+    (tmp_path / "bad.jsonl").write_text('{"id": 7, "tokens": [""]}\n')
+    predict("bad.jsonl", "-o", "errors.jsonl", "--on-error", "skip", "--keep", "id")
+    error = json.loads((tmp_path / "errors.jsonl").read_text())
+    assert (error["id"], error["line"]) == (7, 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["-o", "out.conll", "--format", "columns"],
+            "`--format` columns has no place for `--keep`; ",
+        ),
+        (
+            ["-o", "out.parquet"],
+            "`--keep` is for JSON lines, and `--output` out.parquet is Parquet",
+        ),
+        (["-o", "out.txt", "--mask", "labels"], "`--output` out.txt has no place for `--keep`"),
+        (["-o", "out/", "--mask", "labels"], "`--output` out/ has no place for `--keep`"),
+        (
+            ["-o", "o.jsonl", "--use-dataset-reader"],
+            "`--keep` needs lines, not what the dataset rea",
+        ),
+        (
+            ["-o", "o.jsonl", "--keep", "error"],
+            "`--keep` error is a key of predictions too; rename it",
+        ),
+        (["-o", "o.jsonl", "--plain"], "`--keep` id is no key .*; there is no other"),
+    ],
+)
+def test_keys_that_have_no_place_are_refused(arguments, message, predict, tmp_path):
+    (tmp_path / "in.jsonl").write_text(lines_of([{**each, "error": 1} for each in RECORDS]))
+    with pytest.raises(SystemExit, match=message):
+        predict("in.jsonl", "--keep", "id", *arguments)
+    assert [each.name for each in tmp_path.iterdir()] == ["in.jsonl"]
 
 
 def test_the_remedy_for_predicted_entities_that_overlap_is_there(tmp_path):

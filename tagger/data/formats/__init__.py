@@ -19,7 +19,7 @@ from tagger.data.formats.conversion import (
     replace_by_texts,
 )
 from tagger.data.formats.overlaps import check_overlaps
-from tagger.data.formats.recognition import format_of, is_csv, recognise, recognise_texts
+from tagger.data.formats.recognition import INPUTS, format_of, is_csv, recognise, recognise_texts
 from tagger.data.formats.registry import (
     FORMATS,
     READ_FORMATS,
@@ -31,6 +31,7 @@ from tagger.data.formats.registry import (
 __all__ = [
     "ASKED",
     "FORMATS",
+    "INPUTS",
     "OPEN",
     "PLAIN_TAGS",
     "READ_FORMATS",

@@ -28,7 +28,7 @@ _MOST_RECORDS = 1_000
 #: Tokens have fewer words than this on average, and texts have more.
 _FEW_WORDS = 2
 #: The keys of a sequence tagger's inputs in JSON.
-_INPUTS = {"sentence", "tokens", "document", "sentences", "numbers"}
+INPUTS = {"sentence", "tokens", "document", "sentences", "numbers"}
 _OPENINGS = {OPENING: "webanno"}
 #: How UIMA's files open, and what they have near the start.
 _CAS = {"<": "xmi:XMI", "{": '"%TYPES"'}
@@ -105,7 +105,7 @@ def _has_other_keys(path: PathOrAddress) -> bool:
         return False
     if not isinstance(record, dict) or text_key(record) is None:
         return False
-    return not record.keys() <= _INPUTS
+    return not record.keys() <= INPUTS
 
 
 def _check_is_no_cas(path: PathOrAddress, text: str) -> None:

@@ -21,7 +21,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Se
 
 from allennlp.common.checks import ConfigurationError
 
-from tagger.commands.prediction_inputs import Line, LineInputs
+from tagger.commands.line_inputs import Line, LineInputs
 from tagger.commands.prediction_outputs import RecordLayout, column_of, encoder_of
 from tagger.commands.resumable_output import (
     begin_run,

@@ -8,7 +8,8 @@ import json
 import os
 from typing import Any
 
-from tagger.commands.prediction_inputs import Line, RowInputs
+from tagger.commands.line_inputs import Line
+from tagger.commands.prediction_inputs import RowInputs
 from tagger.common.parquet import import_pyarrow
 from tagger.predictors.prediction_type import prediction_type, predictions_of_lines
 from tagger.predictors.saved_tagger import load

@@ -143,6 +143,7 @@ class MaskWriter:
         above: The threshold of `with_probable`; None to mask only predicted entities.
         input_file: What the predictions are of.
         input_format: Its format; None for lines.
+        keep: The keys of the input to write beside the texts.
     """
 
     def __init__(
@@ -153,6 +154,7 @@ class MaskWriter:
         above: Optional[float],
         input_file: str,
         input_format: Optional[str],
+        keep: Sequence[str] = (),
     ) -> None:
         self._is_folder = output.endswith("/")
         self._is_json = bare_suffix(output) == ".jsonl"
@@ -161,13 +163,13 @@ class MaskWriter:
         name = output.rstrip("/") if self._is_folder else without_suffix(output)
         self.sidecar = f"{name}.offsets.jsonl"
         self._style, self._repeats, self._above = style, repeats, above
-        self._input_file, self._input_format = input_file, input_format
+        self._input_file, self._input_format, self._keep = input_file, input_format, keep
 
     def __call__(self, lines: Iterable[bytes], output: Any, sidecar: BinaryIO) -> None:
         """Writes to `output`, an open file, or the path of a new folder, and to the file `sidecar`."""
         num_texts = num_masks = 0
         write = self._in_folder if self._is_folder else self._in_file
-        texts = texts_of_lines(lines, self._input_file, self._input_format)
+        texts = texts_of_lines(lines, self._input_file, self._input_format, self._keep)
         for number, (text, found) in enumerate(texts, start=1):
             places: Sequence[Place] = text.entities
             if self._above is not None:
@@ -197,7 +199,8 @@ class MaskWriter:
     def _in_file(self, file: BinaryIO, masked: str, text: AnnotatedText, number: int) -> int:
         """Writes a text, and returns its number."""
         if self._is_json:
-            file.write(json_line({"text": masked}).encode())
+            kept = text.properties if self._keep else {}
+            file.write(json_line({**kept, "text": masked}).encode(errors="backslashreplace"))
         elif masked.splitlines() not in ([masked], []):
             raise ConfigurationError(
                 f"{text.place}: the text has line ends; name an `--output` that ends in .jsonl, or a "

@@ -50,13 +50,15 @@ def _output(args: argparse.Namespace, input_format: Optional[str]) -> Output:
         problem = "already exists; name a new folder"
     elif bare_suffix(args.output) == ".parquet":
         problem = "would be Parquet; `--mask` writes .txt, .jsonl, or a folder"
+    elif args.keep and bare_suffix(args.output) != ".jsonl":
+        problem = "has no place for `--keep`; name a file that ends in .jsonl"
     if problem:
         raise ConfigurationError(f"`--output` {args.output} {problem}")
     above = args.mask_above
     if above is not None:
         check_number("--mask-above", above, 0 <= above < 1, "at least 0 and below 1")
     writer = MaskWriter(
-        args.output, args.mask, args.mask_repeats, above, args.input_file, input_format
+        args.output, args.mask, args.mask_repeats, above, args.input_file, input_format, args.keep
     )
     may_replace = args.force or is_own(writer.sidecar)
     check_output(
