@@ -53,6 +53,7 @@ CLEAN = [
     # Entities are followed by different letters, or by the same ones as in a template.
     in_beijing(6),
     in_beijing(6, "读" * 12),
+    [text_of(f"我在北京大学{verb}了。", ("ORG", 2, 6)) for verb in "教学住读玩看写走来去唱跳"],
 ]  # fmt: skip
 
 

@@ -122,7 +122,13 @@ def same_words(contents: Contents) -> Optional[str]:
 
 def mark_up(contents: Contents) -> Optional[str]:
     """Sentences or entities hold mark-up, or all tokens begin or end alike, as in `en:Rome`."""
-    words = [word for each in contents.words for word in each]
+    # Without blanks, a sentence is one word.
+    words = [
+        word
+        for text, own in contents.worded()
+        for word in own
+        if text.tokens is not None or not is_unspaced(word)
+    ]
     starts = Counter(word[: each.start()] for word in words for each in _AFTER_SIGN.finditer(word))
     shared = [start for start, n in starts.items() if n >= max(FEWEST, RULE * len(words))]
     if shared:

@@ -15,9 +15,9 @@ from tagger.data.text_encodings import decode
 
 logger = logging.getLogger(__name__)
 
-_PART = r"\d{1,18} \d{1,18}"
+_PART = r"\d{1,18}[ \t]\d{1,18}"
 #: The label, the offsets of the parts, and their words.
-_LINE = re.compile(rf"[^\t]*\t([^\t ]*) ({_PART}(?:;{_PART})*)(?:\t(.*))?", re.DOTALL)
+_LINE = re.compile(rf"[^\t]*\t([^\t ]*)[ \t]({_PART}(?:;{_PART})*)(?:\t(.*))?", re.DOTALL)
 
 
 def read_brat(path: PathOrAddress, reading: Reading = DETECTED) -> Iterator[AnnotatedText]:
@@ -129,7 +129,10 @@ class _BratEntity(NamedTuple):
 
 
 def _entity(line: str, place: str) -> _BratEntity:
-    """Reads a line, in which tabs surround `PER 0 3`, or `PER 0 3;8 12` for several parts."""
+    """Reads a line, in which tabs surround `PER 0 3`, or `PER 0 3;8 12` for several parts.
+
+    Some tools write tabs in place of these blanks.
+    """
     found = _LINE.fullmatch(line)
     if found is None:
         raise ValueError(f"{place}: expected an entity as `T1<tab>PER 0 3<tab>Ada`, got {line!r}")

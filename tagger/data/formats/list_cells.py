@@ -14,7 +14,7 @@ _QUOTED = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
 _NUMPY = re.compile(rf"\[\s*{_QUOTED}(?:\s+{_QUOTED})+\s*\]|\[\s*\d+(?:\s+\d+)+\s*\]")
 _ITEM = re.compile(rf"{_QUOTED}|\d+")
 #: The tags of several words, or of one, with blanks between them.
-_TAGS = re.compile(r"(?:O|[BIESLUM]-\S+)(?: +(?:O|[BIESLUM]-\S+))*")
+_TAGS = re.compile(r"(?:O|[BIESLUM][-_]\S+)(?: +(?:O|[BIESLUM][-_]\S+))*")
 #: The names of columns with a text that has a tag for each word, in lowercase.
 _TEXTS = ("sentence", "text", "words", "tokens", "content")
 #: The number of rows to examine.

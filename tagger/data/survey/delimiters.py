@@ -1,7 +1,7 @@
 """Finds the delimiter of a file's columns."""
 
 from collections import Counter
-from itertools import groupby
+from itertools import dropwhile, groupby
 from typing import List, NamedTuple, Optional, Sequence, Tuple
 
 from tagger.data.column_file import Row, fitted_columns, split_rows
@@ -80,9 +80,12 @@ def _is_better(table: Table, best: Table, lines: Sequence[str]) -> bool:
     if table.is_quoted and best.delimiter is None and table.share == 1 and _all_quoted(lines):
         return True
     if table.is_quoted and not best.is_quoted and table.delimiter == best.delimiter:
-        # A quotation mark by itself is a token, but two may be around a delimiter.
-        rows = split_rows(enumerate(lines), table.delimiter)
-        return not any(row.columns.count('"') == 1 for row in rows)
+        # A quotation mark by itself is a token, but two may be around a delimiter, though not around
+        # the ends of lines that have all their columns.
+        rows = list(split_rows(enumerate(lines), table.delimiter))
+        quoted = split_rows(enumerate(lines), table.delimiter, is_quoted=True)
+        joins = any("\n" in row.text for row in quoted)
+        return not joins and not any(row.columns.count('"') == 1 for row in rows)
     if table.delimiter is None or best.delimiter is not None or table.share < 1:
         return False
     if table.delimiter != "\t":
@@ -123,8 +126,12 @@ def _check_ends(
     sentences = [
         list(group) for filled, group in groupby(rows, key=lambda each: each[1] != []) if filled
     ]
-    for at, which, meaning in ((0, "first", "text"), (-1, "last", "label")):
-        odd = [own[at][0] for own in sentences if own[at][1] is None and any(c for _, c in own)]
+    for step, which, meaning in ((1, "first", "text"), (-1, "last", "label")):
+        odd = []
+        for own in sentences:
+            others = list(dropwhile(lambda each: each[1] is None, own[::step]))
+            if 0 < len(others) < len(own) and all(columns for _, columns in others):
+                odd.append(own[::step][0][0])
         if len(odd) > max(_FEWEST_ENDS, _SHARE_OF_ENDS * len(sentences)):
             raise ValueError(
                 f"{name}:{odd[0].number}: the {which} line of {len(odd):,} of {len(sentences):,} "

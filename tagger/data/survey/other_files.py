@@ -33,6 +33,9 @@ _OPENINGS = {
         re.I,
     ): "what a server answers in place of a file; download it again",
     re.compile(r"\d+\|[ta]\|"): f"PubTator, which is not read; {SPANS}",
+    re.compile(r"\S+(\t\w+\[-?\d+\]\S*=\S+){2,}"): (
+        "features of words, as for CRFsuite; give the file of words and tags that they were made of"
+    ),
     re.compile(r'c=".*" \d+:\d+ \d+:\d+\|\|'): (
         f"annotations of i2b2 without the texts, which are in other files; join both: {SPANS}"
     ),
@@ -43,7 +46,7 @@ _OPENINGS = {
 #: The end of a line in a column file with span tags.
 _LAST_TAG = re.compile(r"[\s,;](O|[BIOESLUM]-\S+)\s*$")
 #: A line of tags, of which one begins a span or is outside of spans.
-_TAG_LINE = re.compile(r"\s*((O|[BIESLUM]-\S+)\s+)*(O|[BIESLUM]-\S+)\s*")
+_TAG_LINE = re.compile(r"\s*((O|[BIESLUM][-_]\S+)\s+)*(O|[BIESLUM][-_]\S+)\s*")
 #: A word with its label in texts that are marked inside.
 _INLINE = {
     "<START:person> Ada <END>": re.compile(r"<START(:[^<>\s]+)?>.*<END>"),

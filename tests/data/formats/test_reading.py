@@ -118,6 +118,12 @@ def test_a_folder_and_a_file_of_brat_are_recognised_and_read(write, tmp_path, ca
     assert "left out 2 relations, events" in caplog.text
 
 
+def test_offsets_of_brat_may_be_apart_by_tabs(write):
+    write("a.txt", "Élodie left Rome")
+    (text,) = read_texts(write("a.ann", "T1\tPER\t0\t6\tÉlodie\nT2\tLOC 12 16\tRome\n"))
+    assert text.entities == [("PER", 0, 6), ("LOC", 12, 16)]
+
+
 def test_an_entity_of_brat_in_several_parts_becomes_one(write, caplog):
     write("a.txt", "left and right arm,\r\nthe New\r\nYork team")
     # brat divides an entity where a line ends.

@@ -74,6 +74,7 @@ OF_BOTH = {
     "Sentence: 2,caf\xe9,N,B-LOC\r\n".encode("cp1252"),
     "ids.csv": "sentence_id,words,labels\n0,Ada,B-PER\n0,None,I-PER\n1,Rome,B-LOC\n",
     "bare.csv": 'Ada,B-PER\n",",O\n"""",O\n\nRome,B-LOC\n',
+    "quote.tsv": 'Ada\tada\tB-PER\nLee\tlee\tI-PER\n"\t"\tO\nRome\trome\tB-LOC\n"\t"\tO\n\n',
     "within.tsv": "TOKEN\tNE\tMISC\n# language = en\nAda\tB-PER\t_\n# line = 2\nLee\tI-PER\t_\n"
     "left\tO\t_\n\n# id = 2\nRome\tB-LOC\t_\n",
     "frames.tsv": "Ada\tada.n\tB-PER\nLee\t_\tI-PER\nleft\t_\tO\nRome\t_\tB-LOC\n",
@@ -157,6 +158,11 @@ OTHERS = {
     "atis.tsv": (
         "to rome now\tO B-to O x\nby air\tO B-by y\n",
         "one sentence a line: its words, a tab, and their tags",
+    ),
+    "seq_.out": ("O B_to O O\nB_by I_by O\n" * 5, "the tags of a sentence on each line, without"),
+    "words.crfsuite": (
+        "O\tw[0]=Ada\tw[1]=left\tw[0]|w[1]=x\nB-PER\tw[-1]=Ada\tw[0]=left\n\n" * 9,
+        "features of words, as for CRFsuite",
     ),
     "seq.out": ("O B-to O O\nB-by I-by O\n" * 5, "the tags of a sentence on each line, without"),
     "places.tsv": (
