@@ -36,7 +36,8 @@ def has_list_cells(lines: Sequence[str], delimiter: str) -> bool:
     except (ValueError, csv.Error):
         return False
     names, first = _names_and_rest(first)
-    records = [_record(names, row) for row in first if len(row) == len(names)]
+    # The header comes again in merged files.
+    records = [_record(names, row) for row in first if len(row) == len(names) and row != names]
     # The last row may be cut.
     found = [record.get("tokens") for record in records[:-1] or records]
     lengths = [len(each) if isinstance(each, list) else 0 for each in found]
@@ -86,7 +87,7 @@ def read_list_cells(
                 raise ValueError(
                     f"{place}: expected {len(names)} columns as in the header, got {len(row)}"
                 )
-            if any(row):
+            if any(row) and row != names:
                 yield place, _record(names, row)
 
 
