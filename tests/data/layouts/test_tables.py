@@ -42,7 +42,7 @@ RIGHT = {
     "kaggle.csv": table(("Sentence #", "Sentence", "POS", "Tag"),
                         ("Sentence: 1", " ".join(WORDS), ["N", "N", "V", "N"], TAGS)),
     "lists.csv": table(("tokens", "ner_tags"), (WORDS, TAGS)),
-    "merged.csv": f"{table(('tokens', 'ner_tags'), (WORDS, TAGS))}tokens,ner_tags\n",
+    "lists_merged.csv": f"{table(('tokens', 'ner_tags'), (WORDS, TAGS))}tokens,ner_tags\n",
     "numpy.csv": table(("words", "labels"), (numpy(WORDS), numpy(TAGS))),
 }  # fmt: skip
 
