@@ -5,7 +5,7 @@ from typing import Any, Dict, List, Tuple
 
 from tagger_texts.segments import cuts_word
 
-_WORDS = ("text", "word", "mention", "surface", "quote", "value", "name", "entity", "span")
+_WORDS = ("text", "word", "mention", "surface", "quote", "value", "name", "entity", "span", "token")
 _LABELS = ("label", "type", "entity_type", "entity_group", "category", "tag", "class", "entity")
 
 
@@ -16,9 +16,10 @@ def is_quoted(entity: Any) -> bool:
         >>> is_quoted({"text": "Ada", "type": "PER"}), is_quoted({"text": "Ada", "start": 0})
         (True, False)
     """
-    if not isinstance(entity, dict) or any(isinstance(v, (dict, list)) for v in entity.values()):
+    if not isinstance(entity, dict) or "" in _words_and_label(entity):
         return False
-    return "" not in _words_and_label(entity) and not any(type(v) is int for v in entity.values())
+    values = [each for v in entity.values() for each in (v if isinstance(v, list) else [v])]
+    return not any(type(each) is int or isinstance(each, (dict, list)) for each in values)
 
 
 def _words_and_label(entity: Dict[str, Any]) -> Tuple[str, str]:

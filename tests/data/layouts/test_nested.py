@@ -142,3 +142,7 @@ def test_what_is_unclear_is_refused_with_a_remedy(name, read, tmp_path):
 def test_words_that_are_listed_as_often_as_they_occur_are_found():
     entities = [{"text": "Ann", "type": "PER"}] * 2
     assert [each["start"] for each in located("Ann met Ann", entities)] == [0, 8]
+    entities = [{"token": "Ann", "label": "PER", "assertions": ["certain"], "links": []}]
+    assert located("Ann left", entities) == [{"start": 0, "end": 3, "label": "PER"}]
+    placed = [{"text": "Ann", "label": "PER", "offsets": [[0, 3]]}]
+    assert located("Ann left", placed) == placed
