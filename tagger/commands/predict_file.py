@@ -234,6 +234,10 @@ def predict_file(
             predictor, files[0], on_error == "skip", layout.input_format, layout.text_column
         ).keeping(layout.keep)
     )
+    if isinstance(inputs, LineInputs) and (layout.format or layout.other):
+        inputs.remedy = (
+            "correct the {unit}, and repeat the command to go on"  # nothing can be skipped
+        )
     if runner and isinstance(inputs, LineInputs):
         runner(inputs, files, output, window, run, layout, overwrite)
         return

@@ -272,6 +272,14 @@ def test_what_masks_cannot_be_written_to_is_refused(arguments, message, predict,
     assert {path.name for path in tmp_path.iterdir()} == {"in.txt", "taken.offsets.jsonl"}
 
 
+def test_a_line_that_cannot_be_masked_is_to_be_corrected_not_skipped(predict, tmp_path):
+    (tmp_path / "in.txt").write_text("Ada\n{Ada\n")
+    with pytest.raises(
+        SystemExit, match="in.txt:2: .*; correct the line, and repeat the command to go on"
+    ):
+        predict("in.txt", "-o", "out.txt", "--mask", "labels")
+
+
 @pytest.mark.parametrize(
     "arguments",
     [["--mask-repeats"], ["--mask-above", "0"], ["--ray", "--mask-above", "0.1"]],
