@@ -69,11 +69,11 @@ def step_rows(
             # Log-likelihoods contain the log normalisers with a minus sign.
             own *= -1.0
         _add_derivatives(chain, reached, in_log_space, own, row, pairs, shared)
-        if has_sets:
-            row.adjoint[:n] += part.adjoint[:n]
         for t in range(n):
             for k in range(num_tags):
-                by_emissions[b, t, k] = row.adjoint[t, k]
+                # No sum of arrays: Numba would compile the message of an error about their shapes.
+                by_part = part.adjoint[t, k] if has_sets else 0.0
+                by_emissions[b, t, k] = row.adjoint[t, k] + by_part
         if has_path:
             _subtract_path(path[b], own, by_emissions[b], shared)
     for i in range(num_tags):
