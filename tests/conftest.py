@@ -324,6 +324,16 @@ def trained(train_once):
     return train_once("toy", "toy_bilstm_crf.jsonnet")
 
 
+#: Settings of a shorter run with another seed.
+OTHERWISE = {"random_seed": 1, "numpy_seed": 1, "pytorch_seed": 1, "trainer.num_epochs": 5}
+
+
+@pytest.fixture(scope="session")
+def trained_otherwise(train_once):
+    """The folder of a run of the toy config with the settings `OTHERWISE`."""
+    return train_once("toy_otherwise", "toy_bilstm_crf.jsonnet", OTHERWISE)
+
+
 @pytest.fixture
 def good(trained):
     """The archive of the toy run."""

@@ -1,13 +1,13 @@
 """Killed commands, when repeated, give the same result; `tests/system` tries more cases."""
 
+import json
 import shutil
 
 import pytest
 
 from tests.allennlp_command import run_command
-from tests.conftest import ROOT
+from tests.conftest import OTHERWISE, ROOT
 from tests.system.interrupts import (
-    NUM_EPOCHS,
     SIGNALS,
     STATUS,
     break_prediction,
@@ -17,15 +17,19 @@ from tests.system.interrupts import (
     moments_of_training,
 )
 
-TRAIN = ["train", str(ROOT / "training_config/toy_bilstm_crf.jsonnet")]
+TOY = str(ROOT / "training_config/toy_bilstm_crf.jsonnet")
+TRAIN = ["train", TOY, "-o", json.dumps(OTHERWISE)]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("index", [0, 1])
-def test_a_killed_training_resumes_with_the_same_result(index, warm_python, trained, tmp_path):
+def test_a_killed_training_resumes_with_the_same_result(
+    index, warm_python, trained_otherwise, tmp_path
+):
     shutil.copytree(ROOT / "data/toy", tmp_path / "data/toy")
-    shutil.copytree(trained, tmp_path / "unbroken")
-    moment, number = moments_of_training(NUM_EPOCHS)[index], SIGNALS[index]
+    shutil.copytree(trained_otherwise, tmp_path / "unbroken")
+    num_epochs = OTHERWISE["trainer.num_epochs"]
+    moment, number = moments_of_training(num_epochs)[index], SIGNALS[index]
     assert break_training(TRAIN, tmp_path, moment, number) == (STATUS[number], [])
 
 

@@ -1,6 +1,12 @@
+"""Metrics as a table, and the page that explains their keys."""
+
+import json
+import re
+
 import pytest
 
 from tagger.metrics import format_metrics
+from tests.pages import DOCS
 
 MEASURES = ("precision", "recall", "f1-measure", "num-gold", "num-predicted")
 
@@ -104,3 +110,15 @@ def test_with_many_labels_the_most_frequent_errors_are_listed():
     rows = cells(errors)
     assert rows[0] == ["spans:", "gold", "predicted", "number"]
     assert rows[1:] == [[f"LABEL{n:02}", "missed", str(n)] for n in range(29, 9, -1)]
+
+
+def test_every_key_of_a_run_is_documented(trained):
+    documented = set(re.findall(r"`([\w>-]+)`", DOCS["metrics"]))
+    labels = {"PER", "LOC", "ORG", "EVENT"}
+    for key in json.loads((trained / "metrics.json").read_text()):
+        name = re.sub(r"^(best_)?(training|validation)_(?!share|duration|worker)", "", key)
+        name = re.sub(r"^(token-)?confusion-.*", "confusion-LABEL>LABEL", name)
+        name = re.sub(
+            rf"^token-|({'|'.join(labels)})$", lambda each: "LABEL" if each[1] else "", name
+        )
+        assert name in documented or "memory_MB" in name, key

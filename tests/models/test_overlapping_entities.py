@@ -282,7 +282,7 @@ def test_probabilities_of_gold_entities_are_those_of_their_chains(archive, model
         assert actual == pytest.approx(own, abs=1e-5)
 
 
-MORE = json.dumps({"trainer.num_epochs": 80})
+MORE = json.dumps({"trainer.num_epochs": 40})
 
 
 def test_a_new_label_is_one_more_chain_and_the_others_stay(archive, tmp_path, capsys):

@@ -244,13 +244,6 @@ def test_incompatible_members_are_refused(members, average, message, instances):
         SequenceTaggerEnsemble(vocab, models, average)
 
 
-@pytest.fixture(scope="session")
-def trained_otherwise(train_once):
-    """The folder of a run of the toy config with another seed."""
-    seeds = {"random_seed": 1, "numpy_seed": 1, "pytorch_seed": 1, "trainer.num_epochs": 5}
-    return train_once("toy_of_seed_1", "toy_bilstm_crf.jsonnet", seeds)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("average", AVERAGES)
 def test_an_archive_of_archives_is_evaluated_and_predicts(

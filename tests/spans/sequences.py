@@ -1,5 +1,6 @@
 """All tag sequences of each encoding, and the legal ones."""
 
+import functools
 from itertools import pairwise, product
 
 from tagger.spans import allowed_transitions
@@ -17,8 +18,12 @@ def all_sequences(encoding, max_length=4, **kwargs):
 
 def is_legal(tags, encoding):
     """Whether `tags` are legal by `allowed_transitions`."""
+    return all(pair in _allowed(encoding) for pair in pairwise(["start", *tags, "end"]))
+
+
+@functools.cache
+def _allowed(encoding):
     names = dict(enumerate(tag_set(encoding)))
-    indices = {tag: index for index, tag in names.items()}
-    path = [len(names), *(indices[tag] for tag in tags), len(names) + 1]
-    allowed = {*allowed_transitions(encoding, names), (len(names), len(names) + 1)}
-    return all(pair in allowed for pair in pairwise(path))
+    ends = {len(names): "start", len(names) + 1: "end"}
+    allowed = allowed_transitions(encoding, names)
+    return {("start", "end"), *(tuple({**names, **ends}[k] for k in pair) for pair in allowed)}

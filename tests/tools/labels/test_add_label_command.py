@@ -63,7 +63,8 @@ def test_two_new_labels_are_found_beside_the_old_ones(add_label, trained, tmp_pa
     rewrite_archive(archive, tuned, settings, added={PROMISES_NAME: "[]"})
     # The tagger predicts LOC and ORG for these.
     new = relabelled(tmp_path / "new.txt", LOC="CITY", ORG="FIRM")
-    add_label(new, "-s", tmp_path / "run", archive=tuned)
+    options = ("-s", tmp_path / "run", "-o", json.dumps({"trainer.num_epochs": 12}))
+    add_label(new, *options, archive=tuned)
     said = capsys.readouterr().out
     assert "New: CITY (34 entities), FIRM (24 entities)\n" in said
     assert "only applied to the old tagger: decode_bias, entity_thresholds, promises.json\n" in said
@@ -89,11 +90,11 @@ def test_two_new_labels_are_found_beside_the_old_ones(add_label, trained, tmp_pa
     assert not kept["projection.weight"][:num_old, old.model.projection.in_features :].any()
     assert made.config["dataset_reader"].as_dict() == old.config["dataset_reader"].as_dict()
     before = path.stat().st_mtime_ns
-    add_label(new, "-s", tmp_path / "run", archive=tuned)
+    add_label(new, *options, archive=tuned)
     assert "is finished" in capsys.readouterr().out
     assert path.stat().st_mtime_ns == before
     with pytest.raises(SystemExit, match="holds another run"):
-        add_label(new, "-s", tmp_path / "run", "--most-lost", 0.1, archive=tuned)
+        add_label(new, *options, "--most-lost", 0.1, archive=tuned)
 
 
 @pytest.mark.slow

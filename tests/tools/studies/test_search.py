@@ -75,7 +75,7 @@ def test_a_trial_is_pruned_and_the_recall_at_a_precision_is_that_of_tuned_decodi
     metric = {"label": "PER", "precision": 0.6}
     search = read_search(write(metric=metric, trials=1, seeds=[1, 2]))
     search.config["trainer"].update(
-        num_epochs=12, moving_average={"type": "fused_exponential", "decay": 0.9}
+        num_epochs=9, moving_average={"type": "fused_exponential", "decay": 0.9}
     )
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr("tagger.tools.studies.trials.run_lazily", in_this_process)
@@ -91,7 +91,7 @@ def test_a_trial_is_pruned_and_the_recall_at_a_precision_is_that_of_tuned_decodi
     assert max(recalls) > 0
     (first,) = results(tmp_path)
     assert float(first[str(search.metric)]) == pytest.approx(sum(recalls) / 2)
-    assert first["epochs"] == "12"
+    assert first["epochs"] == "9"
     study = optuna.load_study(study_name="search", storage=f"sqlite:///{tmp_path}/search.db")
     for _ in range(5):
         better = {"value": 2.0, "intermediate_values": {0: 2.0, 1: 2.0}}
@@ -104,7 +104,7 @@ def test_a_trial_is_pruned_and_the_recall_at_a_precision_is_that_of_tuned_decodi
         run_search(search._replace(trials=7, prune=False), tmp_path)
         run_search(search._replace(trials=8), tmp_path)
     states = [(row["state"], row["epochs"]) for row in results(tmp_path)]
-    assert states[6:] == [("complete", "12"), ("pruned", "2")]
+    assert states[6:] == [("complete", "9"), ("pruned", "2")]
     assert not list((tmp_path / "runs/7").rglob("*.th"))
 
 
