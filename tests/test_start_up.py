@@ -294,27 +294,29 @@ import torch
     assert done.stdout == f"{expected}\n", done.stderr
 
 
-@pytest.mark.parametrize(("users", "expected"), [("", "AUTO,STRICT"), ("AVX2", "AVX2")])
-def test_products_of_matrices_do_not_depend_on_the_number_of_rows(users, expected):
-    code = """
+def test_a_users_setting_for_products_of_matrices_stays():
+    done = run_cold("import os, tagger; print(os.environ['MKL_CBWR'])", MKL_CBWR="AVX2")
+    assert done.stdout == "AVX2\n", done.stderr
+
+
+def test_products_of_matrices_do_not_depend_on_the_number_of_rows():
+    done = run_cold(
+        """
 import os
-{unset}
+os.environ.pop("MKL_CBWR", None)
 import tagger
 import torch
-print(os.environ["MKL_CBWR"])
 from tagger.modules.linear import linear
 torch.set_grad_enabled(False)
 def is_equal(size, out):
     inputs, weights = torch.randn(200, size), torch.randn(out, size)
     whole = linear(inputs, weights)
     return all(torch.equal(linear(inputs[:n], weights), whole[:n]) for n in range(1, 200))
-print(all(is_equal(*sizes) for sizes in ((1536, 384), (400, 9), (30, 20), (3, 1))))
+sizes = ((1536, 384), (400, 9), (30, 20), (3, 1))
+print(os.environ["MKL_CBWR"], all(is_equal(*each) for each in sizes))
 """
-    unset = "os.environ.pop('MKL_CBWR', None)" if not users else ""
-    done = run_cold(code.replace("{unset}", unset), **({"MKL_CBWR": users} if users else {}))
-    variable, is_equal = done.stdout.split()
-    assert variable == expected, done.stderr
-    assert users or is_equal == "True"
+    )
+    assert done.stdout == "AUTO,STRICT True\n", done.stderr
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a C++ compiler")
