@@ -142,7 +142,14 @@ class LineInputs:
 
     def _load(self, line: Line) -> JsonDict:
         # Decoding turns surrogates back into bytes, and fails for invalid UTF-8.
-        return self._predictor.load_line(line.text.encode(errors="surrogateescape").decode())
+        try:
+            text = line.text.encode(errors="surrogateescape").decode()
+        except UnicodeDecodeError as error:
+            raise ValueError(
+                f"expected UTF-8, got byte 0x{error.object[error.start]:02x} at position {error.start}; "
+                "convert the file, if it is Latin-1 with `iconv -f latin1 -t utf-8`"
+            ) from None
+        return self._predictor.load_line(text)
 
     def _kept(self, line: Line, given: JsonDict) -> JsonDict:
         """Returns the keys of an input to keep, and takes them out of what is predicted."""

@@ -84,6 +84,9 @@ def check_tags(tags: Sequence[str], tag_encoding: str, unknown_tag: Optional[str
         remedies,
         "if it marks tokens with unknown tags, set `unknown_tag` of the reader to '?'"
         if unknown_tag is None and tags[min(position, len(tags) - 1)] == "?"
+        else "these tags are IOE, where `E-` ends an entity, which is not read; write `B-` at the first "
+        "token of each entity, and `I-` at its others"
+        if _are_ioe(tags, unknown_tag)
         else f"these tags fit none of {', '.join(PREFIXED)}; correct them, or set `source_encoding` to "
         "null if they are plain labels that mark no spans, or to 'IO' if labels alone mark them",
     )
@@ -95,6 +98,12 @@ def check_tags(tags: Sequence[str], tag_encoding: str, unknown_tag: Optional[str
         f"`{tags[position]}` at position {position} is no legal {tag_encoding} tag {place}; {remedy}",
         position,
     )
+
+
+def _are_ioe(tags: Sequence[str], unknown_tag: Optional[str]) -> bool:
+    """Whether tags are BIO from right to left, with E for B."""
+    turned = [f"B{tag[1:]}" if tag[:2] == "E-" else tag for tag in reversed(tags)]
+    return turned != [*reversed(tags)] and _first_illegal(turned, "BIO", unknown_tag) is None
 
 
 def _first_illegal(

@@ -145,7 +145,7 @@ def test_files_of_the_dataset_reader_give_the_output_of_predict(run, archive, ca
 BAD_LINES = {
     3: (b'{"sentence": "no end', "starts with a brace but is no JSON object"),
     8: (b'{"text": "no sentence"}', "must have exactly one of `sentence`, `tokens`"),
-    17: (b"caf\xe9", "'utf-8' codec can't decode byte 0xe9 in position 3"),
+    17: (b"caf\xe9", "expected UTF-8, got byte 0xe9 at position 3; convert the file, if"),
     18: (b"[1]", "is a JSON list"),
     29: (b'{"sentence": "\\ud800"}', "half of a surrogate pair, which is not a character"),
 }

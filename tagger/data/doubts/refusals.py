@@ -44,6 +44,11 @@ def label_pairs(contents: Contents) -> Optional[str]:
         shown = ", ".join(map(quoted, others[:5]))
         number = f"{len(others)} labels are none"
         return f"the labels {names} are tags, but {number}: {shown}; write `O` there"
+    if all(label[1] == "-" for label in pairs[0].values()):
+        return (
+            f"the labels {names} are tags of words, but an entity has one label, such as `PER`; "
+            'a Hugging Face pipeline gives whole entities with `aggregation_strategy="simple"`'
+        )
     return f"the labels {names} are tags of one label; spell them `B-PER` and `I-PER`"
 
 

@@ -15,6 +15,8 @@ from tagger.data.text_encodings import decode
 
 logger = logging.getLogger(__name__)
 
+#: A byte order mark.
+_MARK = "\ufeff"
 _PART = r"\d{1,18}[ \t]\d{1,18}"
 #: The label, the offsets of the parts, and their words.
 _LINE = re.compile(rf"[^\t]*\t([^\t ]*)[ \t]({_PART}(?:;{_PART})*)(?:\t(.*))?", re.DOTALL)
@@ -41,7 +43,8 @@ def read_brat(path: PathOrAddress, reading: Reading = DETECTED) -> Iterator[Anno
     for text_path in (each.with_suffix(".txt") for each in found):
         text, annotations = _read(text_path, reading.text_encoding), text_path.with_suffix(".ann")
         is_annotated = reading.labelled or annotations.exists()
-        lines = _read(annotations, reading.text_encoding).split("\n") if is_annotated else []
+        content = _read(annotations, reading.text_encoding) if is_annotated else ""
+        lines = content.removeprefix(_MARK).split("\n")
         entities = [
             _entity(line.rstrip("\r"), f"{annotations}:{number}")
             for number, line in enumerate(lines, start=1)
@@ -86,7 +89,8 @@ def _check_pairs(folder: Path, annotations: List[Path]) -> None:
     if without or not annotations:
         raise ValueError(
             f"{without[0] if without else folder}: expected an .ann file beside each .txt file, got "
-            f"{len(annotations)} of them; make an empty one for a text without entities"
+            f"{len(annotations)} of them; make an empty one for a text without entities, and move other "
+            "files, such as a README, out of the folder"
         )
 
 
@@ -106,19 +110,17 @@ def _read(path: Path, text_encoding: Optional[str]) -> str:
 def _checked(
     text: str, entities: List[RawEntity], place: Path, offsets: Optional[str]
 ) -> Tuple[str, List[Annotation]]:
-    """Returns the text and its entities, with line feeds if offsets and words are right only then.
+    """Returns the text and its entities, changed if offsets and words are right only then.
 
-    Git, for example, may turn line ends into CR LF after the annotation.
+    Git, for example, may turn line ends into CR LF after the annotation, and editors may add a byte
+    order mark.
     """
-    try:
-        return text, checked_entities(text, entities, str(place), offsets)
-    except ValueError:
-        if "\r\n" not in text:
-            raise
-        as_annotated = text.replace("\r\n", "\n")
+    as_annotated = text.removeprefix(_MARK)
+    ways = dict.fromkeys((text, as_annotated, as_annotated.replace("\r\n", "\n")))
+    for each in ways:
         with contextlib.suppress(ValueError):
-            return as_annotated, checked_entities(as_annotated, entities, str(place), offsets)
-        raise
+            return each, checked_entities(each, entities, str(place), offsets)
+    return text, checked_entities(text, entities, str(place), offsets)
 
 
 class _BratEntity(NamedTuple):

@@ -6,7 +6,7 @@ import logging
 import re
 from collections import Counter
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Set, Tuple
 
 from tagger.common.files import write_atomically
 from tagger.common.inputs import PathOrAddress
@@ -39,10 +39,11 @@ def read_label_studio(path: PathOrAddress, reading: Reading = DETECTED) -> Itera
     tasks = read_records(path, "task", reading.text_encoding)
     first = [*itertools.islice(tasks, _MOST_TASKS)]
     control = _control_of([task for _, task in first])
+    quoted = _quoted_key([task for _, task in first])
     annotators: Dict[int, Optional[str]] = {}
     for place, task in itertools.chain(first, tasks):
         _check_type(task, dict, "a task", place)
-        text, key = _text_of(task, place)
+        text, key = _text_of(task, quoted, place)
         properties = {name: task[name] for name in ("id", "meta") if name in task}
         properties.update(task.get("data", {}))
         properties.pop(key, None)
@@ -82,14 +83,35 @@ def _control_of(tasks: Iterable[Any]) -> Optional[str]:
     return next((name for name, each in lists if any(map(_has_labels, each))), None)
 
 
-def _text_of(task: Dict[str, Any], place: str) -> Tuple[str, str]:
-    """Returns a task's text and its key: `text`, or else the only string."""
+def _quoted_key(tasks: Iterable[Any]) -> Optional[str]:
+    """Returns the only key of strings with the words of all spans; None if there are several."""
+    fitting: Optional[Set[str]] = None
+    for task in tasks:
+        words = {each["text"] for each in _objects(task) if _has_labels(each) and each.get("text")}
+        if words:
+            data = task.get("data", task).items()
+            own = {k for k, v in data if isinstance(v, str) and all(map(v.__contains__, words))}
+            fitting = own if fitting is None else fitting & own
+    return next(iter(fitting)) if fitting and len(fitting) == 1 else None
+
+
+def _objects(node: Any) -> Iterator[Dict[str, Any]]:
+    if isinstance(node, dict):
+        yield node
+    for each in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        yield from _objects(each)
+
+
+def _text_of(task: Dict[str, Any], quoted: Optional[str], place: str) -> Tuple[str, str]:
+    """Returns a task's text and its key: `text`, that of the quoted words, or else the only string."""
     data = _check_type(task.get("data", task), dict, "`data`", place)
     strings = {key: value for key, value in data.items() if isinstance(value, str)}
-    key = "text" if "text" in strings else next(iter(strings), "")
-    if key != "text" and ("data" not in task or len(strings) != 1):
+    names = ["text", quoted, *(strings if "data" in task and len(strings) == 1 else ())]
+    key = next((each for each in names if each in strings), None)
+    if key is None:
         raise ValueError(
-            f"{place}: expected the text as `data.text`, got the keys {', '.join(data)}"
+            f"{place}: expected the text as `data.text`, got the keys {', '.join(data)}; rename that of "
+            "the text to `text`"
         )
     return strings[key], key
 

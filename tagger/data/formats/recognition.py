@@ -17,7 +17,7 @@ from tagger.data.formats.nested_records import flatten_remedy, is_nested
 from tagger.data.formats.record_keys import ENTITY_KEYS, entity_key, is_entity, text_key
 from tagger.data.formats.record_variants import is_variant
 from tagger.data.formats.tables import columns_of
-from tagger.data.formats.token_records import has_tokens, is_indexed
+from tagger.data.formats.token_records import are_entities_alone, has_tokens, is_indexed
 from tagger.data.formats.webanno import OPENING, documents_in
 from tagger.data.survey.headers import named, names_tokens
 from tagger.data.survey.other_files import are_tagged, binary_kind, looks_like_json, no_texts
@@ -204,13 +204,14 @@ def _format_of_record(record: Any, labelled: bool) -> Optional[str]:
 
 
 def _of_pair(record: Any) -> Optional[str]:
-    is_pair = isinstance(record, list) and len(record) == 2 and isinstance(record[1], dict)
+    is_pair = isinstance(record, list) and [*map(type, record)] == [str, dict]
     return "spacy_json" if is_pair else None
 
 
 def _format_of_object(record: dict[str, Any], labelled: bool) -> Optional[str]:
     data, has_text = record.get("data"), text_key(record) is not None
-    if isinstance(data, dict) and any(key in record for key in _TASK_KEYS):
+    is_task = isinstance(data, dict) and any(key in record for key in _TASK_KEYS)
+    if is_task or ("annotation_id" in record and _has_tasks_spans(record)):
         return "label_studio"
     found = _format_of_spans(record) if has_text else None
     if found != "label_studio" and is_nested(record):
@@ -223,13 +224,18 @@ def _format_of_object(record: dict[str, Any], labelled: bool) -> Optional[str]:
     return found
 
 
+def _has_tasks_spans(record: dict[str, Any]) -> bool:
+    lists = (value for value in record.values() if isinstance(value, list))
+    objects = (each for values in lists for each in values if isinstance(each, dict))
+    return any({"labels", "start"} <= each.keys() for each in objects)
+
+
 def _format_of_spans(record: dict[str, Any]) -> Optional[str]:
     """Recognises the format of a record with a text by its lists."""
     lists = {key: value for key, value in record.items() if isinstance(value, list)}
     key = entity_key(record)
-    others = [each for values in lists.values() for each in values if isinstance(each, dict)]
-    is_task = any({"labels", "start"} <= each.keys() for each in others)
-    is_task = is_task and "text" in record and (key is None or "annotator" in record)
+    is_task = _has_tasks_spans(record) and "text" in record
+    is_task = is_task and (key is None or "annotator" in record)
     if is_task and key not in ("spans", "entities"):
         return "label_studio"
     if key == "entities":
@@ -268,6 +274,16 @@ def format_of(path: PathOrAddress, labelled: bool = True) -> str:
 
 def _remedy(record: Any) -> str:
     """Says what to do about records of an unknown layout."""
+    if are_entities_alone(record if isinstance(record, list) else [record]):
+        return (
+            'these are the entities of a pipeline, without their texts; write `{"text": ..., '
+            '"entities": ...}` for each text, and let the pipeline aggregate words '
+            '(`aggregation_strategy="simple"`)'
+        )
+    return _remedy_of_values(record)
+
+
+def _remedy_of_values(record: Any) -> str:
     values = [*record.values()] if isinstance(record, dict) else []
     if isinstance(record, list) or (len(values) > 1 and all(isinstance(v, dict) for v in values)):
         return (

@@ -70,6 +70,7 @@ def read_csv(path: PathOrAddress, reading: Reading = DETECTED) -> Iterator[Annot
             columns = columns_of(names, reading.labelled)
             if columns is not None:
                 others = _other_columns(names, [*columns.values()])
+                place = ""
                 for place, row in rows:
                     if len(row) != len(names):
                         raise ValueError(
@@ -80,6 +81,10 @@ def read_csv(path: PathOrAddress, reading: Reading = DETECTED) -> Iterator[Annot
                     if not reading.labelled:
                         cells.pop("entities", None)  # perhaps labels of whole texts
                     yield _text(cells, place, reading.offsets, rest)
+                if not place:
+                    raise ValueError(
+                        f"{path}: expected a text on each row, got a header alone; name another file"
+                    )
                 return
     if not names_tokens(names):
         raise ValueError(

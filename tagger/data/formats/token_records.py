@@ -43,13 +43,21 @@ def _token_lists(node: Any, depth: int) -> Iterator[Tokens]:
         return
     if isinstance(node, list) and node and all(isinstance(each, dict) for each in node):
         word, tag = _key(node, _WORDS), _key(node, _TAGS)
-        if word and tag and not any(" " in each[word].strip() for each in node):
+        is_word = word and tag and not any(" " in each[word].strip() for each in node)
+        if word and tag and is_word and not are_entities_alone(node):
             yield node
             return
     inner = node if isinstance(node, list) else node.values() if isinstance(node, dict) else ()
     for each in inner:
         if isinstance(each, (list, dict)):
             yield from _token_lists(each, depth + 1)
+
+
+def are_entities_alone(objects: List[Any]) -> bool:
+    """Whether objects are predicted entities, or words of some, without the other words of the text."""
+    predicted = [each for each in objects if isinstance(each, dict) and "score" in each]
+    kinds = [each.get("entity", each.get("entity_group")) for each in predicted]
+    return 0 < len(kinds) == len(objects) and "O" not in kinds and None not in kinds
 
 
 def _key(tokens: Tokens, names: Iterable[str]) -> Optional[str]:

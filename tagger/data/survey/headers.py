@@ -44,11 +44,13 @@ def find_header(
     That is so if it has a `given` name, or names columns of tokens and of tags; or, in a file with tags,
     if no cell is a tag in a column with spans, and if one name is known or all cells look like names.
     """
-    if len(rows) < 2:
+    if not rows:
         return None
     first, *others = rows
     names = [cell.lower() for cell in first.columns]
     tag = named(names, "tag")
+    if not others:
+        return first if len(names) > 1 and names_tokens(names) and tag is not None else None
     if names_tokens(names) and tag is not None:
         others = [row for row in others if row.columns != first.columns]  # of merged files
         is_name = all(row.columns[tag] != first.columns[tag] for row in others)

@@ -55,6 +55,8 @@ _INLINE = {
     '<b_enamex type="PERSON">Ada<e_enamex>': re.compile(r"<[be]_\w+(\s[^<>]*)?>"),
     "{{person:Ada}}": re.compile(r"\{\{?\w+:[^{}]+\}\}?"),
 }
+#: A line of mark-up around texts, such as `<DOC>` or `<DOCID>wsj-1</DOCID>`.
+_MARK_UP = re.compile(r"\s*</?\w+[^<>]*>(\S*</\w+>)?\s*")
 _PYTHON = re.compile(
     r"(import \w+|from [\w.]+ import |[A-Za-z_]\w*\s*=\s*[\[({]).*|.*\{\s*['\"]entities['\"]\s*:.*"
 )
@@ -72,6 +74,7 @@ _MOST_COLUMNS = 100
 _FEWEST_NUMBERS = 5
 _NUMBER = re.compile(r"[-+]?\d+([.,]\d+)*")
 _ONE_TOKEN = "write one token and its tag on each line, and a blank line after each sentence"
+_UNLABELLED = "label it in an annotation tool, or with a tagger by `allennlp predict-file`"
 _JSON = re.compile(r'\s*(\{\s*("|\}|$)|\[\s*(\{|\[|"|\]|\d+\s*,|$))')
 _TEXTS = (
     f"a text and a label on each line, and not all entities of a text with it; {SPANS}, or, if it is a "
@@ -237,7 +240,7 @@ def _running_text(lines: Sequence[str]) -> Optional[str]:
     ending = sum(bool(_SENTENCE_END.search(line.rstrip()[-4:])) for line in lines)
     length = mean(len(line.split()) for line in lines)
     if length > _MOST_COLUMNS or (ending >= _LEAST_SHARE * len(lines) and length > 2):
-        return f"running text: there are no tags; {_ONE_TOKEN}"
+        return f"running text: there are no tags; {_UNLABELLED}, or {_ONE_TOKEN}"
     return None
 
 
@@ -289,9 +292,11 @@ def named_text(lines: Sequence[str]) -> Optional[str]:
         return "conflict marks of Git, such as `<<<<<<<`; resolve the conflicts"
     if sum(bool(_LAST_TAG.search(line)) for line in lines) >= _SHARE * len(lines):
         return None
-    if sum(" " in line.strip() for line in lines) >= _LEAST_SHARE * len(lines):
+    texts = [line for line in lines if not _MARK_UP.fullmatch(line)]
+    if sum(" " in line.strip() for line in texts) >= _LEAST_SHARE * len(texts) > 0:
         for example, mark in _INLINE.items():
-            marked = next((found for line in lines if (found := mark.search(line))), None)
+            # An entity may go on in the next line.
+            marked = mark.search("\n".join(texts))
             if marked is not None:
                 return (
                     f"texts with inline tags, such as {marked[0][:60]!r} (like `{example}`), which are "

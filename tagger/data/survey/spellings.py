@@ -39,7 +39,8 @@ SPELLINGS: Dict[str, Pattern[str]] = {
     **dict(
         _spelling(*each) for each in product((False, True), (_PREFIXES, _PREFIXES.lower()), "-_:/.")
     ),
-    STANDARD: re.compile(rf"(?P<prefix>[{_PREFIXES}])({_DASH}(?P<label>.+))?"),
+    # BMEWO's W is the S of BMES.
+    STANDARD: re.compile(rf"(?P<prefix>[{_PREFIXES}]|W(?={_DASH}))({_DASH}(?P<label>.+))?"),
     "BPER": re.compile(rf"(?P<prefix>[{_PREFIXES}])(?P<label>\w\w.*)"),
     "bPER": re.compile(rf"(?P<prefix>[{_PREFIXES.lower()}])(?P<label>[A-Z]\w.*)"),
 }
@@ -52,13 +53,15 @@ def canonical(tag: str, spelling: str) -> str:
     Example:
         >>> canonical("PER_B", "PER_B"), canonical("_", "B-PER"), canonical("b-per", "b-per")
         ('B-PER', 'O', 'B-per')
+        >>> canonical("W-PER", "B-PER")
+        'S-PER'
     """
     if tag in OUTSIDE:
         return "O"
     match = SPELLINGS[spelling].fullmatch(tag)
     if match is None or not match["label"]:
         return tag
-    return f"{match['prefix'].upper()}-{match['label']}"
+    return f"{match['prefix'].upper().replace('W', 'S')}-{match['label']}"
 
 
 def find_spelling(counts: Mapping[str, int]) -> Optional[str]:

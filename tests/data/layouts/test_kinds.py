@@ -100,6 +100,23 @@ GOOD = {
     "gretel.jsonl": json.dumps({"generated_text": _TEXT, "pii_spans":
         "[{'start': 0, 'end': 7, 'label': 'PER'}, {'start': 13, 'end': 17, 'label': 'LOC'}]"}),
 }  # fmt: skip
+_SPANS = [
+    {"start": start, "end": end, "text": _TEXT[start:end], "labels": [label]}
+    for start, end, label in ((0, 7, "PER"), (13, 17, "LOC"))
+]
+_RESULTS = [{"annotations": [{"result": [{"value": each} for each in _SPANS]}]}]
+GOOD.update({
+    "bmewo.conll": "Ann B-PER\nLee E-PER\nleft O\n\nRome W-LOC\nfell O\n",
+    # The text is what quotes the words of the spans.
+    "task.json": json.dumps([{**_RESULTS[0], "data": {"source": "wire", "body": _TEXT}}]),
+    "minimal.json": json.dumps([{"id": 1, "source": "wire", "comment": _TEXT, "names": _SPANS,
+                                 "annotator": 1, "annotation_id": 1}]),
+})  # fmt: skip
+_PREDICTED = [
+    {"entity": tag, "score": 0.9, "word": word, "start": start, "end": start + len(word)}
+    for tag, word, start in (("B-PER", "Ann", 0), ("I-PER", "Lee", 4), ("B-LOC", "Rome", 13))
+]
+_GROUPS = [{"entity_group": "LOC", "score": 0.9, "word": "Rome", "start": 13, "end": 17}] * 2
 _OPENNLP = "<START:person> Ann Lee <END> left <START:city> Rome <END> .\n" * 4
 _TASK = {"data": {"text": "/data/upload/1/a.txt"}, "annotations": [{"result": [
     {"value": {"start": 0, "end": 7, "labels": ["PER"]}}]}]}  # fmt: skip
@@ -138,6 +155,17 @@ REFUSED = {
     "parts.json": (json.dumps({name: [{"text": _TEXT, "label": [[0, 7, "PER"]]}]
                                for name in ("train", "dev")}), "the parts dev and train"),
     "keys.jsonl": (_record("von", "bis", "art"), "got the keys von, bis, art"),
+    "ioe.conll": ("Ann I-PER\nLee E-PER\nleft O\n\nRome E-LOC\nfell O\n", "these tags are IOE, where"),
+    "muc.sgm": ("<DOC>\n<DOCID>w-1</DOCID>\n<TXT>\n<p>\nMr <ENAMEX TYPE='PER'>Ann\nLee</ENAMEX> left\n"
+                "</p>\n</TXT>\n</DOC>\n" * 4, "texts with inline tags"),
+    "pipeline.json": (json.dumps([_PREDICTED]), "the entities of a pipeline, without their texts"),
+    "groups.json": (json.dumps([_GROUPS]), "the entities of a pipeline, without their texts"),
+    "tagged.jsonl": (json.dumps({"text": _TEXT, "entities": _PREDICTED}),
+                     'are tags of words, but an entity has one label, such as `PER`'),
+    "header.csv": ("text,entities\n", "expected a text on each row, got a header alone"),
+    "names.csv": ("id,word,tag\n", "got no sentence at all"),
+    "other.json": (json.dumps([{**_RESULTS[0], "data": {"a": _TEXT, "b": _TEXT}}]),
+                   "got the keys a, b; rename that of the text to `text`"),
 }  # fmt: skip
 
 
@@ -156,6 +184,14 @@ def test_files_of_known_kinds_are_read_rightly(name, read, tmp_path):
         "PER": "AnnLee",
         "LOC": entities_of(name),
     }
+
+
+@pytest.mark.parametrize("marked", ["a.txt", "a.ann"])
+def test_a_byte_order_mark_moves_no_entity_of_brat(marked, tmp_path):
+    for name, content in (("a.txt", _TEXT), ("a.ann", "T1\tPER 0 7\tAnn Lee\n")):
+        (tmp_path / name).write_text("\ufeff" * (name == marked) + content, encoding="utf-8")
+    (text,) = read_by_convert(tmp_path)
+    assert [text.text[start:end] for _, start, end in text.entities] == ["AnnLee"]
 
 
 @pytest.mark.parametrize("header", ["doc\tsent\tword\ttag\n", ""])
