@@ -77,8 +77,13 @@ class LineInputs:
                 if not self._skips_blanks or text.strip():
                     yield Line(number, text, self.path)
 
-    def keeping(self, keep: Sequence[str]) -> "LineInputs":
-        """Returns inputs that put keys or columns into the output; raises an error if none has one."""
+    def keeping(self, keep: Sequence[str], can_skip: bool = True) -> "LineInputs":
+        """Sets the keys or columns for the output, and whether errors may be skipped, for messages.
+
+        Raises an error if none of the first inputs has one of the keys.
+        """
+        if not can_skip:
+            self.remedy = "correct the {unit}, and repeat the command to go on"
         names = dict.fromkeys(self.names()) if keep else ()
         for key in keep:
             if key not in names or key in (*Prediction._fields, "error"):

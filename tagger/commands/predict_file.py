@@ -221,7 +221,7 @@ def predict_file(
             )
     if use_dataset_reader and layout.keep:
         raise ConfigurationError(
-            "`--keep` needs lines, not what the dataset reader reads; leave it out"
+            "`--keep` needs lines, which no dataset reader reads; leave it out"
         )
     check_not_inputs([output], [input_file])
     output = resolved(output)
@@ -232,12 +232,8 @@ def predict_file(
         if use_dataset_reader
         else line_inputs(
             predictor, files[0], on_error == "skip", layout.input_format, layout.text_column
-        ).keeping(layout.keep)
+        ).keeping(layout.keep, can_skip=not (layout.format or layout.other))
     )
-    if isinstance(inputs, LineInputs) and (layout.format or layout.other):
-        inputs.remedy = (
-            "correct the {unit}, and repeat the command to go on"  # nothing can be skipped
-        )
     if runner and isinstance(inputs, LineInputs):
         runner(inputs, files, output, window, run, layout, overwrite)
         return

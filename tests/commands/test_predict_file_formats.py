@@ -149,7 +149,7 @@ def test_formats_masks_and_errors_have_the_named_keys_alone(predict, tmp_path):
         (["-o", "out/", "--mask", "labels"], "`--output` out/ has no place for `--keep`"),
         (
             ["-o", "o.jsonl", "--use-dataset-reader"],
-            "`--keep` needs lines, not what the dataset rea",
+            "`--keep` needs lines, which no dataset reader",
         ),
         (
             ["-o", "o.jsonl", "--keep", "error"],

@@ -25,7 +25,7 @@ from tests.linear_chain.chains import random_chains
 from tests.linear_chain.test_probable_spans import SPELLINGS
 
 CHAINS = random_chains(2, 4, 3)
-# While tests are collected, kernels need not be compiled.
+# While tests are collected, no kernel should be compiled.
 with use_implementation("reference"):
     MARGINALS = chain_marginals(CHAINS)
 #: The third token of each row is masked.
