@@ -5,14 +5,13 @@ allennlp predict-file model.tar.gz texts.jsonl -o predictions.jsonl
 
 import argparse
 import os
+import shlex
 import time
 from itertools import chain
-from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from allennlp.commands.subcommand import Subcommand
 from allennlp.common.checks import ConfigurationError
-from allennlp.common.file_utils import cached_path
 from allennlp.common.tqdm import Tqdm
 from allennlp.common.util import lazy_groups_of
 from allennlp.models import Model
@@ -22,7 +21,7 @@ from tagger.commands.command import Command, add_shared
 from tagger.commands.command_line import load, make_predictor, parse_object
 from tagger.commands.line_inputs import LineInputs
 from tagger.commands.prediction_extras import add_options, check_options, predictor_args_of
-from tagger.commands.prediction_inputs import InstanceInputs, files_of, line_inputs
+from tagger.commands.prediction_inputs import InstanceInputs, files_of, format_of_input, line_inputs
 from tagger.commands.prediction_outputs import Output, RecordLayout, encoder_of
 from tagger.commands.resumable_output import (
     ResumableOutput,
@@ -31,12 +30,11 @@ from tagger.commands.resumable_output import (
     settings_of_run,
 )
 from tagger.common.console import say
-from tagger.common.files import check_is_file
-from tagger.common.inputs import PathOrAddress, bare_suffix, is_address, open_stored
+from tagger.common.inputs import PathOrAddress, bare_suffix
 from tagger.common.locations import check_not_inputs, check_output, resolved
 from tagger.common.parquet import is_parquet
 from tagger.common.ranges import check_whole
-from tagger.data.formats import FORMATS, READ_FORMATS, is_csv, recognise, recognise_texts
+from tagger.data.formats import FORMATS, READ_FORMATS
 from tagger.modules.token_embedders.word_vectors import share_unknown_words
 
 #: By default oneDNN caches code for the last 1,024 shapes, which takes hundreds of megabytes.
@@ -150,7 +148,7 @@ class PredictFile(Command):
         output = resolved(args.output)
         may_replace = args.force or is_left_by_killed_run(output, output)
         check_output(args.output, inputs, may_replace, takes_addresses=True)
-        input_format = _format_of_input(args, files[0])
+        input_format = format_of_input(args, files[0])
         other = OUTPUTS[others[0]][1](args, input_format) if others else None
         predictor_args.update(other.predictor_args if other else {})
         os.environ.setdefault(*FEW_SHAPES)
@@ -263,7 +261,7 @@ def _say_what_lacks(model: Model, num_errors: int, keys: Sequence[str]) -> None:
     if keys:
         say(
             f"Not written: {', '.join(keys[:_MOST_NAMED])}; the lines are in the order of the texts, "
-            f"and `--keep {keys[0]}` writes {keys[0]}"
+            f"and `--keep {shlex.quote(keys[0])}` writes {keys[0]}"
         )
     share = share_unknown_words(model, reset=True)
     if share is not None:
@@ -283,27 +281,6 @@ def _predict(
             progress.update(inputs.num_bytes_read - progress.n)
             # This also refreshes the bytes shown: a window takes seconds.
             progress.set_postfix_str(f"{output.num_lines} inputs")
-
-
-def _format_of_input(args: argparse.Namespace, first_file: str) -> Optional[str]:
-    """Returns the format of an input that has annotations; None for lines and for Parquet.
-
-    A missing input, or one that is not a file, is rejected before the model is loaded.
-    """
-    path = args.input_file
-    if Path(path).is_dir() and (args.input_format or recognise(path)) == "brat":
-        return "brat"
-    path = first_file
-    if is_address(path):
-        with open_stored(path):
-            pass
-    else:
-        check_is_file(cached_path(path), path)
-    if args.input_format or args.plain or args.use_dataset_reader or is_parquet(path):
-        return args.input_format
-    if is_csv(path) and (args.text_column != "text" or recognise(path, labelled=False) is None):
-        return None  # its rows are read by the column of texts
-    return recognise_texts(path)
 
 
 def _windows(inputs: Inputs, window: int) -> Iterator[Tuple[List[Any], str]]:

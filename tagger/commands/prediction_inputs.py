@@ -1,9 +1,11 @@
 """The inputs of `predict-file`: lines, rows of a table, or instances from a dataset reader."""
 
+import argparse
 import hashlib
 import itertools
 import json
 import re
+from pathlib import Path
 from typing import (
     Any,
     Iterable,
@@ -16,6 +18,7 @@ from typing import (
 )
 
 from allennlp.common.checks import ConfigurationError
+from allennlp.common.file_utils import cached_path
 from allennlp.common.util import JsonDict
 from allennlp.data import Instance
 from allennlp.predictors import Predictor
@@ -23,6 +26,7 @@ from allennlp.predictors import Predictor
 from tagger.commands.line_inputs import NUM_LINES, Line, LineInputs, encoded
 from tagger.common.csv_rows import are_quoted, csv_rows, delimiter_of
 from tagger.common.did_you_mean import did_you_mean
+from tagger.common.files import check_is_file
 from tagger.common.inputs import (
     is_address,
     open_input,
@@ -31,10 +35,21 @@ from tagger.common.inputs import (
 )
 from tagger.common.outputs import store_of
 from tagger.common.parquet import batches, is_parquet, open_parquet
-from tagger.data.formats import PLAIN_TAGS, is_csv, read_texts
+from tagger.data.formats import (
+    PLAIN_TAGS,
+    holds_tags,
+    is_csv,
+    read_texts,
+    recognise,
+    recognise_texts,
+)
 from tagger.data.reading import Reading
 from tagger.data.text_encodings import decoded_lines
 from tagger.predictors.batched_predictor import BatchedPredictor
+from tagger_compat.archive_guard import shortened
+
+#: The most characters of a column's name to show.
+_LONGEST_NAME = 40
 
 
 class RowInputs(LineInputs):
@@ -125,8 +140,9 @@ class _Table(NamedTuple):
 def _check_has_column(path: str, column: str, names: Sequence[str], remedy: str = "") -> None:
     """Rejects Parquet and CSV without the input column."""
     if column not in names:
+        shown = ", ".join(shortened(name, _LONGEST_NAME) for name in names)
         raise ConfigurationError(
-            f"`--text-column` {column} is no column of {path} ({', '.join(names)})"
+            f"`--text-column` {column} is no column of {path} ({shown})"
             f"{did_you_mean(column, names)}{remedy}"
         )
 
@@ -200,6 +216,28 @@ class InstanceInputs:
         """Returns an output line for each instance, and 0: none is skipped."""
         predictions = self._predictor.predict_batch_instance(instances)
         return [encoded(self._predictor, prediction) for prediction in predictions], 0
+
+
+def format_of_input(args: argparse.Namespace, first_file: str) -> Optional[str]:
+    """Returns the format of an input that has annotations; None for lines and for Parquet.
+
+    A missing input, or one that is not a file, is rejected before the model is loaded.
+    """
+    path = args.input_file
+    if Path(path).is_dir() and (args.input_format or recognise(path)) == "brat":
+        return "brat"
+    path = first_file
+    if is_address(path):
+        with open_stored(path):
+            pass
+    else:
+        check_is_file(cached_path(path), path)
+    if args.input_format or args.plain or args.use_dataset_reader or is_parquet(path):
+        return args.input_format
+    has_rows = is_csv(path) and not holds_tags(path) and recognise(path, labelled=False) is None
+    if has_rows or (is_csv(path) and args.text_column != "text"):
+        return None  # its rows are read by the column of texts
+    return recognise_texts(path)
 
 
 def line_inputs(

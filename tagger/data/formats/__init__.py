@@ -19,7 +19,14 @@ from tagger.data.formats.conversion import (
     replace_by_texts,
 )
 from tagger.data.formats.overlaps import check_overlaps
-from tagger.data.formats.recognition import INPUTS, format_of, is_csv, recognise, recognise_texts
+from tagger.data.formats.recognition import (
+    INPUTS,
+    format_of,
+    holds_tags,
+    is_csv,
+    recognise,
+    recognise_texts,
+)
 from tagger.data.formats.registry import (
     FORMATS,
     READ_FORMATS,
@@ -44,6 +51,7 @@ __all__ = [
     "fit_to_tokens",
     "format_of",
     "format_of_path",
+    "holds_tags",
     "is_csv",
     "label_sets_of",
     "parts_of",

@@ -73,6 +73,8 @@ def recognise_texts(path: PathOrAddress) -> Optional[str]:
     found = recognise(path)
     if found is not None or (not is_address(path) and not Path(path).is_file()):
         return found
+    if holds_tags(path):
+        return "columns"
     if is_csv(path):
         found = recognise(path, labelled=False)
         if found is None:
@@ -81,13 +83,19 @@ def recognise_texts(path: PathOrAddress) -> Optional[str]:
                 f"--plain if each line is a text"
             )
         return found
-    lines = [line for line in _start_of(path).splitlines()[:-1] if line.strip()]
-    if are_tagged(lines):
-        return "columns"
-    reason = no_texts(lines)
+    reason = no_texts(_lines_of(path))
     if reason is not None:
         raise ValueError(f"{path}: {reason}, or add --plain if each line is a text")
     return recognise(path, labelled=False) if _has_other_keys(path) else None
+
+
+def holds_tags(path: PathOrAddress) -> bool:
+    """Whether a file has a column with tags such as `B-PER`."""
+    return are_tagged(_lines_of(path))
+
+
+def _lines_of(path: PathOrAddress) -> List[str]:
+    return [line for line in _start_of(path).splitlines()[:-1] if line.strip()]
 
 
 def is_csv(path: PathOrAddress) -> bool:

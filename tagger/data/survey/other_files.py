@@ -1,6 +1,7 @@
 """Names files that are not column files, or not read at all, with what to do about them."""
 
 import re
+from collections import Counter
 from itertools import islice, pairwise
 from statistics import mean, median
 from typing import Iterable, List, NamedTuple, Optional, Sequence, Tuple
@@ -45,6 +46,7 @@ _OPENINGS = {
 }
 #: The end of a line in a column file with span tags.
 _LAST_TAG = re.compile(r"[\s,;](O|[BIOESLUM]-\S+)\s*$")
+_TAG = re.compile(r"O|[BIESLUM]-\S+")
 #: A line of tags, of which one begins a span or is outside of spans.
 _TAG_LINE = re.compile(r"\s*((O|[BIESLUM][-_]\S+)\s+)*(O|[BIESLUM][-_]\S+)\s*")
 #: A word with its label in texts that are marked inside.
@@ -245,15 +247,29 @@ def _running_text(lines: Sequence[str]) -> Optional[str]:
 
 
 def are_tagged(lines: Sequence[str]) -> bool:
-    """Whether nearly all lines, of which none is blank, end with `O` or a tag such as `B-PER`.
+    r"""Whether lines, of which none is blank, have a column of `O` and tags such as `B-PER`.
 
     Example:
         >>> are_tagged(["Ada B-PER", "left O"]), are_tagged(["Vitamin B-12", "Type O"])
         (True, False)
+        >>> are_tagged(["# id = 1", "Ada\tB-PER\tada", "left\tO\tleave"])
+        True
     """
-    tags = [found[1] for line in lines if (found := _LAST_TAG.search(line))]
-    has_spans = any(tag[0] == "B" and not tag[2:].isdecimal() for tag in tags)
-    return len(tags) >= _SHARE * len(lines) and has_spans and "O" in tags
+    lines = [line for line in lines if not line.startswith("#")]
+    last = [found[1] for line in lines if (found := _LAST_TAG.search(line))]
+    columns: List[Sequence[str]] = [last]
+    for delimiter in ("\t", None, ","):
+        rows = [[cell.strip() for cell in line.split(delimiter)] for line in lines]
+        width = Counter(map(len, rows)).most_common(1)[0][0] if rows else 1
+        columns += zip(*(row for row in rows if len(row) == width > 1))
+    return any(_mark_spans(column, len(lines)) for column in columns)
+
+
+def _mark_spans(cells: Sequence[str], num_lines: int) -> bool:
+    """Whether cells of nearly all lines are `O` or tags, of which one begins a span."""
+    tags = [cell for cell in cells if _TAG.fullmatch(cell)]
+    begins = any(tag[0] == "B" and not tag[2:].isdecimal() for tag in tags)
+    return len(tags) >= _SHARE * num_lines and begins and "O" in tags
 
 
 def no_texts(lines: Sequence[str]) -> Optional[str]:

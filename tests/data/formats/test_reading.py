@@ -269,6 +269,8 @@ def test_a_byte_order_mark_in_a_token_survives(tokens, tmp_path):
         ("a.jsonl", "{Ada left", None),
         ("a.txt", "Ada left", None),
         ("a.txt", "Ada B-PER\nleft O\n\nRome B-LOC", "columns"),
+        ("a.txt", "# columns\nAda\tB-PER\tada\nleft\tO\tleave\nRome\tB-LOC\t_", "columns"),
+        ("a.tsv", "TOKEN\tNE\tMISC\n# id = 1\n" + "Ada\tB-PER\t_\nleft\tO\t_\n" * 9, "columns"),
         ("a.txt", "Vitamin B-12\nType O\nType A", None),
         ("a.txt", "\n".join("Ada left Rome or not".split() * 4), None),
         ("a.txt", "id,text", None),
