@@ -242,7 +242,7 @@ def _survey(
 ) -> ColumnSurvey:
     """Detects the header, the columns and the meaning of tags."""
     given = [each for each in (reading.token_column, reading.tag_column) if isinstance(each, str)]
-    header = find_header([row for row in rows if row.columns], reading.labelled, given)
+    header = find_header([row for row in rows if row.columns], given)
     if header:
         rows = [
             row._replace(columns=[]) if row.columns == header.columns else row

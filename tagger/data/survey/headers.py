@@ -36,9 +36,7 @@ _NUMBER = re.compile(r"\d+(\.\d+)?")
 _NAME = re.compile(r"[^\W\d_][\w #.()-]*")
 
 
-def find_header(
-    rows: Sequence[Row], labelled: bool = True, given: Container[str] = ()
-) -> Optional[Row]:
+def find_header(rows: Sequence[Row], given: Container[str] = ()) -> Optional[Row]:
     """Returns the first row if it names the columns.
 
     That is so if it has a `given` name, or names columns of tokens and of tags; or, in a file with tags,
@@ -56,7 +54,7 @@ def find_header(
         is_name = all(row.columns[tag] != first.columns[tag] for row in others)
     else:
         is_given = any(cell in given for cell in first.columns)
-        is_name = is_given or (labelled and _names_columns(first.columns, others))
+        is_name = is_given or _names_columns(first.columns, others)
     return first if is_name else None
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from tagger.data import ColumnDatasetReader
 from tagger.data.formats import PLAIN_TAGS, read_texts
+from tagger.data.reading import Reading
 from tagger.spans import tags_to_spans
 from tagger.tools.start.survey import survey
 
@@ -216,3 +217,11 @@ def test_every_command_says_why_it_cannot_read_a_file(name, write):
             list(read(path))
         assert str(error.value).startswith(str(path))
         assert "tabs" not in str(error.value)
+
+
+def test_a_header_is_no_token_if_the_tags_are_not_read(write):
+    path = write("a.tsv", OF_BOTH["within.tsv"].replace("NE", "NE-LIT"))
+    assert [text.text for text in read_texts(path, Reading(labelled=False))] == [
+        "Ada Lee left",
+        "Rome",
+    ]
