@@ -560,6 +560,8 @@ def trained(cell):
 
 #: The other options of commands, which are tried with fewer kinds of taggers.
 OPTIONS: Dict[str, Callable[[Cell], None]] = {
+    **{f"masks {style}": masks(style) for style in STYLES},
+    **{f"format {name}": written_as(name) for name in FORMATS},
     "--use-dataset-reader": from_the_reader,
     "predict-file --leaks --candidates": leaks_and_candidates,
     "report --figures": report_page,
@@ -591,8 +593,6 @@ CONSUMERS: Dict[str, Callable[[Cell], None]] = {
     "predict": predict,
     "predict-file": predict_file,
     "tagger.load": in_python,
-    **{f"masks {style}": masks(style) for style in STYLES},
-    **{f"format {name}": written_as(name) for name in FORMATS},
     "ONNX": onnx,
     "service": service,
     "spaCy": spacy_component,
