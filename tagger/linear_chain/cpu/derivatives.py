@@ -24,22 +24,18 @@ class Kernel(NamedTuple):
     options: Tuple[Any, ...] = ()
 
 
-# What kernels get for arguments that are not given.
-_NONE, _NO_PATH, _NO_SETS = (
-    np.zeros((0, 0, 0)),
-    np.zeros((0, 0), np.int64),
-    np.zeros((0, 0, 0), bool),
-)
+# What kernels get for gold tags that are not given.
+_NO_PATH, _NO_SETS = np.zeros((0, 0), np.int64), np.zeros((0, 0, 0), bool)
 
 
 class Differentiated(NamedTuple):
-    """The values and gradients that a kernel computes, in float64."""
+    """The values and gradients that a kernel computes."""
 
-    #: (B, T), or (B, 1) for totals.
+    #: (B, T), or (B, 1) for totals, float64.
     values: np.ndarray
-    #: (B, T, K), empty unless asked for.
+    #: (B, T, K), the gradient in the type of the emissions, empty unless asked for.
     by_emissions: np.ndarray
-    #: The gradients with respect to the other scores, flat.
+    #: The gradients with respect to the other scores, flat, float64.
     shared: np.ndarray
 
 
@@ -73,7 +69,7 @@ def computed(
     return Computed(
         values,
         partial(_total_gradients, kernel, gold_tags, lengths, of_tokens),
-        (rounded(found.by_emissions, dtype), torch.from_numpy(found.shared)),
+        (torch.from_numpy(found.by_emissions), torch.from_numpy(found.shared)),
     )
 
 
@@ -88,7 +84,7 @@ def gradients(
     """The gradients of a function's values for each token."""
     batch = batch_of(scores, lengths)
     found = differentiated(kernel, batch, gold_tags, _float64(weights), False)
-    return _gradients_of(rounded(found.by_emissions, weights.dtype), torch.from_numpy(found.shared))
+    return _gradients_of(torch.from_numpy(found.by_emissions), torch.from_numpy(found.shared))
 
 
 def _total_gradients(
@@ -108,9 +104,7 @@ def _total_gradients(
         return _gradients_of(*(torch.from_numpy(gradient.numpy() * factor) for gradient in kept))
     weights = weights * of_rows[:, np.newaxis].astype(np.float64)
     found = differentiated(kernel, batch_of(scores, lengths), gold_tags, weights, True)
-    return _gradients_of(
-        rounded(found.by_emissions, upstream.dtype), torch.from_numpy(found.shared)
-    )
+    return _gradients_of(torch.from_numpy(found.by_emissions), torch.from_numpy(found.shared))
 
 
 def differentiated(
@@ -127,7 +121,7 @@ def differentiated(
     """
     shape = batch.emissions.shape
     values = np.zeros((shape[0], 1 if is_total else shape[1]))
-    by_emissions = np.zeros(shape) if with_gradients else _NONE
+    by_emissions = np.zeros(shape if with_gradients else (0, 0, 0), batch.emissions.dtype)
     path, sets = _NO_PATH, _NO_SETS
     if gold_tags is not None and gold_tags.dim() == 2:
         path = array(gold_tags)
@@ -146,12 +140,9 @@ def array(tensor: torch.Tensor) -> np.ndarray:
 
 
 def batch_of(scores: ChainScores, lengths: torch.Tensor) -> Batch:
-    """The arrays of a batch of chains.
-
-    Kernels compute in float64. They get the scores in this type, so that they are compiled for one only.
-    """
-    emissions, transitions, start, end = map(_float64, scores)
-    return Batch(array(lengths), emissions, transitions, start, end)
+    """The arrays of a batch of chains, with the emissions in their own type."""
+    emissions, *shared = scores
+    return Batch(array(lengths), array(emissions), *map(_float64, shared))
 
 
 def _float64(tensor: torch.Tensor) -> np.ndarray:

@@ -23,6 +23,7 @@ from tagger.linear_chain.cpu.derivatives import (
     gradients,
     rounded,
 )
+from tagger.linear_chain.cpu.kernels.batch import Batch
 from tagger.linear_chain.cpu.kernels.max_sum import best_rows, k_best_rows
 from tagger.linear_chain.cpu.kernels.posteriors import posterior_rows
 from tagger.linear_chain.cpu.kernels.sampling import sample_rows
@@ -79,7 +80,8 @@ def messages(scores: ChainScores, lengths: torch.Tensor, from_the_end: bool) -> 
 def k_best_decode(
     scores: ChainScores, lengths: torch.Tensor, k: int
 ) -> Tuple[torch.Tensor, torch.Tensor]:
-    rows, batch = best_rows if k == 1 else k_best_rows, batch_of(scores, lengths)
+    rows, to_batch = (best_rows, batch_of) if k == 1 else (k_best_rows, _exact_batch_of)
+    batch = to_batch(scores, lengths)
     batch_size, num_tokens, num_tags = batch.emissions.shape
     paths = np.zeros((batch_size, k, num_tokens), np.int64)
     path_scores = np.zeros((batch_size, k))
@@ -90,7 +92,7 @@ def k_best_decode(
 def sample_paths(
     scores: ChainScores, lengths: torch.Tensor, uniforms: torch.Tensor
 ) -> torch.Tensor:
-    batch = batch_of(scores, lengths)
+    batch = _exact_batch_of(scores, lengths)
     num_tags = batch.emissions.shape[2]
     paths = np.zeros(uniforms.shape, np.int64)
     work = num_tags * (num_tags + 10 * uniforms.size(1))
@@ -105,7 +107,7 @@ def spans_above(
     log_least: float,
     lengths: torch.Tensor,
 ) -> Tuple[torch.Tensor, torch.Tensor]:
-    batch = batch_of(scores, lengths)
+    batch = _exact_batch_of(scores, lengths)
     given = (*map(array, messages), *map(array, spellings), log_least)
     counts = np.zeros(len(batch.lengths), np.int64)
     spans, log_probabilities = np.zeros((0, 4), np.int64), np.zeros(0)
@@ -136,14 +138,13 @@ def _tag_marginals(scores: ChainScores, lengths: torch.Tensor, with_gradients: b
     batch = batch_of(scores, lengths)
     ones = np.ones((len(batch.lengths), 1))
     marginals = differentiated(_STEPS, batch, None, ones, is_total=True).by_emissions
-    values = rounded(marginals, scores.emissions.dtype)
-    return Computed(values, partial(gradients, _MARGINALS, None, lengths))
+    return Computed(torch.from_numpy(marginals), partial(gradients, _MARGINALS, None, lengths))
 
 
 def _transition_marginals(
     scores: ChainScores, lengths: torch.Tensor, with_gradients: bool
 ) -> Computed:
-    batch = batch_of(scores, lengths)
+    batch = _exact_batch_of(scores, lengths)
     batch_size, num_tokens, num_tags = batch.emissions.shape
     values = np.zeros((batch_size, max(num_tokens - 1, 0), num_tags, num_tags))
     for_row_ranges(transition_marginal_rows, batch.lengths, 4 * num_tags**2, batch, values)
@@ -153,7 +154,7 @@ def _transition_marginals(
 def _messages(
     scores: ChainScores, lengths: torch.Tensor, from_the_end: bool, with_gradients: bool
 ) -> Computed:
-    batch = batch_of(scores, lengths)
+    batch = _exact_batch_of(scores, lengths)
     arriving = np.full_like(batch.emissions, -np.inf)
     work = 2 * arriving.shape[2] ** 2
     for_row_ranges(message_rows, batch.lengths, work, batch, from_the_end, arriving)
@@ -161,3 +162,9 @@ def _messages(
     if from_the_end:
         return Computed(with_lost_suffixes(values, scores, lengths))
     return Computed(values + scores.emissions.detach())
+
+
+def _exact_batch_of(scores: ChainScores, lengths: torch.Tensor) -> Batch:
+    """A batch in float64, for rarely called kernels, which are compiled for this type only."""
+    batch = batch_of(scores, lengths)
+    return batch._replace(emissions=batch.emissions.astype(np.float64, copy=False))

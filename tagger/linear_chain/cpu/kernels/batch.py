@@ -9,7 +9,8 @@ zeros. Kernels with derivatives differentiate the weighted sum of a value for ea
 - `weights`, (B, T, 1), or (B, 1, 1) if all tokens of a row weigh the same;
 - `is_total`: whether `values` gets the weighted sum of each row, (B, 1), instead of the value of each
   token, (B, T);
-- `by_emissions`, (B, T, K), for the gradients with respect to the emissions, if they are wanted.
+- `by_emissions`, (B, T, K), for the gradients with respect to the emissions, if they are wanted, in the
+  type of these.
 
 What is not given is an empty array of the same type and dimensions, because a kernel is compiled for
 each combination of types, which takes seconds.
@@ -29,7 +30,7 @@ class Batch(NamedTuple):
 
     # (B,) int64, the number of real tokens of each row
     lengths: np.ndarray
-    # (B, T, K), float64
+    # (B, T, K), float32 or float64
     emissions: np.ndarray
     # (K, K), (K,), (K,), float64
     transitions: np.ndarray
