@@ -87,10 +87,12 @@ def _quoted_key(tasks: Iterable[Any]) -> Optional[str]:
     """Returns the only key of strings with the words of all spans; None if there are several."""
     fitting: Optional[Set[str]] = None
     for task in tasks:
-        words = {each["text"] for each in _objects(task) if _has_labels(each) and each.get("text")}
-        if words:
-            data = task.get("data", task).items()
-            own = {k for k, v in data if isinstance(v, str) and all(map(v.__contains__, words))}
+        found = (each.get("text") for each in _objects(task) if _has_labels(each))
+        words = {each for each in found if each and isinstance(each, str)}
+        data = task.get("data", task) if isinstance(task, dict) else None
+        if words and isinstance(data, dict):
+            strings = {key: value for key, value in data.items() if isinstance(value, str)}
+            own = {key for key, value in strings.items() if all(map(value.__contains__, words))}
             fitting = own if fitting is None else fitting & own
     return next(iter(fitting)) if fitting and len(fitting) == 1 else None
 

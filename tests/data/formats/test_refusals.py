@@ -76,6 +76,8 @@ INPUTS = [
     ("a.json", json.dumps([{**task(), "annotations": 3}]), NO_TYPE),
     ("a.json", json.dumps([task(3)]), NO_TYPE),
     ("a.json", json.dumps([{**task(), "data": 3}]), NO_TYPE),
+    ("a.json", '[[{"labels": ["PER"], "start": 0, "end": 3, "text": "Ada"}]]', "1: expected a task to be an"),
+    ("a.json", '[{"data": "Ada", "x": {"labels": ["PER"], "start": 0, "text": ["Ada"]}}]', "1: expected `data`"),
     ("a.json", json.dumps([task({"result": [3]})]), NO_TYPE),
     ("a.spacy", b"something else", "a.spacy: expected a DocBin of spaCy"),
     ("a.spacy", NO_STRINGS, r"a.spacy: expected a DocBin of spaCy \(.*\[E018\]"),
