@@ -164,8 +164,14 @@ class PredictFile(Command):
             overwrite=args.force,
             settings={"config": digest_of_config(archive), "predictor-args": predictor_args},
             layout=RecordLayout(
-                args.text_column, args.column, args.nested, args.format, input_format, other
-            )._replace(keep=tuple(args.keep)),
+                args.text_column,
+                args.column,
+                args.nested,
+                args.format,
+                input_format,
+                other,
+                tuple(args.keep),
+            ),
             runner=runner,
         )
 
