@@ -30,7 +30,7 @@ TEXTS, NONE = "texts", "none"
 _NEW_DOCUMENT = re.compile(
     r"#\s*(newdoc\b|begin document\b|new document\b)|<(doc|document|text)\b", re.IGNORECASE
 )
-_NAMED_DOCUMENT = re.compile(r"#\s*(document|doc)([ _-]?id)?\s*[:=]", re.IGNORECASE)
+_NAMED_DOCUMENT = re.compile(r"#\s*(\w+::?)?(document|doc)([ _-]?id)?\s*[:=]", re.IGNORECASE)
 #: What may stand between one of these, or `-DOCSTART-`, and the name of the document.
 _BEFORE_NAME = re.compile(r"([ _-]?id)?[\s:=]*", re.IGNORECASE)
 #: Cells of `-DOCSTART-` lines that name nothing.

@@ -58,6 +58,7 @@ def test_comments_separate_documents_where_they_begin_or_change_the_name():
         ([["# newdoc"], ["# sent_id = 2"], ["# newdoc"], []], [0, 0, 1, 1]),
         ([["# newdoc id = a"], [], [], ["", "# newdoc id = b"]], [0, 0, 0, 1]),
         ([["# doc_id = 1"], ["# doc_id = 1"], ["# doc_id = 2"], ["# doc_id = 2"]], [0, 0, 1, 1]),
+        ([["# corpus:document_id = 1"], [], ["# meta::doc_id = 2"], []], [0, 0, 1, 1]),
         ([["#begin document (a)"], [], ["#begin document (b)"], []], [0, 0, 1, 1]),
         ([["# newdoc id = a"], ["# newdoc"], ["# newdoc id=b"], ["# newdoc: a"]], [0, 1, 2, 0]),
         (
