@@ -35,7 +35,7 @@ from tagger.tools.labels.corpus import Corpus
 from tagger.tools.labels.errors import ErrorProbabilities
 from tagger.tools.labels.issues import accept, list_issues, read_decisions, write_issues
 from tagger.tools.labels.probabilities import Item
-from tagger.tools.sources.agreement import Comparison
+from tagger.tools.sources.agreement import ComparedSources
 from tagger.tools.sources.disagreements import write_disagreements
 from tagger_texts.display import spell_probability
 from tests.conftest import ROOT
@@ -369,7 +369,7 @@ def test_keys_on_the_page_of_agreement_decide_what_a_tagger_learns(
     path.write_text(json.dumps(text), encoding="utf-8")
     folder = tmp_path / "agreement"
     folder.mkdir()
-    compared = Comparison(join_sources([str(path)]))
+    compared = ComparedSources(join_sources([str(path)]))
     write_disagreements(compared, compared.of_all(), [], ["<b>note</b>"], folder)
     (saved,) = saved_after(keys, folder / "agreement.html", tmp_path)
     (tmp_path / "decided.jsonl").write_text(saved, encoding="utf-8")

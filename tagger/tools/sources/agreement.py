@@ -74,7 +74,7 @@ def known_labels(texts: Sequence[SourcedText]) -> Dict[str, Set[str]]:
     }
 
 
-class Comparison:
+class ComparedSources:
     """Compares what sources say about texts.
 
     Args:

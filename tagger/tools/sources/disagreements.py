@@ -10,7 +10,7 @@ from tagger.common.outputs import json_line
 from tagger.data.formats import Annotation
 from tagger.data.sources.annotations import SourcedText
 from tagger.tools.reports.page import write_page
-from tagger.tools.sources.agreement import Agreement, Comparison
+from tagger.tools.sources.agreement import Agreement, ComparedSources
 from tagger_texts.display import label_colours
 
 #: The kinds of disagreement: some found nothing; or labels, borders, or both differ.
@@ -96,7 +96,7 @@ def kinds_by_label(disagreements: Sequence[Disagreement]) -> List[List[str]]:
 
 
 def write_disagreements(
-    compared: Comparison,
+    compared: ComparedSources,
     rows: Sequence[Agreement],
     pairs: Sequence[Agreement],
     notes: Sequence[str],

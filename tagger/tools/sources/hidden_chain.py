@@ -17,7 +17,7 @@ Letters: `N` tokens of all sentences, `B` sentences, `T` tokens of the longest, 
 of a token), `S` sources, `K` BIO tags, `C` labels.
 """
 
-from typing import NamedTuple, Optional, Sequence
+from typing import NamedTuple, Optional, Sequence, Tuple
 
 import torch
 
@@ -121,8 +121,8 @@ class HiddenChain:
         where = torch.where(context == 0, 0, torch.where(context == label[true], 1, 2))
         return ((where * 3 + prefix(true)) * 3 + prefix(given)) * 2 + (label[true] == label[given])
 
-    def fit(self, votes: Votes) -> Chains:
-        """Finds the parameters, and returns the chains of the true tags."""
+    def fit(self, votes: Votes) -> Tuple[Chains, torch.Tensor]:
+        """Finds the parameters; returns the chains of the true tags, and their probabilities, (N, K)."""
         # (S, C + 1)
         shares = self._shares_found(votes)
         is_sparse = bool((shares[:, 0] < _SPARSE).all())
@@ -144,7 +144,7 @@ class HiddenChain:
             tags, steps = expectations(chains)
             if float((tags - before).abs().amax(1).mean()) < _TOLERANCE:
                 break
-        return chains
+        return chains, tags
 
     def chains(self, emissions: torch.Tensor, lengths: torch.Tensor) -> Chains:
         """The chains of the true tags, from emissions, (N, K), and the lengths of sentences, (B,)."""

@@ -15,7 +15,7 @@ from tagger.spans import tags_to_spans
 from tagger.spans.encodings import complete_tags
 from tagger.tools.sources.hidden_chain import HiddenChain, Votes
 from tagger.tools.sources.posterior import Chains, best_tags, expectations, marginals_of_sentences
-from tagger.tools.sources.reliability import Comparison, Reliability, reliability
+from tagger.tools.sources.reliability import CrossChecks, Reliability, reliability
 
 #: The ways to merge.
 METHODS = ("hidden_chain", "dawid_skene", "majority", "union")
@@ -82,17 +82,16 @@ def merge(
         emissions = chain.possible((shares + _UNLIKELY).log(), votes)
         chain.transitions = chain.legal.double().log()
         chains = chain.chains(emissions, votes.lengths)
+        probabilities, _ = expectations(chains)
     else:
-        chains = chain.fit(votes)
-        comparison = Comparison(chain, votes)
-        while found := comparison.find_copies():
+        chains, probabilities = chain.fit(votes)
+        checks = CrossChecks(chain, votes)
+        while found := checks.find_copies():
             copies |= found
-            votes = votes.where(~comparison.is_repeated(found))
-            chains = chain.fit(votes)
-            comparison = Comparison(chain, votes)
-        at_chance = {
-            source for source in range(len(corpus.sources)) if comparison.is_chance(source)
-        }
+            votes = votes.where(~checks.is_repeated(found))
+            chains, probabilities = chain.fit(votes)
+            checks = CrossChecks(chain, votes)
+        at_chance = {source for source in range(len(corpus.sources)) if checks.is_chance(source)}
     best = best_tags(chains)
     merged = best.cpu().numpy()
     reports = corpus.reports(chain, first_votes, merged)
@@ -101,8 +100,7 @@ def merge(
         reports[name] = reports[name]._replace(copy_of=original, is_chance=number in at_chance)
     is_known = votes.gold >= 0
     is_known[votes.tokens] = True
-    probabilities = expectations(chains)[0].gather(1, best[:, None])[:, 0]
-    is_known &= probabilities >= min_probability
+    is_known &= probabilities.gather(1, best[:, None])[:, 0] >= min_probability
     texts = corpus.labelled([chain.tags[tag] for tag in merged], is_known.cpu().numpy())
     return Merged(texts, reports, num_overlooked, chain, chains)
 

@@ -47,7 +47,7 @@ class Reliability(NamedTuple):
     is_chance: bool = False
 
 
-class Comparison:
+class CrossChecks:
     """Compares the sources of fitted votes with what the other sources say.
 
     Args:

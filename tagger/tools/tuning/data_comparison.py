@@ -115,7 +115,7 @@ def feature_table(features: SentenceFeatures) -> Tuple[List[str], np.ndarray]:
     return ["words a sentence", *features.sums], np.stack(columns, axis=1)
 
 
-class Comparison(NamedTuple):
+class PermutationTest(NamedTuple):
     """How a second sample differs from a first."""
 
     p_value: float  # For all features together
@@ -127,7 +127,7 @@ class Comparison(NamedTuple):
 
 def compare_samples(
     first: np.ndarray, second: np.ndarray, num_permutations: int = 9_999
-) -> Comparison:
+) -> PermutationTest:
     """Tests whether two samples of groups come from one distribution.
 
     If they do and the groups are independent, every division of the groups into samples of these
@@ -152,7 +152,7 @@ def compare_samples(
     samples = (rng.choice(num_groups, num_second, replace=False) for _ in range(num_permutations))
     drawn = np.stack([ranks[each].sum(0) for each in samples])
     largest = np.abs(drawn).max(1)
-    return Comparison(
+    return PermutationTest(
         _p_value((drawn**2).sum(1), (observed**2).sum()),
         observed,
         np.array([_p_value(largest, each) for each in np.abs(observed)]),

@@ -9,7 +9,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from tagger.data.formats import AnnotatedText, Annotation
 from tagger.data.sources.annotations import SourcedText
-from tagger.tools.sources.agreement import ALL, Comparison, known_labels
+from tagger.tools.sources.agreement import ALL, ComparedSources, known_labels
 from tagger.tools.sources.disagreements import disagreements_in
 
 MEASURES = ("f1", "overlapping_f1", "kappa", "alpha")
@@ -65,7 +65,7 @@ def test_a_source_agrees_with_itself():
         each._replace(annotations=dict.fromkeys("xy", each.annotations["a"]))
         for each in random_texts(0, missing=0)
     ]
-    for row in (*Comparison(texts).of_all(), *Comparison(texts).of_pairs()):
+    for row in (*ComparedSources(texts).of_all(), *ComparedSources(texts).of_pairs()):
         assert [getattr(row, name).value for name in MEASURES] == pytest.approx([1, 1, 1, 1])
 
 
@@ -78,7 +78,7 @@ def test_neither_the_order_of_texts_nor_names_of_sources_matter(seed):
         texts[i]._replace(annotations={renamed[k]: v for k, v in texts[i].annotations.items()})
         for i in rng.permutation(len(texts))
     ]
-    one, other = Comparison(texts), Comparison(others)
+    one, other = ComparedSources(texts), ComparedSources(others)
     for own, their in ((one.of_all(), other.of_all()), (one.of_pairs(), other.of_pairs())):
         expected = {
             (label, tuple(sorted(renamed[s] for s in sources))): value
@@ -93,7 +93,7 @@ def test_neither_the_order_of_texts_nor_names_of_sources_matter(seed):
 @pytest.mark.parametrize("seed", range(4))
 def test_kappa_and_alpha_are_those_of_scikit_learn_and_nltk(seed):
     texts = random_texts(seed)
-    compared = Comparison(texts)
+    compared = ComparedSources(texts)
     data = [
         (source, f"{t}-{i}", label)
         for t, text in enumerate(texts)
@@ -127,7 +127,7 @@ def test_kappa_and_alpha_are_those_of_scikit_learn_and_nltk(seed):
 
 def test_f1_of_an_example_counted_by_hand():
     text = sourced("w0 w1 w2 w3 w4 w5 w6", a="X X - Y - Z -", b="X - - Y - - X")
-    compared = Comparison([text], known={"a": {*"XYZ"}, "b": {*"XYZ"}})
+    compared = ComparedSources([text], known={"a": {*"XYZ"}, "b": {*"XYZ"}})
     of_all = {row.label: row for row in compared.of_all()}
     # a has X, Y and Z; b has a shorter X, the same Y and another X.
     assert of_all[ALL].f1.value == pytest.approx(2 * 1 / 6)
@@ -140,11 +140,11 @@ def test_f1_of_an_example_counted_by_hand():
 def test_what_a_source_has_not_read_or_was_not_asked_for_is_no_disagreement():
     both = sourced("w0 w1 w2", a="X - Y", b="X - -")
     alone = sourced("w0 w1", a="X Y")
-    compared = Comparison([both, alone], known={"a": {"X", "Y"}, "b": {"X"}})
+    compared = ComparedSources([both, alone], known={"a": {"X", "Y"}, "b": {"X"}})
     assert compared.labels == ["X"]
     assert {row.f1.value for row in compared.of_all()} == {1}
     assert disagreements_in(0, both, compared.known) == ([], both.annotations["a"])
-    asked = Comparison([both, alone])
+    asked = ComparedSources([both, alone])
     assert asked.of_all()[0].f1.value == pytest.approx(2 / 3)
 
 
@@ -156,11 +156,11 @@ def test_who_never_gives_a_frequent_label_was_not_asked_for_it():
 
 
 def test_intervals_hold_the_value_and_need_several_documents():
-    compared = Comparison(random_texts(1, num=40))
+    compared = ComparedSources(random_texts(1, num=40))
     for name in MEASURES:
         measure = getattr(compared.of_all()[0], name)
         assert measure.interval[0] <= measure.value <= measure.interval[1]
-    one = Comparison([sourced("w0 w1", a="X -", b="X X")])
+    one = ComparedSources([sourced("w0 w1", a="X -", b="X X")])
     assert one.of_all()[0].f1.interval is None
 
 
@@ -185,11 +185,11 @@ def test_kinds_of_disagreement(a, b, kind):
 
 
 def test_texts_without_tokens_have_no_measures():
-    (row,) = Comparison([sourced("", a="", b="")]).of_all()
+    (row,) = ComparedSources([sourced("", a="", b="")]).of_all()
     assert [getattr(row, name).value for name in MEASURES] == [None] * 4
 
 
 def test_texts_that_no_two_sources_share_are_an_error():
     texts = [sourced("Ada", a="X"), sourced("Bob", b="X")]
     with pytest.raises(ValueError, match=r"no text has .* two sources.*are a 'Ada' \(t\), b 'Bob'"):
-        Comparison(texts)
+        ComparedSources(texts)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from tagger.tools.sources import hidden_chain
-from tagger.tools.sources.posterior import expectations
 from tests.tools.sources.planted import LABELS, votes_of
 
 NUM, NUM_SOURCES = 1500, 4
@@ -33,6 +32,6 @@ def test_probabilities_are_those_of_crowd_kit(monkeypatch):
     tags = np.array([0, 1, 3])
     sources = [[[int(tags[each])] if each >= 0 else None for each in own] for own in given]
     chain = hidden_chain.HiddenChain(LABELS, NUM_SOURCES, chained=False)
-    probabilities, _ = expectations(chain.fit(votes_of(*sources)))
+    _, probabilities = chain.fit(votes_of(*sources))
     found = probabilities[:, tags.tolist()].numpy()
     np.testing.assert_allclose(found, expected[[0, 1, 2]].to_numpy(), atol=1e-4)

@@ -40,7 +40,7 @@ def posterior_of(chains):
 def fitted(*sources, gold=None, chained=True):
     votes = votes_of(*sources, gold=gold)
     chain = HiddenChain(LABELS, len(sources), chained)
-    return chain, votes, posterior_of(chain.fit(votes))
+    return chain, votes, posterior_of(chain.fit(votes)[0])
 
 
 @pytest.mark.parametrize("chained", [True, False])

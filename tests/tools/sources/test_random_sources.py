@@ -10,7 +10,7 @@ from tagger.data.formats.annotated_text import sentences
 from tagger.data.sources.annotations import SourcedText
 from tagger.data.sources.joining import join_sources
 from tagger.spans import check_tags, convert_tags
-from tagger.tools.sources.agreement import Comparison
+from tagger.tools.sources.agreement import ComparedSources
 from tagger.tools.sources.merging import METHODS, merge
 
 LABELS = ["LOC", "PER", "Ärzt:in", "a-b"]
@@ -122,7 +122,7 @@ def test_labels_that_a_single_source_knows_each_are_all_kept(method):
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "one source"])
 def test_any_sources_can_be_compared(kind):
     for seed in range(2):
-        compared = Comparison(random_sources(seed, **KINDS[kind]))
+        compared = ComparedSources(random_sources(seed, **KINDS[kind]))
         for row in (*compared.of_all(), *compared.of_pairs()):
             for measure in (row.f1, row.overlapping_f1):
                 assert measure.value is None or 0 <= measure.value <= 1

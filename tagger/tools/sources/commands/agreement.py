@@ -47,7 +47,7 @@ class AgreementCommand(Command):
         from tagger.common.locations import check_not_inputs
         from tagger.common.outputs import json_line
         from tagger.data.sources.annotations import write_annotations
-        from tagger.tools.sources.agreement import Comparison, known_labels
+        from tagger.tools.sources.agreement import ComparedSources, known_labels
         from tagger.tools.sources.disagreements import write_disagreements
         from tagger.training.run_folder import check_can_be_made
 
@@ -57,7 +57,7 @@ class AgreementCommand(Command):
         known = known_labels(texts)
         guessed = {name: set(labels) for name, labels in known.items()}
         known.update(_asked(args.labels, known))
-        compared = Comparison(texts, known)
+        compared = ComparedSources(texts, known)
         rows, pairs = compared.of_all(), compared.of_pairs()
         notes = [_readers(texts), *_unknown(guessed, known)]
         args.output.mkdir(parents=True, exist_ok=True)
