@@ -226,9 +226,12 @@ def read_table(path: PathType) -> Tuple[List[str], Iterator[PlacedCells]]:
         with open_parquet(path) as file:
             return list(file.schema_arrow.names), _rows_of_parquet(path)
     with open_input(path) as lines:
-        first = next((line for _, line in decoded_lines(lines, path)), "")
-    delimiter = delimiter_of(first)
-    header = next(csv.reader([first], delimiter=delimiter), [""])
+        opening = [line for _, line in itertools.islice(decoded_lines(lines, path), 2)]
+    delimiter = delimiter_of("".join(opening[:1]))
+    header, *second = [*csv.reader(opening, delimiter=delimiter)] or [[""]]
+    header = [name.strip() for name in header]
+    if second and len(second[0]) == len(header) + 1:  # as R writes the names of rows
+        header = ["", *header]
     return header, _rows_of_csv(path, delimiter, len(header))
 
 
@@ -250,7 +253,7 @@ def _rows_of_csv(path: PathType, delimiter: str, num_columns: int) -> Iterator[P
                     f"{len(cells)}: {delimiter.join(cells):.200}"
                 )
             if cells:
-                yield place, cells
+                yield place, [cell.strip() for cell in cells]
 
 
 def _number(cells: Dict[str, Any], column: str, place: str) -> float:

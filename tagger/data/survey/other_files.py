@@ -75,6 +75,13 @@ _MOST_COLUMNS = 100
 #: So few numbers may be tokens of spans.
 _FEWEST_NUMBERS = 5
 _NUMBER = re.compile(r"[-+]?\d+([.,]\d+)*")
+#: A cell of a table of numbers; and the first lines of two kinds of files with recordings.
+_MEASURED = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?|nan|\?", re.IGNORECASE)
+_ARCHIVED = re.compile(r"\s*@(relation|problemname)\b", re.IGNORECASE)
+_RECORDINGS = (
+    "write recordings as CSV with a row for each time step: the first line names the columns, and "
+    "one of them has labels"
+)
 _ONE_TOKEN = "write one token and its tag on each line, and a blank line after each sentence"
 _UNLABELLED = "label it in an annotation tool, or with a tagger by `allennlp predict-file`"
 _JSON = re.compile(r'\s*(\{\s*("|\}|$)|\[\s*(\{|\[|"|\]|\d+\s*,|$))')
@@ -117,8 +124,24 @@ def what_else(lines: Iterable[str], opening: str = "") -> Optional[str]:
         return "an old version of WebAnno's TSV, which is not read; export WebAnno TSV 3"
     if text.lstrip().startswith(("<?xml", "<!DOCTYPE")):
         return f"XML, which is not read; {SPANS}"
-    ways = (named_text, _tags_alone, _sentences, _one_column, _running_text) if first else ()
+    ways = (
+        (named_text, _numbers, _tags_alone, _sentences, _one_column, _running_text) if first else ()
+    )
     return next((found for way in ways if (found := way(first)) is not None), None)
+
+
+def _numbers(lines: Sequence[str]) -> Optional[str]:
+    """Recognises tables of measured numbers, with or without names in the first line."""
+    if any(map(_ARCHIVED.match, lines)):
+        return f"ARFF or the .ts of the UCR archive, which are not read; {_RECORDINGS}"
+    rows = [re.split(r"[\s,;]+", line.strip()) for line in lines]
+    measured = [row for row in rows if all(map(_MEASURED.fullmatch, row))]
+    if len(measured) < max(2, _SHARE * len(rows)):
+        return None
+    # Words may be numbers in one column, and have numbers as tags in another.
+    if mean(map(len, measured)) <= 2 and not any("." in cell for row in measured for cell in row):
+        return None
+    return f"numbers alone, such as {measured[0][0]!r}; {_RECORDINGS}"
 
 
 def _sentences(lines: Sequence[str]) -> Optional[str]:
