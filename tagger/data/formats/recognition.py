@@ -19,9 +19,11 @@ from tagger.data.formats.record_variants import is_variant
 from tagger.data.formats.tables import columns_of
 from tagger.data.formats.token_records import are_entities_alone, has_tokens, is_indexed
 from tagger.data.formats.webanno import OPENING, documents_in
+from tagger.data.survey.binary_files import binary_kind
 from tagger.data.survey.headers import named, names_tokens
-from tagger.data.survey.other_files import are_tagged, binary_kind, looks_like_json, no_texts
+from tagger.data.survey.other_files import are_tagged, looks_like_json, no_texts
 from tagger.data.text_encodings import open_text
+from tagger_texts.segments import num_words
 
 #: The number of records to examine.
 _MOST_RECORDS = 1_000
@@ -199,8 +201,10 @@ def _are_texts(lines: List[str], names: List[str], delimiter: str) -> bool:
     """Whether the column that is named like one of tokens, such as `text`, has several words."""
     number = named([name.lower() for name in names], "token") or 0
     rows = itertools.islice(csv.reader(lines, delimiter=delimiter), 1, None)
-    words = [row[number].split() for row in rows if len(row) == len(names) and row[number].strip()]
-    return sum(map(len, words)) > _FEW_WORDS * len(words)
+    words = [
+        num_words(row[number]) for row in rows if len(row) == len(names) and row[number].strip()
+    ]
+    return sum(words) > _FEW_WORDS * len(words)
 
 
 def _format_of_record(record: Any, labelled: bool) -> Optional[str]:

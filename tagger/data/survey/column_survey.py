@@ -9,6 +9,7 @@ from functools import cache, lru_cache
 from itertools import groupby, islice
 from os import fspath
 from pathlib import Path
+from statistics import mean
 from typing import (
     BinaryIO,
     Dict,
@@ -237,6 +238,12 @@ def _grouped(rows: Iterable[Row]) -> List[List[Row]]:
     return [list(group) for has_columns, group in groups if has_columns]
 
 
+def _most_words(rows: Sequence[Row]) -> float:
+    """Returns how many words a cell has on average, in the column where they have most."""
+    columns = zip(*(row.columns for row in rows))
+    return max(mean(len(cell.split()) for cell in column) for column in columns)
+
+
 def _survey(
     path: str, reading: Reading, text_encoding: str, rows: List[Row], table: Table
 ) -> ColumnSurvey:
@@ -270,6 +277,7 @@ def _survey(
             has_delimiter=table.delimiter is not None,
             tokens_are_known=reading.token_column is not None or columns.token == named_tokens,
             tags_are_known=reading.tag_column is not None or bool(names),
+            most_words=_most_words(filled) if scheme == Scheme() else 0,
         )
         check_tokens(path, pairs, found)
         tags = frozenset(tag for _, tag in pairs)

@@ -7,25 +7,8 @@ from statistics import mean, median
 from typing import Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from tagger.data.survey.spellings import OUTSIDE
+from tagger_texts.segments import num_words
 
-#: What files hold that begin with these bytes.
-_BINARY = {
-    b"PK\x03\x04": "a zip archive or an office document, such as .xlsx or .docx",
-    b"\xd0\xcf\x11\xe0": "an office document, such as .xls or .doc",
-    b"%PDF": "a PDF document",
-    b"SQLite format 3": "an SQLite database",
-    b"\x80\x03": "a pickle of Python",
-    b"\x80\x04": "a pickle of Python",
-    b"\x80\x05": "a pickle of Python",
-    b"\x89HDF": "an HDF5 file",
-    b"\x93NUMPY": "an array of NumPy",
-    b"\x89PNG": "a picture",
-    b"\xff\xd8\xff": "a picture",
-    b"ORC": "an ORC file",
-    b"{\\rtf": "an RTF document of a word processor",
-    b"Obj\x01": "an Avro file",
-    b"7z\xbc\xaf": "an archive of 7-Zip",
-}
 SPANS = 'write `{"text": "Ada left", "label": [[0, 3, "PER"]]}` on each line of a .jsonl file'
 #: What files hold if their first line begins like this, and what to do.
 _OPENINGS = {
@@ -68,10 +51,14 @@ _YAML_KEY = re.compile(r"---|[\w-]+:\s*(\".*\"|'.*'|[|>][+-]?|[\d.]+)?\s*$")
 _MOST_LINES = 1_000
 #: The share of lines, or of words, that must have a form for the file to have it.
 _SHARE, _LEAST_SHARE = 0.9, 0.5
+#: Texts with labels may hold a little mark-up, in this share of their lines.
+_FEW_MARKS = 0.02
 #: Fewer lines do not show that each one has a word.
 _FEWEST_LINES = 10
 #: Running text has more words on a line on average than files have columns.
 _MOST_COLUMNS = 100
+#: Cells beside tokens, such as glosses, have fewer words than this on average, and texts have more.
+_MANY_WORDS = 5
 #: So few numbers may be tokens of spans.
 _FEWEST_NUMBERS = 5
 _NUMBER = re.compile(r"[-+]?\d+([.,]\d+)*")
@@ -91,7 +78,7 @@ _TEXTS = (
 )
 _SENTENCE_END = re.compile(r"[\w'\"”)][.!?…][\"'”’)]*$")
 _TAGGED_WORD = re.compile(
-    r"(?:[^\s,;]+|[,;])(?:[/_|][A-Z0-9$.,:#'`()?!;-]+|/[a-z$*.,:'-]+|#{2,}\S+)"
+    r"(?:[^\s,;]+|[,;])(?:[/_|][A-Z0-9$.,:#'`()?!;-]+|/[a-z$*.,:'-]+|#{2,}\S+|:(O|[BIES]-\S+))"
 )
 
 
@@ -193,6 +180,8 @@ class Found(NamedTuple):
     has_delimiter: bool
     tokens_are_known: bool
     tags_are_known: bool
+    #: The most words of a cell, on average, among the other columns.
+    most_words: float
 
 
 def check_tokens(path: str, rows: Sequence[Tuple[str, str]], found: Found) -> None:
@@ -244,12 +233,8 @@ def _holds_numbers(rows: Sequence[Tuple[str, str]], found: Found) -> Optional[st
 
 def _holds_texts(rows: Sequence[Tuple[str, str]], found: Found) -> Optional[str]:
     """Recognises a text on each line, given the tokens that a file with plain labels seems to have."""
-    tokens = [token for token, _ in rows]
-    return _TEXTS if found.num_sentences == 1 and len(tokens) > 2 and _are_texts(tokens) else None
-
-
-def _are_texts(tokens: Sequence[str]) -> bool:
-    return mean(len(each.split()) for each in tokens) > 2
+    are_texts = mean(num_words(token) for token, _ in rows) > 2 or found.most_words > _MANY_WORDS
+    return _TEXTS if len(rows) > 2 and are_texts else None
 
 
 def _one_column(lines: Sequence[str]) -> Optional[str]:
@@ -309,11 +294,6 @@ def no_texts(lines: Sequence[str]) -> Optional[str]:
     )
 
 
-def binary_kind(head: bytes) -> Optional[str]:
-    """Says what a binary file holds, given its first bytes; None if it may be text."""
-    return next((kind for start, kind in _BINARY.items() if head.startswith(start)), None)
-
-
 def named_text(lines: Sequence[str]) -> Optional[str]:
     """Says what lines of text hold that are not read, and what to do; None if they may be read.
 
@@ -335,8 +315,8 @@ def named_text(lines: Sequence[str]) -> Optional[str]:
     if sum(" " in line.strip() for line in texts) >= _LEAST_SHARE * len(texts) > 0:
         for example, mark in _INLINE.items():
             # An entity may go on in the next line.
-            marked = mark.search("\n".join(texts))
-            if marked is not None:
+            marked = [each[0] for each in mark.finditer("\n".join(texts))]
+            if len(marked) > _FEW_MARKS * len(texts):
                 return (
                     f"texts with inline tags, such as {marked[0][:60]!r} (like `{example}`), which are "
                     f"not read; {SPANS}"

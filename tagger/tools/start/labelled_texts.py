@@ -1,49 +1,46 @@
 """Recognises texts that have labels as a whole, and reads them."""
 
-import ast
 import re
 from collections import Counter
 from itertools import chain
 from pathlib import Path
 from statistics import mean
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from tagger.common.console import topics
-from tagger.common.inputs import bare_suffix
 from tagger.common.outputs import json_line
 from tagger.data.dataset_readers.document_labels import parsed_labels
 from tagger.data.formats import recognise
 from tagger.data.formats.record_keys import is_entity
 from tagger.data.shown import WEIGHT, hint_of
-from tagger.data.survey.spellings import find_spelling
 from tagger.tools.start.config import listed, listed_counts, rare_labels
+from tagger.tools.start.label_columns import (
+    UNKNOWN,
+    Labels,
+    are_flags,
+    are_numbers,
+    are_words,
+    flag,
+    labels_of,
+    minus_is_label,
+    spelled,
+)
 from tagger.tools.start.records import LABELS, TEXT, BrokenTableError, records_of
-
-#: The labels of a text, each with whether the text has it, or None if that is unknown; None alone if
-#: all are unknown.
-Labels = Optional[Dict[str, Optional[bool]]]
+from tagger_texts.segments import num_words
 
 _NAMES = re.compile(
-    r"(gold[_ ])?(labels?|classe?s?|categor(y|ies)|cats?|topics?|tags?|targets?|intents?|sentiments?|y)",
+    r"(gold[_ ])?(labels?|classe?s?|categor(y|ies)|cats?|topics?|tags?|targets?|intents?|sentiments?|"
+    r"emotions?|ratings?|stars?|y)",
     re.I,
 )
-_FLAGS: Mapping[Any, Optional[bool]] = {
-    **dict.fromkeys(("0", "0.0", "false", "no"), False),
-    **dict.fromkeys(("1", "1.0", "true", "yes"), True),
-    **dict.fromkeys(("", "?", "-1", "nan", "null", "none"), None),
-}
-#: How the reader `document` spells an unknown label.
-_UNKNOWN = "?"
-_SUFFIXES = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".arrow", "")
 #: Formats that are told by their names of keys or columns alone; None is another file.
 _FORMATS = (None, "csv", "doccano", "huggingface", "columns")
 #: How many lines show that a file holds something else.
 _NUM_LINES = 400
-_SEPARATORS = (";", "|", ",")
 #: A text has more words than this on average; and as many texts, of all, are written once.
 _FEW_WORDS, _DISTINCT = 2.5, 0.5
-#: A column with more labels than this, or a larger share of the texts, holds something else.
-_MOST_LABELS, _SHARE = 500, 0.5
+#: The share from which on something is the rule in a column.
+_SHARE = 0.5
 #: The share of texts with an entity in them, in a column of entities.
 _NEARLY_ALL = 0.9
 #: The most characters of a text that are shown.
@@ -84,14 +81,14 @@ class LabelledTexts(NamedTuple):
 
     def present(self) -> List[List[str]]:
         """Returns the labels that each text is known to have."""
-        return [parsed_labels(_told(each), _UNKNOWN).present for each in self.labels]
+        return [parsed_labels(_told(each), UNKNOWN).present for each in self.labels]
 
     def described(self) -> List[str]:
         """Says in lines what was found, with an example."""
-        counts, lengths = self.counts, [len(each.split()) for each in self.texts]
+        counts, lengths = self.counts, [*map(num_words, self.texts)]
         unknown = sum(each is None for each in self.labels)
         signs = [[label[:1] for label in each] + [*each.values()] for each in self.labels if each]
-        parts = sum(_UNKNOWN in each or None in each for each in signs)
+        parts = sum(UNKNOWN in each or None in each for each in signs)
         none = sum(each is not None and {*each.values()} <= {False} for each in self.labels)
         at = next((n for n, each in enumerate(self.labels) if each and any(each.values())), 0)
         example = [label for label, has in (self.labels[at] or {}).items() if has]
@@ -144,7 +141,7 @@ def find_labelled_texts(path: Path, tag: Optional[str] = None) -> Optional[Label
     Raises:
         ValueError: If several columns may hold the labels, or a quote in a table is out of place.
     """
-    if not path.is_file() or bare_suffix(path).lower() not in _SUFFIXES:
+    if not path.is_file():
         return None
     try:
         # Most files hold something else, and the beginning shows it. Labels may be sorted.
@@ -205,9 +202,9 @@ def _are_texts(values: Sequence[Any]) -> bool:
     return (
         len(texts) >= max(1, _SHARE * len(values))
         and all(each is None or isinstance(each, str) for each in values)
-        and mean(len(each.split()) for each in texts) > _FEW_WORDS
+        and mean(map(num_words, texts)) > _FEW_WORDS
         and len({*texts}) > _DISTINCT * len(texts)
-        and not any(each.lstrip().startswith(("[", "{")) for each in texts)
+        and sum(each.lstrip().startswith(("[", "{")) for each in texts) <= _SHARE * len(texts)
     )
 
 
@@ -222,31 +219,28 @@ def _labels(
         ):
             return None
     if tag is not None and texts:
-        found = _labels_of(others[tag]) if tag in others else None
+        found = labels_of(others[tag]) if tag in others else None
         return None if found is None else ([tag], found)
-    read = {key: found for key, values in others.items() if (found := _labels_of(values))}
+    read = {key: found for key, values in others.items() if (found := labels_of(values))}
     several = [key for key in read if not isinstance(others[key][0], (str, int, float))]
-    several = [key for key in several if _NAMES.fullmatch(key) or not _are_numbers(others[key])]
-    flags = [key for key, values in others.items() if _are_flags(values)]
+    several = [key for key in several if _NAMES.fullmatch(key) or not are_numbers(others[key])]
+    flags = [key for key, values in others.items() if are_flags(values)]
+    if len(flags) == 1 and minus_is_label(others[flags[0]]):
+        flags = []
     named = [key for key in read if _NAMES.fullmatch(key)]
-    if several or (named and not _are_flags(others[named[0]])):
+    if several or (named and named[0] not in flags):
         key = next(iter([*filter(named.__contains__, several), *several, *named]))
         return [key], read[key]
-    if flags:
+    words = [key for key in read if are_words(others[key])]
+    if len(flags) > 1 or (flags and not {*words} - {*flags}):
         rows = zip(*(others[key] for key in flags))
-        return flags, [{key: _flag(cell) for key, cell in zip(flags, row)} for row in rows]
-    words = [key for key in read if all(isinstance(each, str) for each in others[key])]
+        return flags, [{key: flag(cell) for key, cell in zip(flags, row)} for row in rows]
     if len(words) > 1:
         raise _AmbiguousError(
             f"texts, and their labels may be in {', '.join(words[:-1])} or {words[-1]}; name the column "
             "by --tag-column"
         )
     return (words, read[words[0]]) if words else None
-
-
-def _are_numbers(values: Sequence[Any]) -> bool:
-    """Whether all values are lists without a letter, which may be places of something in the texts."""
-    return not any(map(str.isalpha, "".join(str(cell) for value in values for cell in value or ())))
 
 
 def _is_of_words(texts: Sequence[Any], values: Sequence[Any]) -> bool:
@@ -271,80 +265,6 @@ def _quotes(text: str, words: str) -> bool:
 def _cells(value: Any) -> List[Any]:
     """Returns the parts of a list, or of a string that spells one or has several words."""
     if isinstance(value, str):
-        listed_cells = _spelled(value)
+        listed_cells = spelled(value)
         return value.split() if listed_cells is None else listed_cells
     return [*value] if isinstance(value, (list, tuple)) else []
-
-
-def _spelled(cell: str) -> Optional[List[Any]]:
-    """Returns the list that a cell spells in JSON or as Python shows it."""
-    if cell.strip()[:1] not in ("[", "("):
-        return None
-    try:
-        value = ast.literal_eval(cell.strip())
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return None
-    return [*value] if isinstance(value, (list, tuple)) else None
-
-
-def _labels_of(values: Sequence[Any]) -> Optional[List[Labels]]:
-    """Returns the labels of each text that a key or column has; None if it has something else."""
-    values = [None if each in ("", _UNKNOWN, -1, [_UNKNOWN]) else each for each in values]
-    given = [each for each in values if each is not None]
-    if given and all(isinstance(each, dict) for each in given):
-        is_flags = all(str(each).lower() in _FLAGS for value in given for each in value.values())
-        found: List[Labels] = [
-            None if each is None else {label: _flag(has) for label, has in each.items()}
-            for each in values
-        ]
-        return found if is_flags and any(given) else None
-    if given and all(isinstance(each, str) for each in given):
-        spelled = [_spelled(each) if each.strip() else [] for each in given]
-        if all(each is not None for each in spelled) and any(spelled):
-            cells = iter(spelled)
-            values = [None if each is None else next(cells) for each in values]
-            given = spelled
-        else:
-            return _of_strings(values)
-    if given and all(isinstance(each, (str, int, bool)) for each in given):
-        return _of_strings([None if each is None else str(each) for each in values])
-    if not given or not all(isinstance(each, (list, tuple)) for each in values if each is not None):
-        return None
-    names = [None if each is None else [*map(str, each)] for each in values]
-    is_plain = all(isinstance(each, (str, int)) for value in values for each in value or ())
-    return _if_labels(names) if is_plain and any(names) else None
-
-
-def _of_strings(values: Sequence[Optional[str]]) -> Optional[List[Labels]]:
-    """Reads a label in each cell, or several if a separator gives fewer different ones."""
-    cells = [(each or "").strip() for each in values]
-    whole = {*filter(None, cells)}
-    for separator in _SEPARATORS:
-        parts = [[part.strip() for part in cell.split(separator)] for cell in cells]
-        different = {*filter(None, chain(*parts))}
-        if len(different) < len(whole) and any(separator in cell for cell in cells):
-            return _if_labels([[part for part in each if part] for each in parts])
-    return _if_labels([[cell] if cell else None for cell in cells])
-
-
-def _if_labels(names: Sequence[Optional[List[str]]]) -> Optional[List[Labels]]:
-    """Returns the labels of each text, unless there are too many for labels, or just one."""
-    counts = Counter(chain(*filter(None, names)))
-    most = min(_MOST_LABELS, max(2, _SHARE * len(names)))
-    are_tags = "-100" in counts or ("O" in counts and find_spelling(counts) is not None)
-    if are_tags or not 1 < len(counts) <= most or any(len(each.split()) > 6 for each in counts):
-        return None
-    return [None if each is None else dict.fromkeys(each, True) for each in names]
-
-
-def _are_flags(values: Sequence[Any]) -> bool:
-    """Whether the values are 0 and 1, and perhaps signs for unknown ones."""
-    if not all(isinstance(each, (str, int, float, bool, type(None))) for each in values):
-        return False
-    return {True, False} <= {_flag(each) for each in values} and all(
-        str(each).strip().lower() in _FLAGS for each in values
-    )
-
-
-def _flag(value: Any) -> Optional[bool]:
-    return _FLAGS.get(str(value).strip().lower())

@@ -19,6 +19,7 @@ from tagger.data.survey.other_files import named_text
 from tagger.data.survey.spellings import find_spelling
 from tagger.tools.start.config import listed, listed_counts, sizes_for
 from tagger.tools.start.start import Start, commands_for
+from tagger_texts.segments import num_words
 
 #: A column with more distinct texts, or with a larger share of them, holds words; labels may have more.
 _MOST_TAGS, _LARGEST_SHARE, _SHARE_OF_LABELS = 100, 0.1, 0.34
@@ -289,7 +290,7 @@ def _is_words(cell: str) -> bool:
     letters = [
         each for each in cell if not (each.isspace() or unicodedata.category(each)[0] == "M")
     ]
-    is_sentence = len(cell.split()) > 2 and sum(map(str.isalpha, letters)) > len(letters) / 2
+    is_sentence = num_words(cell) > 2 and sum(map(str.isalpha, letters)) > len(letters) / 2
     return is_sentence or "".join(letters).isalpha()
 
 

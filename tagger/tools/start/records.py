@@ -1,6 +1,7 @@
 """Reads the records of tables, JSON, Parquet and fastText's files, whatever their keys are."""
 
 import csv
+import re
 from itertools import islice
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Tuple
@@ -14,6 +15,11 @@ from tagger.data.text_encodings import decoded_lines, open_text
 #: The keys of the text and of its labels, as the reader `document` takes them.
 TEXT, LABELS = "text", "labels"
 _FAST_TEXT = "__label__"
+#: Names of columns that are hardly ever a cell of another row.
+_NAMES = re.compile(
+    r"(\w+_)?(text|tweet|comment|review|sentence|utterance|label|category|sentiment|id)s?",
+    re.IGNORECASE,
+)
 #: The share of fastText's lines that have a label.
 _SHARE = 0.5
 
@@ -94,14 +100,14 @@ def _rows(
 
 
 def _named(rows: Sequence[Sequence[str]]) -> List[Dict[str, Any]]:
-    """Makes records of rows, by the names in the first row if it is a header."""
+    """Makes records of rows, by the names in the first row if it is a header, which may come again."""
     names = [cell.strip() or f"column {number}" for number, cell in enumerate(rows[0])]
     has_header = len({*names}) == len(names) and all(
         len(name.split()) <= 3 and not name.isdecimal() for name in names
     )
-    if has_header:
+    if has_header and not any(map(_NAMES.fullmatch, names)):
         repeated = any(names[n] in {row[n] for row in rows[1:]} for n in range(len(names)))
         has_header = not repeated
     if not has_header:
         names = [f"column {number}" for number in range(len(names))]
-    return [dict(zip(names, row)) for row in rows[has_header:]]
+    return [dict(zip(names, row)) for row in rows if not (has_header and row == rows[0])]

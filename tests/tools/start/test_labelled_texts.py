@@ -5,6 +5,7 @@ import io
 import json
 import re
 from pathlib import Path
+from random import Random
 
 import pytest
 from allennlp.commands.train import train_model
@@ -139,6 +140,46 @@ def test_labels_in_one_cell_are_parted(tmp_path):
         assert [[*(each or {})] for each in found.labels] == [*map(labels_of, TEXTS)]
 
 
+#: How labels of whole texts are called, and how tables are spelled and written.
+KINDS = {
+    "names": ["ham", "spam", "Label"],
+    "sentiments": ["-1", "0", "1"],
+    "signs": ["1", "-1"],
+    "stars": ["1", "5", "3"],
+    "sentences": [f"{n}: the text has about this much of it" for n in range(3)],
+}
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_tables_of_texts_are_read_however_they_are_written(seed, tmp_path):
+    random = Random(seed)
+    kind, name = map(random.choice, ([*KINDS], ["Label", "polarity", "Emotion", "stance"]))
+    labels = [random.choice(KINDS[kind]) for _ in TEXTS]
+    start = random.choice(["", "[USER] ", "很快好吃送餐好"])
+    texts = [start * (random.random() < 0.3) + text for text in TEXTS]
+    if start == "很快好吃送餐好":
+        texts = [f"{start}{n}份" for n in range(len(TEXTS))]
+    if random.random() < 0.5:
+        texts[7] += " in <i>The Times</i>"
+    columns = {
+        "id": [f"t{n}" for n in range(len(TEXTS))],
+        "text": texts,
+        name: labels,
+        "note": ["checked" if n % 50 == 0 else "again" * (n % 50 == 1) for n in range(len(TEXTS))],
+        "places": [str([n % 9, n % 9 + 1]) for n in range(len(TEXTS))],
+    }
+    order = ["text", name, *random.sample(["id", "note", "places"], random.randint(0, 3))]
+    random.shuffle(order)
+    rows = [order, *zip(*(columns[each] for each in order))]
+    if random.random() < 0.3:
+        rows.insert(50, order)  # of merged files
+    suffix = random.choice(["csv", "tsv", "txt", "train"])
+    found = find_labelled_texts(write(tmp_path, (suffix, as_csv(rows, random.choice(",;\t")))))
+    assert found.texts == texts
+    assert [[*each] for each in found.labels] == [[label] for label in labels]
+    assert found.used == (["text"], [name])
+
+
 WORDS = [text.split() for text in TEXTS]
 TAGS = [" ".join("OB"[n > 3] for n in range(len(words))) for words in WORDS]
 PLACED = [(f"Sentence {n}", word) for n, words in enumerate(WORDS) for word in words]
@@ -165,6 +206,9 @@ OTHERS = {
     ),
     "places of answers": as_json(
         {"context": t, "ends": [n % 4], "spans": [f"0;{n % 4}"]} for n, t in enumerate(TEXTS)
+    ),
+    "places of letters": as_csv(
+        [["text", "places"], *([t, [n % 9, n % 9 + 1]] for n, t in enumerate(TEXTS))]
     ),
     "no labels": as_json({"text": t, "label": []} for t in TEXTS),
     "texts alone": "\n".join(TEXTS),
