@@ -156,6 +156,9 @@ def test_labels_that_are_words_or_identifiers_are_doubted():
 
 
 def test_texts_whose_letters_are_lost_are_refused():
+    texts = [sentence(f"_ _ {name}", ("PER", 0, 0)) for name in NAMES]
+    with pytest.raises(ValueError, match="all: 20 of 32 words are `_`, as in corpora without"):
+        check_contents(texts, "all")
     texts = [sentence(f"???? ??? {name}", ("PER", 0, 0)) for name in NAMES]
     with pytest.raises(ValueError, match="all: 20 of 32 words are question marks alone"):
         check_contents(texts, "all")

@@ -21,7 +21,7 @@ _QUOTED = re.compile(r"(['\"])\w.*\1|\[\s*['\"]\w.*", re.DOTALL)
 #: Labels with a word as prefix, and those that open or close a bracket around several tokens.
 _WORDED = re.compile(r"(begin|beginning|inside)[\W_]+(\S+)", re.IGNORECASE)
 _BRACKETS = re.compile(r"\([^()\s*]+\*?|\*\)+|[^()\s*]+\)")
-_LOST = re.compile("[?\ufffd]{2,}")
+_LOST = re.compile("[?\ufffd]{2,}|_+")
 _HANGUL = re.compile("[\uac00-\ud7a3]")
 
 
@@ -77,13 +77,16 @@ def quoted_labels(contents: Contents) -> Optional[str]:
 
 
 def lost_letters(contents: Contents) -> Optional[str]:
-    """Words are question marks alone, which some programs write for letters that an encoding lacks."""
+    """Words are question marks alone, for letters that an encoding lacks, or `_` for words left out."""
     words = [word for each in contents.words for word in each]
     lost = [word for word in words if _LOST.fullmatch(word)]
     if len(lost) < FEWEST or len(lost) <= MOST * len(words):
         return None
+    number = f"{len(lost):,} of {len(words):,} words are"
+    if lost[0][0] == "_":
+        return f"{number} `_`, as in corpora without their words; add these as its README says"
     return (
-        f"{len(lost):,} of {len(words):,} words are question marks alone, such as {quoted(lost[0])}; "
+        f"{number} question marks alone, such as {quoted(lost[0])}; "
         "their letters are lost, so write the file again from where it comes from, as UTF-8"
     )
 

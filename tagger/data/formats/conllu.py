@@ -30,6 +30,8 @@ from tagger.data.text_encodings import decoded_lines, open_text
 
 logger = logging.getLogger(__name__)
 
+#: The cells of the parts of speech.
+_UPOS, _XPOS = 3, 4
 #: How UDPipe spells white space in `SpacesAfter`.
 _SPACES = {" ": "\\s", "\t": "\\t", "\n": "\\n", "\r": "\\r", "|": "\\p", "\\": "\\\\"}
 _SPELLED = {escape[1]: character for character, escape in _SPACES.items()}
@@ -60,10 +62,13 @@ def read_conllu(path: PathOrAddress, reading: Reading = DETECTED) -> Iterator[An
     """Reads a file's documents if it marks them by `# newdoc`, else its sentences.
 
     Entities come from MISC, for example `ner=B-PER`, under the key `tag_column` or else the key with
-    the most entities; if there are none, each token gets its UPOS as a plain label. A token of several
+    the most entities; if there are none, each token gets its UPOS as a plain label,
+    or its XPOS if the file has no UPOS. A token of several
     words, such as `1-2`, gets theirs, joined by `+`. Empty nodes are not tokens.
     """
     sentences = list(_sentences(path, reading.text_encoding))
+    if not any({*token.upos} - {"_"} for each in sentences for token in each.tokens):
+        sentences = list(_sentences(path, reading.text_encoding, _XPOS))
     key = reading.key or _key_of_entities(sentences, path)
     scheme = Scheme() if key is None else find_scheme([each.tags(key) for each in sentences])
     documents: List[List[_Sentence]] = []
@@ -102,7 +107,9 @@ def _key_of_entities(sentences: List[_Sentence], path: PathOrAddress) -> Optiona
     return None
 
 
-def _sentences(path: PathOrAddress, text_encoding: Optional[str]) -> Iterator[_Sentence]:
+def _sentences(
+    path: PathOrAddress, text_encoding: Optional[str], part_of_speech: int = _UPOS
+) -> Iterator[_Sentence]:
     place, covered = "", 0
     comments: Dict[str, str] = {}
     tokens: List[_Token] = []
@@ -129,12 +136,12 @@ def _sentences(path: PathOrAddress, text_encoding: Optional[str]) -> Iterator[_S
                 covered = int(number[2])
                 tokens.append(_Token(cells[1], [], _misc(cells[9])))
             elif "." not in cells[0] and int(number[1]) <= covered:
-                tokens[-1].upos.append(cells[3])
+                tokens[-1].upos.append(cells[part_of_speech])
                 for key, value in _misc(cells[9]).items():
                     if not key.startswith("Space"):
                         tokens[-1].misc.setdefault(key, value)
             elif "." not in cells[0]:
-                tokens.append(_Token(cells[1], [cells[3]], _misc(cells[9])))
+                tokens.append(_Token(cells[1], [cells[part_of_speech]], _misc(cells[9])))
 
 
 def _misc(cell: str) -> Dict[str, str]:

@@ -129,7 +129,7 @@ def _usual_records(path: PathOrAddress, reading: Reading) -> Iterator[Tuple[str,
 
 def _is_accepted(annotated: Any) -> bool:
     """Whether an annotator accepted a record or span in Prodigy."""
-    return not isinstance(annotated, dict) or annotated.get("answer", "accept") == "accept"
+    return not isinstance(annotated, dict) or annotated.get("answer") not in ("reject", "ignore")
 
 
 def _parts(record: Any, place: str, labelled: bool) -> Tuple[str, List[Any], Dict[str, Any]]:

@@ -6,7 +6,7 @@ import itertools
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from tagger.common.csv_rows import NumberedLine, csv_rows, delimiter_of
 from tagger.common.files import write_atomically
@@ -25,6 +25,7 @@ from tagger.data.formats.record_keys import (
     ENTITY_KEYS,
     TEXT_KEYS,
     listed_entities,
+    parsed_value,
     raw_entities,
 )
 from tagger.data.formats.span_records import lists_of
@@ -35,8 +36,10 @@ from tagger.data.survey.schemes import Scheme, check_scheme
 from tagger.data.survey.spellings import STANDARD
 from tagger.data.text_encodings import decoded_lines, open_text
 
+#: The label of entities that are lists of letters.
+_UNNAMED = "SPAN"
 #: Possible column names in a CSV file of texts, in lowercase, best first.
-_COLUMNS = {"text": TEXT_KEYS, "entities": ("entities", *ENTITY_KEYS)}
+_COLUMNS = {"text": TEXT_KEYS, "entities": ("entities", *ENTITY_KEYS, "index_spans")}
 
 
 def columns_of(header: Sequence[str], labelled: bool = True) -> Optional[Dict[str, int]]:
@@ -119,7 +122,10 @@ def _rows(
 def _text(
     row: Dict[str, str], place: str, offsets: Optional[str], properties: Dict[str, str]
 ) -> AnnotatedText:
-    entities = listed_entities(row.get("entities") or "[]")
+    cell = row.get("entities") or "[]"
+    entities = listed_entities(cell)
+    if entities is None:
+        entities = _runs(parsed_value(cell))
     if entities is None:
         parsed_json(row["entities"], place)  # its error says what is wrong
         raise ValueError(f"{place}: expected a list of entities, got {row['entities']!r:.80}")
@@ -127,6 +133,16 @@ def _text(
     outer = {key: row for key, row in properties.items() if key in OUTER_KEYS and row[:1] == "{"}
     parsed = {key: parsed_json(cell, place) for key, cell in outer.items()}
     return AnnotatedText(row["text"], found, None, None, place, {**properties, **parsed})
+
+
+def _runs(numbers: Any) -> Optional[List[Any]]:
+    """Returns entities for the numbers of their letters, such as `[5, 6, 7]`; None for other lists."""
+    if not isinstance(numbers, list) or not all(type(each) is int for each in numbers):
+        return None
+    ends = [n + 1 for n in numbers if n + 1 not in numbers]
+    starts = [n for n in numbers if n - 1 not in numbers]
+    is_sorted = numbers == sorted({*numbers})
+    return [[*run, _UNNAMED] for run in zip(starts, ends)] if is_sorted else None
 
 
 def write_csv(texts: Iterable[AnnotatedText], path: Path) -> None:

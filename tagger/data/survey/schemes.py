@@ -1,5 +1,6 @@
 """Detects what tags mean: spans in some encoding, plain labels, or several labels per token."""
 
+import re
 from collections import Counter
 from operator import itemgetter
 from os import PathLike
@@ -24,6 +25,12 @@ from tagger_texts.merging import joined_tags
 _NO_LABELS = ("O", "_", "-")
 #: The possible encodings of tags with prefixes.
 _WITH_PREFIXES = tuple(each for each in ENCODINGS if each != "IO")
+#: Labels that are places, or the punctuation marks behind words.
+_PLACE = re.compile(r"\d+\D\d+")
+_MARK = re.compile(
+    r"\W?(comma|period|full_?stop|colon|semi_?colon|dash|hyphen|(question|exclamation)_?(mark)?)",
+    re.IGNORECASE,
+)
 
 
 class Scheme(NamedTuple):
@@ -206,6 +213,9 @@ def marks_outside(counts: Mapping[str, int]) -> bool:
         tag for tag in counts if tag in OUTSIDE and (tag != "0" or not "".join(labels).isdigit())
     ]
     if not labels or not (found or unusual) or any("=" in label for label in labels):
+        return False
+    # Places such as 1:2 are no labels, and marks such as COMMA belong to one word each.
+    if all(map(_PLACE.fullmatch, labels)) or all(map(_MARK.fullmatch, labels)):
         return False
     if max(counts.values()) == max(counts[tag] for tag in (*found, *unusual)):
         return True

@@ -282,6 +282,8 @@ def _survey_of_texts(paths: Sequence[Path], formats: Sequence[str], reading: Rea
     ]
     found = Survey(files, 0, 1, Scheme(), reading)
     found.scheme = find_scheme([found.tags(rows) for file in files for rows in file.sentences])
+    if {*formats} == {"conllu"} and found.scheme.source_encoding is None:
+        found.scheme = Scheme()  # `ADP+DET` is one label, that of a token of two words
     found.tokenization = tokenization
     return found
 

@@ -1,6 +1,7 @@
 """How each format reads the files that annotation tools write."""
 
 import re
+from random import Random
 
 import pytest
 import spacy
@@ -17,6 +18,8 @@ from tagger.data.formats import (
     write_texts,
 )
 from tagger.data.reading import Reading
+from tagger.data.survey.schemes import Scheme
+from tagger.tools.start.survey import survey
 from tests.data.formats.records import row, span, task
 
 PER = Annotation("PER", 0, 3)
@@ -64,6 +67,32 @@ def test_skipped_annotations_are_left_out_and_counted(write, read_one, caplog):
         "1 results that are no spans",
     ):
         assert said in caplog.text
+
+
+def test_answers_to_questions_are_no_rejections(write):
+    for answer in ("London", {"text": "Ada", "url": None}, 3):
+        record = {"text": "Ada left", "spans": [{"start": 0, "end": 3, "label": "PER"}]}
+        (text,) = read_texts(write("a.jsonl", {**record, "answer": answer}))
+        assert text.entities == [PER]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_numbers_of_letters_are_entities(seed, write):
+    random = Random(seed)
+    ends = sorted(random.sample(range(30), 2 * random.randint(1, 5)))
+    spans = list(zip(ends[::2], ends[1::2]))
+    letters = [n for span in spans for n in range(*span)]
+    merged = [
+        [n for n, _ in spans if (n - 1) not in letters],
+        [n for _, n in spans if n not in letters],
+    ]
+    name = random.choice(["spans", "index_spans"])
+    text = " ".join("abcdefghijklmnop")
+    path = write("a.csv", f'text,{name}\n{text},"{letters}"\n{text},[]\n')
+    first, second = read_texts(path)
+    assert [each[1:] for each in first.entities] == [*zip(*merged)]
+    assert {each.label for each in first.entities} == {"SPAN"}
+    assert not second.entities
 
 
 def test_other_labels_of_entities_are_named(write, caplog):
@@ -155,6 +184,14 @@ def test_parts_of_speech_are_plain_labels_and_ranges_are_tokens(write, tmp_path)
     assert labels == ["Le DET", "prix NOUN", "du ADP+DET", "pain NOUN", ". PUNCT"]
     write_texts([text], tmp_path / "b.txt", "columns")
     assert (tmp_path / "b.txt").read_text().split() == " ".join(labels).split()
+
+
+def test_parts_of_speech_of_two_words_are_one_label_and_may_be_in_the_next_column(write):
+    rows = "".join(row(*each) for each in FRENCH) + "\n"
+    for content in (rows, re.sub(r"(\t_)(\t[A-Z]+)(\t_)", r"\1\3\2", rows)):
+        found = survey([write("a.conllu", content * 2)])
+        assert found.scheme == Scheme()
+        assert found.count_labels(*found.train)["ADP+DET"] == 2
 
 
 def test_entities_in_the_misc_column_take_precedence_and_documents_keep_their_sentences(read_one):

@@ -34,6 +34,9 @@ def test_every_encoding_of_spans_is_recognised(encoding):
         (["A,B A", "B , C"], Scheme()),
         (["PER O O"], Scheme("IO")),
         (["PER _ _", "LOC _"], Scheme("IO")),
+        (["O COMMA COMMA", "O PERIOD"], Scheme()),  # a mark belongs to one word
+        (["_ ?QUESTIONMARK _", "O ,COMMA"], Scheme()),
+        (["_ 1:1 1:2", "_ _ 2:1"], Scheme()),  # places
         (["N V O", "N V"], Scheme()),  # `O` is a part of speech
         (["0 1 0"], Scheme()),
         (["O O"], Scheme("BIO")),  # no entity
