@@ -7,10 +7,12 @@ The process that distributes the tests reads this file too, so libraries are imp
 import argparse
 import contextlib
 import copy
+import functools
 import gc
 import logging
 import multiprocessing
 import os
+import pkgutil
 import signal
 import subprocess
 import sys
@@ -107,6 +109,20 @@ def pytest_collection_finish():
     # The collector can ignore everything imported so far.
     gc.freeze()
     gc.enable()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_waiting():
+    """Loads the rules of each language once, and leaves it to the system when files reach the disk."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        for name in (
+            "tagger.data.tokenizers.WordSplitter",
+            "tagger.data.text_splitter.sentence_pipeline",
+            "tagger.tools.start.tokenization.splitter_at_hand",
+        ):
+            monkeypatch.setattr(name, functools.cache(pkgutil.resolve_name(name)))
+        monkeypatch.setattr(os, "fsync", lambda file: None)
+        yield
 
 
 @pytest.fixture(autouse=True)
@@ -338,6 +354,14 @@ def trained_otherwise(train_once):
 def good(trained):
     """The archive of the toy run."""
     return trained / "model.tar.gz"
+
+
+@pytest.fixture(scope="module")
+def model(trained):
+    """The tagger of the toy run, in Python; all tests of a module share it."""
+    import tagger
+
+    return tagger.load(trained / "model.tar.gz")
 
 
 @pytest.fixture

@@ -761,6 +761,24 @@ ALIKE = {
 }
 
 
+#: The commands see of an ensemble only the head that decodes, and `predict` whether averages are right.
+JOINED = [
+    *(f"crf, averaged {average}" for average in AVERAGES),
+    "label_chains, averaged marginals",
+    "sigmoid, averaged emissions",
+]
+#: By consumer, the kinds of taggers with which it is tried. Formats and masks see entities alone.
+KINDS_OF = {
+    **dict.fromkeys(CONSUMERS, (*HEADS, *JOINED, "documents", *OF_NO_TEXT, *FOREIGN)),
+    **dict.fromkeys(OPTIONS, (*HEADS, JOINED[2], *OF_NO_TEXT, *FOREIGN)),
+    **dict.fromkeys(
+        NEEDS_ENTITIES, ("crf", "label_chains", "sigmoid", *OF_NO_TEXT, "foreign_tags")
+    ),
+    "predict": (*KINDS, *FOREIGN),
+}
+CELLS = [(consumer, kind) for consumer, kinds in KINDS_OF.items() for kind in kinds]
+
+
 @pytest.fixture(scope="module")
 def archives(tmp_path_factory):
     """Writes the archive of a kind at its first use."""
@@ -769,31 +787,28 @@ def archives(tmp_path_factory):
         yield lambda kind: write_kind(kind, folder / kind.replace(", averaged ", "-"))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("consumer", CONSUMERS)
+@pytest.mark.parametrize(("consumer", "kind"), CELLS)
 def test_a_cell_is_right_or_refused_in_one_sentence(
     consumer, kind, archives, allennlp, tmp_path, monkeypatch, capsys
 ):
+    # Intervals and rankings have separate tests.
+    monkeypatch.setattr(estimates, "NUM_RESAMPLES", 2)
+    monkeypatch.setattr(errors, "NUM_TREES", 2)
+    monkeypatch.chdir(tmp_path)
     cell = Cell(kind, archives(kind), tmp_path, allennlp)
-    _check(consumer, cell, monkeypatch, capsys)
-
-
-@pytest.mark.parametrize("kind", FOREIGN)
-@pytest.mark.parametrize("consumer", [*CONSUMERS, *OPTIONS])
-def test_a_head_of_a_dozen_lines_outside_the_package_has_every_exit_or_is_refused(
-    consumer, kind, archives, allennlp, tmp_path, monkeypatch, capsys
-):
-    cell = Cell(kind, archives(kind), tmp_path, allennlp)
-    _check(consumer, cell, monkeypatch, capsys)
-
-
-@pytest.mark.parametrize("kind", [*HEADS, "label_chains, averaged marginals", *OF_NO_TEXT])
-@pytest.mark.parametrize("consumer", OPTIONS)
-def test_options_do_for_every_head_what_they_say_or_refuse_it_in_one_sentence(
-    consumer, kind, archives, allennlp, tmp_path, monkeypatch, capsys
-):
-    cell = Cell(kind, archives(kind), tmp_path, allennlp)
-    _check(consumer, cell, monkeypatch, capsys)
+    words, consume = REFUSED.get(consumer, {}).get(kind), {**CONSUMERS, **OPTIONS}[consumer]
+    if words is None:
+        consume(cell)
+        return
+    with pytest.raises((SystemExit, ConfigurationError, ValueError)) as raised:
+        consume(cell)
+    message = str(raised.value)
+    if message == "1":
+        lines = capsys.readouterr().err.strip().splitlines()
+        assert not any(line.startswith("Traceback") for line in lines)
+        message = lines[-1]
+    assert words in message
+    assert "\n" not in message
 
 
 def test_every_command_and_option_for_taggers_is_in_the_table(archives, parsers, tmp_path):
@@ -820,23 +835,3 @@ def test_every_command_and_option_for_taggers_is_in_the_table(archives, parsers,
     alike = {(command, name) for command, names in ALIKE.items() for name in names.split()}
     everywhere = {"--help", "--force", "--include-package", "--cuda-device", "--batch-size"}
     assert {each for each in untried if each[1] not in everywhere} == alike
-
-
-def _check(consumer, cell, monkeypatch, capsys):
-    # Intervals and rankings have separate tests.
-    monkeypatch.setattr(estimates, "NUM_RESAMPLES", 2)
-    monkeypatch.setattr(errors, "NUM_TREES", 2)
-    monkeypatch.chdir(cell.folder)
-    words, consume = REFUSED.get(consumer, {}).get(cell.kind), {**CONSUMERS, **OPTIONS}[consumer]
-    if words is None:
-        consume(cell)
-        return
-    with pytest.raises((SystemExit, ConfigurationError, ValueError)) as raised:
-        consume(cell)
-    message = str(raised.value)
-    if message == "1":
-        lines = capsys.readouterr().err.strip().splitlines()
-        assert not any(line.startswith("Traceback") for line in lines)
-        message = lines[-1]
-    assert words in message
-    assert "\n" not in message

@@ -112,8 +112,8 @@ class LanguageRulesTokenizer(Tokenizer):
         ConfigurationError: On first use, if spaCy has no such language.
 
     Example:
-        >>> [token.text for token in LanguageRulesTokenizer("fr").tokenize("L'Oise, à Paris.")]
-        ["L'", 'Oise', ',', 'à', 'Paris', '.']
+        >>> [token.text for token in LanguageRulesTokenizer("it").tokenize("L'Adda, a Como.")]
+        ["L'", 'Adda', ',', 'a', 'Como', '.']
     """
 
     def __init__(self, language: str = "en") -> None:

@@ -19,7 +19,6 @@ pytestmark = needs_triton
 # combinations when it is called without arguments.
 CASES = [
     "90/33/float32",
-    "80/9/float32/log_likelihood",
     "80/64/float32/log_likelihood",
     "90/64/float32/log_likelihood",
     "100/64/float32/tag_marginals",

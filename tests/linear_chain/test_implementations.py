@@ -35,11 +35,13 @@ pytestmark = pytest.mark.usefixtures("uninitialized_memory_holds_nan")
 # Lengths of the rows and K, away from powers of two.
 SIZES = [((1,), 1), ((2, 0, 1), 3), ((3, 2, 0), 9), ((3,), 17)]
 LARGER_SIZES = [(tuple(7 * row % 18 for row in range(32)), 9), ((40,), 33), ((7, 3, 0), 100)]
-# Triton's interpreter takes milliseconds per token, and more where products underflow.
+# Triton's interpreter takes milliseconds per token, and more where products underflow. Most scores are
+# possible also in kinds where some are not, so slow cases leave out the kinds that others include.
 CASES = [
-    *[("cpu", Case(*size, kind)) for size in SIZES + LARGER_SIZES for kind in KINDS],
-    *[("cuda", Case(*size, kind)) for size in SIZES for kind in ("plain", "some impossible")],
-    *[("cuda", Case((3, 2), 5, kind)) for kind in ("wide", "both")],
+    *[("cpu", Case(*size, kind)) for size in SIZES for kind in KINDS],
+    *[("cpu", Case(*size, kind)) for size in LARGER_SIZES for kind in ("plain", "both")],
+    *[("cuda", Case(*size, "some impossible")) for size in SIZES],
+    *[("cuda", Case((3, 2), 5, kind)) for kind in ("plain", "both")],
     *[("gpu", Case((512, 1, 0, 300), size, "some impossible")) for size in (1, 7, 33, 100)],
 ]
 IN_FLOAT32 = [

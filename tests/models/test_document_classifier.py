@@ -50,7 +50,7 @@ def train(tmp_path):
             "data_loader": {"batch_size": 16},
             "trainer": {
                 "optimizer": {"type": "adam", "lr": 0.02},
-                "num_epochs": 8,
+                "num_epochs": 5,
                 "validation_metric": "+f1-measure-macro",
                 "callbacks": list(callbacks),
             },

@@ -21,8 +21,8 @@ def test_windows_and_batches_change_nothing(kind, at_root, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [*TOKENIZERS, "tuned"])
-def test_every_route_uses_the_archives_settings(kind, allennlp, at_root, tmp_path):
-    archive, lines = train(kind, tmp_path), sentences(40)
+def test_every_route_uses_the_archives_settings(kind, trained, allennlp, at_root, tmp_path):
+    archive, lines = train(kind, tmp_path, trained), sentences(40)
     wanted = check_python_and_windows(archive, lines, tmp_path, (7,))
     (tmp_path / "in.txt").write_text("".join(f"{line}\n" for line in lines))
     output = ["--predictor-args", '{"plain": true}', "--output-file", tmp_path / "out.jsonl"]

@@ -28,11 +28,6 @@ TEXTS = [TEXT, "Grace Mwangi works for <Acme & Sons> in Oslo.", "Maria left."]
 
 
 @pytest.fixture(scope="module")
-def model(trained):
-    return tagger.load(trained / "model.tar.gz")
-
-
-@pytest.fixture(scope="module")
 def predictor(trained):
     return Predictor.from_path(trained / "model.tar.gz", import_plugins=False)
 

@@ -71,7 +71,7 @@ def test_the_service_answers_the_same(archive, lines):
 
 @pytest.mark.parametrize(
     "archive",
-    ["word vectors", "fine-tuned", "tuned", "label chains", "blanks", "punctuation", "French"],
+    ["word vectors", "fine-tuned", "tuned", "label chains", "blanks", "punctuation", "Italian"],
     indirect=True,
 )
 def test_onnx_gives_the_same_tags(archive, lines, tmp_path):
@@ -88,7 +88,7 @@ def test_a_killed_run_ends_with_the_same_bytes(archive, lines, warm_python, tmp_
         assert broken == (STATUS[number], []), moment.title
 
 
-@pytest.mark.parametrize("archive", ["frozen", "documents", "blanks", "French"], indirect=True)
+@pytest.mark.parametrize("archive", ["frozen", "documents", "blanks", "Italian"], indirect=True)
 def test_ray_writes_what_predict_file_writes(archive, lines, tmp_path):
     pytest.importorskip("ray", reason="needs Ray: pip install '.[ray]'")
     (tmp_path / "in.txt").write_text("".join(f"{line}\n" for line in lines[:500]))

@@ -291,8 +291,6 @@ def test_the_command_writes_an_archive_for_other_commands(bert, allennlp, tmp_pa
     allennlp("predict-file", tmp_path / "tuned.tar.gz", gold, "-o", tmp_path / "out.conll")
     assert (tmp_path / "out.conll").exists()
     allennlp("soft-labels", archive, gold, "-o", tmp_path / "soft.npz")
-    allennlp("export", archive, "-o", tmp_path / "model.onnx")
     assert (tmp_path / "soft.npz").exists()
-    assert (tmp_path / "model.onnx").exists()
     with pytest.raises(SystemExit):
         allennlp("import-hf", bert, "-o", archive)

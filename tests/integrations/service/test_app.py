@@ -9,7 +9,6 @@ from types import SimpleNamespace
 import httpx
 import pytest
 
-import tagger
 from tagger.integrations.service.app import Served, create_app, render_page
 from tagger.integrations.service.batcher import Batcher, Job
 from tagger.integrations.service.limits import Limits, RequestError, check_biases, check_extras
@@ -29,11 +28,6 @@ TEXT = "Ada  Lovelace met Mr. \U0001f600 Babbage in London."
 TEXTS = [TEXT, "Grace Mwangi works for <Acme & Sons> in Oslo.", "Maria left.", " \n"]
 ABOUT = ("document", 40, 39.0, 40.0, "dev.txt", "0" * 64, "2026-01-31")
 CURVES = DecodingCurves("dev.txt", {"PER": Curve(3, [-1.0, 1.0], [None, 0.5], [0.0, 1.0])})
-
-
-@pytest.fixture(scope="module")
-def model(trained):
-    return tagger.load(trained / "model.tar.gz")
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ import pytest
 from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
-import tagger
 from tagger.data.dataset_readers.file_lists import listed_files
 from tagger.integrations.service import retraining as module
 from tagger.integrations.service.app import Served, create_app
@@ -30,11 +29,6 @@ CONFIG = """<View>
 </View>"""
 PROJECT = {"id": 3, "label_config": CONFIG}
 TEXT = "Grace Mwangi works in Oslo."
-
-
-@pytest.fixture(scope="module")
-def model(trained):
-    return tagger.load(trained / "model.tar.gz")
 
 
 @pytest.fixture

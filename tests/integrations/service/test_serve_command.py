@@ -12,7 +12,6 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-import tagger
 from tagger.integrations.service.commands.serve import _name_of, _say
 from tagger.integrations.service.limits import Limits, make_limits
 from tagger.integrations.service.server import bind, is_local, names_of, url_of
@@ -28,11 +27,6 @@ pytestmark = pytest.mark.usefixtures("time_limit")
 
 TEXTS = ["Maria Lindqvist met Paulo Ferraz in Lisbon.", "Ada lives in Oslo.", "Nothing here."]
 CURVES = DecodingCurves("mine.txt", {"PER": Curve(3, [0.0], [0.5], [1.0])})
-
-
-@pytest.fixture(scope="module")
-def model(trained):
-    return tagger.load(trained / "model.tar.gz")
 
 
 @pytest.fixture

@@ -10,18 +10,12 @@ from allennlp.models import load_archive
 from spacy import displacy
 from spacy.tokens import Doc, DocBin
 
-import tagger
 from tagger.integrations.spacy.component import make_component
 from tagger.predictors.saved_tagger import SavedTagger
 from tests.test_start_up import WITHOUT_ALLENNLP
 
 TEXT = "Maria Lindqvist met  Paulo\nFerraz in Lisbon. Ada Lovelace lives in Oslo.\n\n"
 TEXTS = [TEXT, "", " \n", "Grace Mwangi works for Acme in Oslo.", "Nothing.", TEXT + TEXT]
-
-
-@pytest.fixture(scope="module")
-def model(trained):
-    return tagger.load(trained / "model.tar.gz")
 
 
 @pytest.fixture

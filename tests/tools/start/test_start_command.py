@@ -379,16 +379,16 @@ def test_exports_of_tools_train_as_they_are(name, allennlp, tmp_path, capsys):
 
 def test_texts_are_split_where_entities_begin_and_end(allennlp, tmp_path, capsys):
     texts = [
-        f"Elle vit à l'Oise-{n}, dans une ville de la région et avec des amis." for n in range(9)
+        f"Lei vive all'Adda-{n}, in una città della regione e con gli amici." for n in range(9)
     ]
-    records = [{"text": text, "label": [[13, 19, "LIEU"], [13, 17, "LIEU"]]} for text in texts]
+    records = [{"text": text, "label": [[13, 19, "LUOGO"], [13, 17, "LUOGO"]]} for text in texts]
     (tmp_path / "in.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in records))
     with pytest.raises(SystemExit, match="entities overlap.*--overlapping"):
         allennlp("start", "in.jsonl", "-o", "mine.jsonnet")
     allennlp("start", "in.jsonl", "in.jsonl", "-o", "mine.jsonnet", "--overlapping", "longest")
-    assert "entities   splitting by the rules of `fr` fits 9 of 9;" in capsys.readouterr().out
+    assert "entities   splitting by the rules of `it` fits 9 of 9;" in capsys.readouterr().out
     config = (tmp_path / "mine.jsonnet").read_text()
-    assert "language:: 'fr'" in config
+    assert "language:: 'it'" in config
     assert "dataset_reader+: { overlapping: 'longest' }" in config
 
 

@@ -11,7 +11,21 @@ from tagger.tools.start.languages import guess_language
 from tagger.tools.start.tokenization import find_tokenization
 
 ENGLISH = ["She", "said", "it", "is", "n't", "his", ",", "but", "the", "U.K.", "(", "2", ")"]
-FRENCH = ["L'", "avion", "du", "président", "est", "dans", "l'", "ombre", ",", "à", "Paris", "."]
+ITALIAN = [
+    "L'",
+    "aereo",
+    "del",
+    "presidente",
+    "è",
+    "nell'",
+    "ombra",
+    "di",
+    "una",
+    "torre",
+    "a",
+    "Roma",
+    ".",
+]
 ADDRESS = ["12", "Elm", "St.,", "Salem,", "MA", "01970"]
 NOTES = ["Pt.", "on", "ASA", "(", "81mg/d.", ")", ",", "HCTZ", ",", "b.i.d.", ";", "BP", "120/80"]
 CLINICAL = ["The", "patient", "has", "no", "beta", "-", "blocker", "5", "mg", "/", "d", "."]
@@ -36,7 +50,7 @@ def marked(marked_text):
     ("tokens", "tokenizer", "language"),
     [
         (ENGLISH, None, "en"),
-        (FRENCH, None, "fr"),
+        (ITALIAN, None, "it"),
         (ADDRESS, {"type": "blanks"}, "en"),
         (CLINICAL, {"type": "punctuation"}, "en"),
         (NOTES, {"type": "regular_expression", "pattern": r"[^\s(),;]+|[(),;]"}, "en"),
