@@ -345,7 +345,7 @@ untraced = next(
 def test_the_garbage_collector_works_again_after_an_import():
     import gc
 
-    from tagger.common.collections_paused import collections_paused
+    from tagger.common.lazy_names import collections_paused
 
     for begin in (gc.enable, gc.disable):
         begin()

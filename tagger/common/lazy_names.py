@@ -1,12 +1,12 @@
 """Imports the names of a package at first use."""
 
+import gc
 import importlib
 import importlib.util
 import sys
+from contextlib import contextmanager
 from functools import cache
-from typing import Any, Dict
-
-from tagger.common.collections_paused import collections_paused
+from typing import Any, Dict, Iterator
 
 
 def lazy_names(package: str) -> None:
@@ -46,3 +46,15 @@ def _public_names(package: str) -> Dict[str, str]:
         for alias in node.names
         if alias.name == alias.asname
     }
+
+
+@contextmanager
+def collections_paused() -> Iterator[None]:
+    """Pauses the garbage collector during imports, where it would take a tenth of the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

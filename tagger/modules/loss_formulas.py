@@ -71,16 +71,6 @@ def are_known(gold_tags: torch.Tensor) -> torch.Tensor:
     return ~gold_tags.all(2) if gold_tags.dim() == 3 else gold_tags >= 0
 
 
-def mean_over_known(
-    losses: torch.Tensor, gold_tags: torch.Tensor, mask: torch.Tensor
-) -> torch.Tensor:
-    """The mean of a `TokenLoss` over tokens with a known gold tag, a scalar, 0 if there is none.
-
-    `losses` are what the loss returns for these gold tags and this mask.
-    """
-    return losses.sum() / (mask & are_known(gold_tags)).sum().clamp(min=1)
-
-
 def weighted_mean(losses: torch.Tensor, weights: Optional[torch.Tensor]) -> torch.Tensor:
     """The mean of losses, (N,), weighted if there are weights, (N,); 0 if these are all 0.
 

@@ -51,8 +51,8 @@ class TokenLoss(ClassWeights, Registrable):
 
         Returns:
             (B, T), 0 in the padding and where the gold tag is unknown. The scores of these tokens, even
-            NaN, change nothing and get no gradient. `mean_over_known` takes the mean. The tags of a set
-            count as one tag, which has the sum of their probabilities and the mean of their weights.
+            NaN, change nothing and get no gradient. The tags of a set count as one tag, which has the
+            sum of their probabilities and the mean of their weights.
 
         Raises:
             ValueError: If shapes do not fit, or a gold tag is out of range.

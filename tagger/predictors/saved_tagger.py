@@ -11,7 +11,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.data import DatasetReader, Tokenizer
 from allennlp.models import Archive, load_archive
 
-from tagger.common.collections_paused import collections_paused
+from tagger.common.lazy_names import collections_paused
 from tagger.data.tokenizers import max_sentence_tokens_of
 from tagger.models import TaggingModel
 from tagger.models.tagging_model import chain_of, spell_model

@@ -8,7 +8,6 @@ from allennlp.common import Params
 
 from tagger.common.training_counts import LabelCounts
 from tagger.modules import MultiLabelLoss, TokenLoss
-from tagger.modules.loss_formulas import mean_over_known
 from tagger.modules.weight_rules import BalancedWeightRule
 from tests.linear_chain.chains import mask_of
 from tests.modules.losses import (
@@ -75,8 +74,7 @@ def test_unknown_and_padded_scores_change_nothing_and_no_argument_is_changed(bas
 def test_a_batch_of_unknown_items_gives_zero_with_a_zero_gradient(base, name):
     scores, gold, mask = batch_of(base)
     unknown = torch.full_like(gold, -1)
-    losses = make(base, name)(scores, unknown, mask)
-    value = mean_over_known(losses, unknown, mask) if base is TokenLoss else losses.sum()
+    value = make(base, name)(scores, unknown, mask).sum()
     value.backward()
     assert value.item() == 0
     assert not scores.grad.any()
@@ -192,10 +190,6 @@ def test_sets_of_one_tag_and_of_all_tags_equal_known_and_unknown_tags(name):
     scores, gold_tags, mask = batch = batch_of(TokenLoss)
     gold_sets, loss = sets_of(gold_tags), make(TokenLoss, name)
     torch.testing.assert_close(loss(scores, gold_sets, mask), loss(*batch))
-    means = (
-        mean_over_known(loss(scores, gold, mask), gold, mask) for gold in (gold_sets, batch[1])
-    )
-    torch.testing.assert_close(*means)
     gold_tags[0, 0], gold_tags[2, 2] = 0, 1
     several = sets_of(gold_tags, (0, 0, 2), (2, 2, 2))
     assert torch.autograd.gradcheck(lambda tensor: loss(tensor, several, mask), (scores,))
@@ -263,18 +257,11 @@ def test_a_certain_token_has_no_focal_loss_and_no_nan(gamma):
     assert not gradient.any()
 
 
-def test_the_mean_is_over_known_tokens_and_not_weighted():
-    scores, gold_tags, mask = batch_of(TokenLoss)
-    losses = make(TokenLoss, "cross_entropy")(scores, gold_tags, mask)
-    # Four, one and three tokens, two of them unknown.
-    torch.testing.assert_close(mean_over_known(losses, gold_tags, mask), losses.sum() / 6)
-
-
 def test_the_mean_dice_loss_is_one_minus_the_coefficient_of_each_tag():
     scores, gold_tags, mask = batch_of(TokenLoss)
     loss = TokenLoss.by_name("dice")(smoothing=0.7)
-    mean = mean_over_known(loss(scores, gold_tags, mask), gold_tags, mask)
     has_gold_tag = mask & (gold_tags >= 0)
+    mean = loss(scores, gold_tags, mask).sum() / has_gold_tag.sum()
     p = scores.softmax(2)[has_gold_tag]
     is_gold = torch.nn.functional.one_hot(gold_tags[has_gold_tag], 3)
     overlap, size = (p * is_gold).sum(0), (p**2 + is_gold).sum(0)
