@@ -83,14 +83,18 @@ def _show_metrics(folder: str) -> None:
 
 
 def check_folder(args: argparse.Namespace, params: Params, force: bool) -> None:
-    """Rejects a folder that cannot be created, or that `--force` must not delete."""
+    """Takes the folder; rejects one that `--force` must not empty, and empties it otherwise."""
     from tagger.common.locations import check_may_be_removed
-    from tagger.training.run_folder import check_can_be_made, check_is_run
+    from tagger.training.run_folder import check_is_run, remove_files, take_folder
     from tagger.training.run_inputs import files_named
 
     folder = args.serialization_dir
-    check_can_be_made(folder)
+    if getattr(args, "node_rank", 0) == 0:
+        take_folder(folder)
     if force:
         check_is_run(folder)
         inputs = [args.param_path, *files_named(params.as_dict(quiet=True))]
         check_may_be_removed(Path(folder), inputs)
+        # AllenNLP would remove the folder, and its lock with it.
+        remove_files(folder, "*")
+        args.force = False

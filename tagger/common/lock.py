@@ -8,13 +8,49 @@ import tempfile
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Dict, Iterator, Mapping
+from typing import Any, Dict, Iterator, Mapping, Tuple
 
 from filelock import FileLock, Timeout
 
 from tagger.common.from_allennlp import ConfigurationError
 from tagger.common.inputs import PathOrAddress
 from tagger.common.outputs import store_of
+
+#: The descriptors of the folders that this process holds, by device and file number.
+_held: Dict[Tuple[int, int], int] = {}
+
+
+def hold_folder(folder: PathOrAddress, option: str) -> None:
+    """Lets no other process hold a folder until this one ends; where the system has no locks, it may.
+
+    The lock belongs to the folder itself, so nothing is written, and it ends when the folder is removed.
+
+    Raises:
+        ConfigurationError: If another process holds the folder, which `option` has named.
+    """
+    try:
+        import fcntl
+
+        descriptor = os.open(folder, os.O_RDONLY)
+    except (ImportError, OSError):
+        return
+    status = os.fstat(descriptor)
+    place = (status.st_dev, status.st_ino)
+    if place in _held:
+        os.close(descriptor)
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise ConfigurationError(
+            f"`{option}` {os.fspath(folder)} is being written by another process; wait for it, or name "
+            "another folder"
+        ) from None
+    except OSError:  # This file system has no locks.
+        os.close(descriptor)
+        return
+    _held[place] = descriptor
 
 
 @contextmanager

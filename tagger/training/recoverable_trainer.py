@@ -23,7 +23,7 @@ from tagger.common.training_counts import supply_training_counts
 from tagger.models.measured_model import MeasuredModel
 from tagger.training.callbacks import EpochLineCallback, EpochMetricsCallback
 from tagger.training.config_checks import check_trainer
-from tagger.training.run_folder import remove_unfinished
+from tagger.training.run_folder import remove_files
 from tagger.training.whole_checkpointer import WholeCheckpointer, save_whole
 
 #: The most metrics that an error lists.
@@ -95,7 +95,7 @@ class RecoverableTrainer(GradientDescentTrainer):
     def _maybe_restore_checkpoint(self) -> None:
         if self._checkpointer is None:
             return
-        remove_unfinished(self._serialization_dir)
+        remove_files(self._serialization_dir)
         try:
             super()._maybe_restore_checkpoint()
         except (AttributeError, KeyError, RuntimeError, TypeError) as error:

@@ -11,6 +11,7 @@ from allennlp.common.checks import ConfigurationError
 from allennlp.models.archival import archive_model
 from allennlp.training.util import create_serialization_dir
 
+from tagger.common.lock import hold_folder
 from tagger.training.run_inputs import Folder, check_inputs
 
 logger = logging.getLogger(__name__)
@@ -75,8 +76,8 @@ def check_has_vocabulary(params: Params, folder: Folder) -> None:
         )
 
 
-def check_can_be_made(folder: Folder, option: str = "--serialization-dir") -> None:
-    """Creates a folder, which may exist; if that fails, the error says why."""
+def take_folder(folder: Folder, option: str = "--serialization-dir") -> None:
+    """Creates a folder, which may exist, and holds it; if that fails, the error says why."""
     if Path(folder).exists() and not Path(folder).is_dir():
         raise ConfigurationError(f"`{option}` {os.fspath(folder)} is a file; name a folder")
     try:
@@ -85,6 +86,7 @@ def check_can_be_made(folder: Folder, option: str = "--serialization-dir") -> No
         raise ConfigurationError(
             f"`{option}` {os.fspath(folder)} cannot be made ({error.strerror}); name another folder"
         ) from None
+    hold_folder(folder, option)
 
 
 def is_finished(folder: Folder) -> bool:
@@ -100,15 +102,15 @@ def keep_finished(params: Params, folder: Folder, force: bool = False) -> None:
     """Creates a finished run's archive if it is missing; rejects another config and `--force`."""
     create_serialization_dir(params, folder, recover=True, force=force)
     logger.info("%s is finished: there is nothing to recover", folder)
-    remove_unfinished(folder)
+    remove_files(folder)
     if _is_archive_missing_or_old(folder):
         archive_model(folder, include_in_archive=params.get("include_in_archive"))
 
 
-def remove_unfinished(folder: Folder) -> None:
-    """Removes the unfinished files of a killed run."""
-    for path in Path(folder).glob(".*.unfinished"):
-        if path.is_dir():
+def remove_files(folder: Folder, pattern: str = ".*.unfinished") -> None:
+    """Removes the files and folders with a name like `pattern`, by default what a killed run leaves."""
+    for path in Path(folder).glob(pattern):
+        if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         else:
             path.unlink()

@@ -5,10 +5,10 @@ from allennlp.common import Params
 from allennlp.common.checks import ConfigurationError
 
 from tagger.training.run_folder import (
-    check_can_be_made,
     check_has_vocabulary,
     check_is_run,
     check_is_same_run,
+    take_folder,
 )
 
 
@@ -48,9 +48,9 @@ def test_recover_names_what_differs(tmp_path):
 def test_a_file_is_no_folder_for_a_run(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(ConfigurationError, match="file is a file; name a folder"):
-        check_can_be_made(tmp_path / "file")
+        take_folder(tmp_path / "file")
     with pytest.raises(ConfigurationError, match="cannot be made"):
-        check_can_be_made(tmp_path / "file/run")
+        take_folder(tmp_path / "file/run")
 
 
 def test_distributed_training_needs_a_checkpoint_to_continue(tmp_path):

@@ -23,6 +23,7 @@ from tagger.common.outputs import json_line
 from tagger.data.dataset_readers.file_lists import SUFFIX, ListedFile, list_of_files, listed_files
 from tagger.data.formats.annotated_text import DOCUMENT, AnnotatedText
 from tagger.data.formats.span_records import prodigy_record
+from tagger.training.run_folder import take_folder
 
 logger = logging.getLogger(__name__)
 
@@ -77,7 +78,7 @@ class Retraining:
                     "training data by --train-data"
                 )
         self._train_data = train_data
-        folder.mkdir(parents=True, exist_ok=True)
+        take_folder(folder, "--label-studio")
         self._records = _read(folder / ANNOTATIONS_FILE)
         self._run = max((int(each.parent.name) for each in self.archives()), default=0)
         trained_on = _read(self._annotations_of(folder / "runs" / str(self._run)))

@@ -38,7 +38,7 @@ from tagger.tools.labels.student import (
 from tagger.tools.tuning.curves import CURVES_NAME
 from tagger.tools.tuning.promise_record import PROMISES_NAME
 from tagger.tools.tuning.tuned_archive import rewrite_archive
-from tagger.training.run_folder import check_can_be_made, check_is_same_run, is_finished
+from tagger.training.run_folder import check_is_same_run, is_finished, take_folder
 from tagger.training.run_inputs import record_inputs
 
 #: Settings that only make sense for the old labels' training or decoding; left out of the new archive.
@@ -200,7 +200,7 @@ def _start_run(
     folder: Path,
 ) -> bool:
     """Makes the run's folder, or checks that it belongs to the same run; returns whether it is new."""
-    check_can_be_made(folder)
+    take_folder(folder)
     files = (archive_file, config["train_data_path"])
     started = " ".join([*(sha256_of_file(cached_path(each)) for each in files), str(most_lost)])
     base = folder / _BASE_NAME

@@ -28,6 +28,7 @@ from typing import (
 from tagger.common.console import say
 from tagger.common.files import write_atomically
 from tagger.tools.runs.work import Work, train
+from tagger.training.run_folder import take_folder
 from tagger.training.run_inputs import differences, digests_of_inputs
 
 #: The job's config and the digests of its files. Written last, so it marks a finished run.
@@ -87,6 +88,7 @@ def run_jobs(jobs: Sequence[Job], study: Path, num_workers: int, work: Work = tr
     An interrupted job starts over, so its result only depends on its seed. Raises an error if there
     is a run of the same name with another config or other data.
     """
+    take_folder(study, "-s")
     for job in jobs:
         _check_unchanged(job, study)
     todo = [job for job in jobs if not job.is_finished(study)]

@@ -38,12 +38,13 @@ class AddLabel(Command):
         from tagger.common.locations import check_may_be_removed
         from tagger.common.ranges import check_number
         from tagger.tools.labels.addition import add_labels
-        from tagger.training.run_folder import check_is_run
+        from tagger.training.run_folder import check_is_run, take_folder
 
         check_number("most_lost", args.most_lost, 0 <= args.most_lost <= 1, "from 0 to 1")
         most_lost = None if args.no_bias else args.most_lost
         folder = args.serialization_dir
         if args.force and folder.exists():
+            take_folder(folder)
             check_is_run(folder)
             check_may_be_removed(folder, [args.archive_file, args.input_file])
             shutil.rmtree(folder)

@@ -101,7 +101,7 @@ def _check_options(args: argparse.Namespace) -> None:
     from tagger.common.locations import check_not_inputs
     from tagger.common.ranges import check_number, check_whole
     from tagger.tools.labels.issues import FILES
-    from tagger.training.run_folder import check_can_be_made
+    from tagger.training.run_folder import take_folder
 
     check_number("--least", args.least, 0 <= args.least <= 1, "from 0 to 1")
     if args.leave_open is not None:
@@ -110,7 +110,7 @@ def _check_options(args: argparse.Namespace) -> None:
         check_whole("--accept-first", args.accept_first, 0)
     if args.accept is not None:
         check_is_file(args.accept)
-    check_can_be_made(args.output, "--output")
+    take_folder(args.output, "--output")
     names = (
         *FILES,
         "corrected.txt",

@@ -49,9 +49,9 @@ class AgreementCommand(Command):
         from tagger.data.sources.annotations import write_annotations
         from tagger.tools.sources.agreement import ComparedSources, known_labels
         from tagger.tools.sources.disagreements import write_disagreements
-        from tagger.training.run_folder import check_can_be_made
+        from tagger.training.run_folder import take_folder
 
-        check_can_be_made(args.output, "--output")
+        take_folder(args.output, "--output")
         check_not_inputs([args.output / name for name in FILES], paths_of(args.inputs))
         texts = read_inputs(args)
         known = known_labels(texts)

@@ -47,9 +47,9 @@ class LearningCurve(Command):
         from tagger.tools.reports.figures import draw_learning_curve
         from tagger.tools.start.labelled_texts import find_labelled_texts
         from tagger.tools.studies.learning_curve import FILES, SHARES, learning_curve
-        from tagger.training.run_folder import check_can_be_made
+        from tagger.training.run_folder import take_folder
 
-        check_can_be_made(args.folder, "-s")
+        take_folder(args.folder, "-s")
         inputs = [args.train, args.dev, *([args.config] if args.config else [])]
         made = [args.folder / name for name in FILES]
         check_not_inputs([*made, *args.folder.glob("parts/*")], inputs, option="-s")
