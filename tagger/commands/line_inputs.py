@@ -66,7 +66,7 @@ class LineInputs:
     def __init__(self, predictor: Predictor, path: str, skips_errors: bool = False) -> None:
         self._predictor = predictor
         self.path = path
-        self._skips_errors = skips_errors
+        self.skips_errors = skips_errors
         self._skips_blanks = not isinstance(predictor, BatchedPredictor)
 
     def __iter__(self) -> Iterator[Line]:
@@ -169,7 +169,7 @@ class LineInputs:
         self, line: Line, error: Exception, kept: Mapping[str, Any] = MappingProxyType({})
     ) -> bytes:
         message = str(error) if isinstance(error, ValueError) else repr(error)
-        if not self._skips_errors:
+        if not self.skips_errors:
             raise ConfigurationError(
                 f"{self._place(line)}: {message}; {self.remedy.format(unit=self.unit)}"
             ) from error

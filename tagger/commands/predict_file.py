@@ -25,6 +25,7 @@ from tagger.commands.prediction_inputs import InstanceInputs, files_of, format_o
 from tagger.commands.prediction_outputs import Output, RecordLayout, encoder_of
 from tagger.commands.resumable_output import (
     ResumableOutput,
+    check_skipped,
     digest_of_config,
     is_left_by_killed_run,
     settings_of_run,
@@ -229,8 +230,8 @@ def predict_file(
         )
     check_not_inputs([output], [input_file])
     output = resolved(output)
-    run = settings_of_run(predictor, input_file, window, use_dataset_reader, layout, settings or {})
-    files = files_of(input_file) if runner and not layout.input_format else [input_file]
+    run = settings_of_run(predictor, window, use_dataset_reader, layout, settings or {})
+    files = files_of(input_file) if runner and layout.input_format != "brat" else [input_file]
     inputs: Inputs = (
         InstanceInputs(predictor, input_file)
         if use_dataset_reader
@@ -299,15 +300,9 @@ def _windows(inputs: Inputs, window: int) -> Iterator[Tuple[List[Any], str]]:
 
 def _drop_skipped(unfinished: ResumableOutput, output: PathOrAddress, overwrite: bool) -> None:
     """Cuts off what was written from the first line on that was skipped."""
-    if unfinished.num_errors == 0:
-        return
-    if not overwrite:
-        raise ConfigurationError(
-            f"`--output` {output} was begun by a run that skipped {unfinished.num_errors} lines; add "
-            f"--on-error skip to complete it, or --force to go back to the first of these lines"
-        )
+    check_skipped(output, unfinished.windows, overwrite)
     skipped = [number for number, part in enumerate(unfinished.windows) if part.num_errors]
-    unfinished.keep(skipped[0])
+    unfinished.keep(min(skipped, default=len(unfinished.windows)))
 
 
 def _after_written(

@@ -94,17 +94,17 @@ class CsvInputs(RowInputs):
         self, predictor: Predictor, path: str, skips_errors: bool = False, column: str = "text"
     ) -> None:
         super().__init__(predictor, path, skips_errors, column)
-        self._table = _Table.of(path)
         remedy = "; name that of the texts, or add --plain if each line is a text"
-        _check_has_column(path, column, self._table.names, remedy)
-        self.others = [name for name in self._table.names if name != column]
+        _check_has_column(path, column, _Table.of(path).names, remedy)
 
     def __iter__(self) -> Iterator[Line]:
         lines = (
             (each.number, each.text.removeprefix("\ufeff") if each.number == 1 else each.text)
             for each in super(RowInputs, self).__iter__()
         )
-        names, delimiter, is_quoted = self._table
+        names, delimiter, is_quoted = _Table.of(self.path)
+        _check_has_column(self.path, self._column, names)
+        self.others = [name for name in names if name != self._column]
         rows = filter(None, (row for _, row in csv_rows(lines, delimiter, self.path, is_quoted)))
         column = names.index(self._column)
         for number, row in enumerate(itertools.islice(rows, 1, None), 1):
@@ -117,7 +117,7 @@ class CsvInputs(RowInputs):
             yield Line(number, json.dumps(row[column], ensure_ascii=False), self.path, kept)
 
     def names(self) -> Iterable[str]:
-        return self.others
+        return [name for name in _Table.of(self.path).names if name != self._column]
 
 
 class _Table(NamedTuple):
@@ -175,7 +175,9 @@ class TextInputs(LineInputs):
             read_texts(self.path, Reading(self._format, labelled=False)), 1
         ):
             others += (key for key in text.properties if key not in (PLAIN_TAGS, *others))
-            yield Line(number, text.text, self.path, self._kept_of(text.properties))
+            # Readers leave out the empty cells of a table.
+            empty = dict.fromkeys(self.keep, "") if self._format == "csv" else {}
+            yield Line(number, text.text, self.path, self._kept_of({**empty, **text.properties}))
 
     def names(self) -> Iterable[str]:
         for _ in itertools.islice(self, NUM_LINES):

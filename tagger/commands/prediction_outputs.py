@@ -82,6 +82,13 @@ def encoder_of(output: str, input_file: str, layout: Optional[RecordLayout] = No
     format, column, nested = layout.format, layout.column, layout.nested
     if format is not None:
         suffix = bare_suffix(output)
+        if output.endswith("/") or (
+            suffix == ".parquet" and suffix not in FORMATS[format].suffixes
+        ):
+            raise ConfigurationError(
+                f"`--output` {output} would be Parquet with predictions; for `--format` {format}, name "
+                f"a file that ends in {FORMATS[format].suffixes[0]}"
+            )
         if format == "brat":
             raise ConfigurationError(
                 "`--format` brat is a folder of files; write another format, such as spacy_json, then "
@@ -99,7 +106,7 @@ def encoder_of(output: str, input_file: str, layout: Optional[RecordLayout] = No
             keep=layout.keep,
         )
         return lambda lines, file: _write_texts(texts(lines), file, format, suffix)
-    if not is_parquet(output):
+    if not (output.endswith("/") or is_parquet(output)):
         return write_lines
     if layout.keep:
         raise ConfigurationError(

@@ -37,7 +37,6 @@ from tagger.common.files import write_atomically
 from tagger.common.inputs import PathOrAddress, is_address
 from tagger.common.lock import being_written, output_lock, this_process
 from tagger.common.outputs import new_output, store_of
-from tagger.common.parquet import is_parquet
 from tagger.common.version import __version__
 
 RUN = "run.json"
@@ -124,6 +123,16 @@ def remove_parts(parts: Iterable[Part]) -> None:
     for part in parts:
         store, name = store_of(part.path)
         store.rm_file(name)
+
+
+def check_skipped(output: PathOrAddress, parts: Iterable[Part], overwrite: bool) -> None:
+    """Refuses to go on without skipped lines unless `overwrite` is true."""
+    num_errors = sum(part.num_errors for part in parts)
+    if num_errors and not overwrite:
+        raise ConfigurationError(
+            f"`--output` {os.fspath(output)} was begun by a run that skipped {num_errors} lines; add "
+            f"--on-error skip to complete it, or --force to predict these lines again"
+        )
 
 
 def _difference(
@@ -282,7 +291,6 @@ def _locked(folder: Path, output: PathOrAddress) -> Iterator[None]:
 
 def settings_of_run(
     predictor: Predictor,
-    input_file: str,
     window: int,
     use_dataset_reader: bool,
     layout: RecordLayout,
@@ -295,7 +303,7 @@ def settings_of_run(
         "window": window,
         "use-dataset-reader": use_dataset_reader,
         "version": __version__,
-        **({"text-column": layout.text_column} if is_parquet(input_file) else {}),
+        "text-column": layout.text_column,
         **({"input-format": layout.input_format} if layout.input_format else {}),
         **({"keep": list(layout.keep)} if layout.keep else {}),
         **others,

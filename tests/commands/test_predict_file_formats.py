@@ -110,6 +110,14 @@ def test_keys_that_are_named_come_back(name, window, predict, tmp_path, capsys):
         predict(name, "-o", "no.jsonl", "--keep", "ids")
 
 
+@pytest.mark.parametrize("column", ["text", "body"])
+def test_empty_cells_that_are_named_come_back(column, predict, tmp_path):
+    (tmp_path / "in.csv").write_text(f"id,note,{column}\n7,,Ada left\n8,a,Bo\n")
+    predict("in.csv", "-o", "out.jsonl", "--text-column", column, "--keep", "note")
+    lines = (tmp_path / "out.jsonl").read_text().splitlines()
+    assert [json.loads(line)["note"] for line in lines] == ["", "a"]
+
+
 def test_rows_of_parquet_keep_columns_in_lines_of_json(predict, tmp_path):
     table = pyarrow.table({"id": [7, 8], "text": TEXTS})
     pyarrow.parquet.write_table(table, tmp_path / "in.parquet")

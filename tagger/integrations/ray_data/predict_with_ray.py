@@ -25,16 +25,18 @@ from tagger.commands.line_inputs import Line, LineInputs
 from tagger.commands.prediction_outputs import RecordLayout, column_of, encoder_of
 from tagger.commands.resumable_output import (
     begin_run,
+    check_skipped,
     lines_of_parts,
     part_name,
     parts_in,
     remove_folder,
+    remove_parts,
 )
 from tagger.common.console import say
 from tagger.common.inputs import PathOrAddress, is_address
 from tagger.common.lock import output_lock
 from tagger.common.outputs import new_output, store_of
-from tagger.common.parquet import batches, open_parquet
+from tagger.common.parquet import batches, is_parquet, open_parquet
 from tagger.predictors.prediction_type import prediction_type
 
 #: The column of an output folder that numbers the rows, and the number of bits for rows within a file.
@@ -84,16 +86,22 @@ def predict_with_ray(
     """
     target = os.fspath(output)
     is_folder = target.endswith("/")
-    _check(inputs, files, target, layout)
+    _check(files, target, layout)
     unfinished = f"{target.rstrip('/')}.unfinished"
     parts = target.rstrip("/") if is_folder else unfinished
     run = {**run, "input": [[each, _version(each)] for each in files]}
+    if is_folder:
+        run["column"] = layout.column
     inputs.remedy = "add --on-error skip, and repeat the command to go on"
     with output_lock(output):
         begin_run(unfinished, run, parts, target, overwrite)
+        if not inputs.skips_errors:
+            skipped = [part for part in parts_in(parts) if part.num_errors]
+            check_skipped(output, skipped, overwrite)
+            remove_parts(skipped)
         # Workers run in the folder where their cluster was started.
         sources = [inputs.of(_absolute(each)) for each in files]
-        has_columns = is_folder and inputs.unit == "row"
+        has_columns = is_folder and is_parquet(files[0])
         done = {part.window for part in parts_in(parts)}
         reading = partial(_windows, sources, window, has_columns, done)
         column = layout.column if is_folder else None
@@ -112,23 +120,21 @@ def predict_with_ray(
         say(f'Skipped {num_errors} inputs, which have an "error" in the output')
 
 
-def _check(inputs: LineInputs, files: Sequence[str], target: str, layout: RecordLayout) -> None:
+def _check(files: Sequence[str], target: str, layout: RecordLayout) -> None:
     """Checks that the output can hold the predictions."""
-    if not target.endswith("/"):
-        if len(files) > 1:
-            raise ConfigurationError(
-                f"`--output` {target} cannot take the predictions of {len(files)} files; name a folder, "
-                f"with a slash at the end"
-            )
-        encoder_of(target, files[0], layout)
-    elif inputs.unit == "row":
+    is_folder = target.endswith("/")
+    if len(files) > 1 and not is_folder:
+        raise ConfigurationError(
+            f"`--output` {target} cannot take the predictions of {len(files)} files; name a folder, "
+            f"with a slash at the end"
+        )
+    encoder_of(target, files[0], layout)
+    if is_folder and is_parquet(files[0]):
         with open_parquet(files[0]) as first:
-            taken = [name for name in first.schema_arrow.names if name in (layout.column, ROW)]
-        if taken:
-            raise ConfigurationError(
-                f"{files[0]} has a column `{taken[0]}`, which the output needs; rename it, or give "
-                f"another `--column`"
-            )
+            if ROW in first.schema_arrow.names:
+                raise ConfigurationError(
+                    f"{files[0]} has a column `{ROW}`, which the output needs; rename it"
+                )
 
 
 def _absolute(path: str) -> str:

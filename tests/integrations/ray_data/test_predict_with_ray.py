@@ -27,6 +27,78 @@ def predictor(archive):
     return Predictor.from_archive(archive)
 
 
+@pytest.fixture
+def run_here(monkeypatch):
+    """Predicts without Ray, in this process, and stops after a number of windows, like a killed run."""
+
+    def run_here(most):
+        def run(reading, num_files, _, task):
+            worker = object.__new__(predict_with_ray_module._Worker)
+            worker._inputs, worker._files, worker._folder, worker._column = task
+            windows = (each for n in range(num_files) for each in reading(pa.table({"file": [n]})))
+            for number, window in enumerate(windows):
+                if number == most:
+                    raise KeyboardInterrupt
+                worker(window)
+
+        monkeypatch.setattr(predict_with_ray_module, "_run", run)
+
+    return run_here
+
+
+#: Folders of two files, with the options that read them.
+FOLDERS = {
+    "rows of texts": ((".csv", "id,text\n1,Ada left\n", "text,id\nOslo is,2\n"), []),
+    "rows": ((".csv", "id,body\n1,Ada left\n", "body,id\nOslo is,2\n"), ["--text-column", "body"]),
+    "records": (
+        (".jsonl", '{"text": "Ada left", "id": 1}\n', '{"text": "Oslo is", "id": 2}\n'),
+        [],
+    ),
+    "lines": ((".txt", "Ada left\n", "Oslo is\n"), []),
+}
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_folder_of_any_files_is_predicted(name, allennlp, good, run_here, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (suffix, *contents), options = FOLDERS[name]
+    Path("in").mkdir()
+    for number, content in enumerate(contents):
+        Path(f"in/{number}{suffix}").write_text(content)
+    run_here(None)
+    allennlp("predict-file", good, "in", "-o", "out/", "--ray", *options)
+    rows = pq.read_table("out").sort_by("input_row").to_pylist()
+    assert [each["prediction"]["text"] for each in rows] == ["Ada left", "Oslo is"]
+
+
+@pytest.mark.parametrize(
+    ("output", "before", "after", "message"),
+    [
+        ("out.jsonl", "", "--text-column note", "another `text-column`"),
+        ("out/", "", "--column found", "another `column`"),
+        ("out.jsonl", "--keep id", "", "another `keep`"),
+        ("out.jsonl", "--on-error skip", "", "begun by a run that skipped 1 lines; add --on-error"),
+    ],
+)
+def test_a_killed_run_is_not_completed_with_other_options(
+    output, before, after, message, allennlp, good, run_here, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    long = ")" * 501
+    Path("in.csv").write_text(f"id,body,note\n1,{long},Bo\n2,Oslo is,Cy\n")
+    read = ["in.csv", "--text-column", "body"]
+    if "skip" not in before:
+        Path("in.csv").write_text("id,body,note\n1,Ada left,Bo\n2,Oslo is,Cy\n")
+    command = ["predict-file", good, *read, "-o", output, "--ray", "--window", "1"]
+    run_here(1)
+    with pytest.raises((KeyboardInterrupt, SystemExit)):
+        allennlp(*command, *before.split())
+    run_here(None)
+    with pytest.raises(SystemExit, match=message):
+        allennlp(*command, *after.split())
+    assert not Path("out.jsonl").exists()
+
+
 def test_pool_sizes_are_parsed_and_checked():
     assert WorkerPool.of_range("2", 1, 0) == WorkerPool(2, 2)
     assert WorkerPool.of_range("2:", 1, 0) == WorkerPool(2, None)
@@ -105,12 +177,17 @@ def test_an_unsuitable_output_is_refused(name, output, message, predictor, tmp_p
         ("--ray --workers two", "`--workers` must be a number or a range .*; got two"),
         ("--workers 2", "`--workers` has an effect only with `--ray`; add `--ray`"),
         ("--gpus 0", "`--gpus` has an effect only with `--ray`"),
+        (
+            "--ray --format prodigy -o out/",
+            "`--output` out/ would be Parquet with predictions; for",
+        ),
+        ("--ray --keep id -o out/", "`--keep` is for JSON lines, and `--output` out/ is Parquet"),
     ],
 )
 def test_the_command_refuses_options_that_ray_does_not_support(
     options, message, allennlp, good, tmp_path
 ):
-    (tmp_path / "in.txt").write_text("Ada\n")
-    files = [good, tmp_path / "in.txt", "-o", tmp_path / "out"]
+    (tmp_path / "in.jsonl").write_text('{"sentence": "Ada", "id": 1}\n')
+    files = [good, tmp_path / "in.jsonl", "-o", tmp_path / "out"]
     with pytest.raises(SystemExit, match=message):
         allennlp("predict-file", *files, *options.split())
