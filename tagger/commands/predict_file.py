@@ -155,8 +155,11 @@ class PredictFile(Command):
         os.environ.setdefault(*FEW_SHAPES)
         archive = load(args)
         predictor_args.update(predictor_args_of(args, archive.model))
+        predictor = make_predictor(archive, predictor_args)
+        if getattr(predictor, "reads_numbers", False):
+            input_format = args.input_format  # a column of numbers may be called `text`
         predict_file(
-            make_predictor(archive, predictor_args),
+            predictor,
             args.input_file,
             args.output,
             args.window,

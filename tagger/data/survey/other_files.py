@@ -55,6 +55,8 @@ _SHARE, _LEAST_SHARE = 0.9, 0.5
 _FEW_MARKS = 0.02
 #: Fewer lines do not show that each one has a word.
 _FEWEST_LINES = 10
+#: Few labels begin lines, in relation to these, and sentences begin with many words.
+_FEW_LABELS = 0.05
 #: Running text has more words on a line on average than files have columns.
 _MOST_COLUMNS = 100
 #: Cells beside tokens, such as glosses, have fewer words than this on average, and texts have more.
@@ -112,7 +114,9 @@ def what_else(lines: Iterable[str], opening: str = "") -> Optional[str]:
     if text.lstrip().startswith(("<?xml", "<!DOCTYPE")):
         return f"XML, which is not read; {SPANS}"
     ways = (
-        (named_text, _numbers, _tags_alone, _sentences, _one_column, _running_text) if first else ()
+        (named_text, _numbers, _tags_alone, _sentences, _labelled_lines, _one_column, _running_text)
+        if first
+        else ()
     )
     return next((found for way in ways if (found := way(first)) is not None), None)
 
@@ -149,6 +153,20 @@ def _sentences(lines: Sequence[str]) -> Optional[str]:
         if len(set(lengths)) > 1 or num_spans > _LEAST_SHARE * len(tags):
             return f"one sentence a line: its words, {name}, and their tags; {_ONE_TOKEN}"
     return None
+
+
+def _labelled_lines(lines: Sequence[str]) -> Optional[str]:
+    """Recognises a label and then a text on each line, with only a blank between them."""
+    words = [line.split() for line in lines]
+    lengths, labels = [*map(len, words)], {each[0] for each in words}
+    if len(lines) < 5 * _FEWEST_LINES or len(labels) > _FEW_LABELS * len(lines):
+        return None
+    if mean(lengths) < _MANY_WORDS or len({*lengths}) < _MANY_WORDS or len(labels) < 2:
+        return None
+    return (
+        f"a label, such as {words[0][0]!r}, and a text on each line; if labels are those of whole "
+        f"texts, write `__label__{words[0][0]}`, as in files of fastText"
+    )
 
 
 def _tags_alone(lines: Sequence[str]) -> Optional[str]:

@@ -160,6 +160,18 @@ OTHERS = {
         "to rome now\tO B-to O x\nby air\tO B-by y\n",
         "one sentence a line: its words, a tab, and their tags",
     ),
+    "slots.txt": ("to:O rome:B-to\nby:O air:B-by now:O\n", r"a tag behind each word \(`to:O`\)"),
+    "labelled.txt": (
+        "".join(
+            f"{'ABBR DESC:def'.split()[n % 2]} why did{' so' * (n % 9)} many leave ?\n"
+            for n in range(80)
+        ),
+        "a label, such as 'ABBR', and a text on each line; .* write `__label__ABBR`",
+    ),
+    "topics.tsv": (
+        "".join(f"{n}\t{'ab'[n // 2 % 2]}\tmost of the {n} ships fell\tNOUN\n" for n in range(40)),
+        "a text and a label on each line",
+    ),
     "seq_.out": ("O B_to O O\nB_by I_by O\n" * 5, "the tags of a sentence on each line, without"),
     "words.crfsuite": (
         "O\tw[0]=Ada\tw[1]=left\tw[0]|w[1]=x\nB-PER\tw[-1]=Ada\tw[0]=left\n\n" * 9,
