@@ -57,7 +57,9 @@ def _tag(port, source):
         headers = {"Content-Type": "application/json"}
         connection.request("POST", "/tag", json.dumps({"text": TEXT}), headers)
         answer = connection.getresponse()
-        (result,) = json.loads(answer.read())["results"]
+        given = json.loads(answer.read())
+        assert answer.status == 200, given
+        (result,) = given["results"]
     return result["tags"], time.monotonic() - started
 
 
