@@ -6,8 +6,11 @@ import re
 import shutil
 import subprocess
 from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, metadata
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 
 from tests.conftest import ROOT
 
@@ -140,3 +143,23 @@ def test_a_failure_is_shown_in_full_and_not_mistaken_for_success(install, packag
     _, _, errors, calls = install("--dev")
     assert "completing .venv" in errors[0]
     assert calls == DEV
+
+
+def test_each_pinned_release_supports_every_python_that_it_is_pinned_for():
+    wrong = []
+    for line in (ROOT / "constraints.txt").read_text().splitlines()[1:]:
+        if line.startswith("#"):
+            continue
+        pinned = Requirement(line)
+        with suppress(PackageNotFoundError):
+            found = metadata(pinned.name)
+            supported = SpecifierSet(found.get("Requires-Python", ""))
+            for python in (
+                ("3.10", "3.11", "3.12", "3.13") if found["Version"] in pinned.specifier else ()
+            ):
+                is_pinned = pinned.marker is None or pinned.marker.evaluate(
+                    {"python_version": python}
+                )
+                if is_pinned and f"{python}.99" not in supported:
+                    wrong.append(f"{line} on {python}")
+    assert wrong == []
