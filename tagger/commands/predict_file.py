@@ -44,7 +44,7 @@ FEW_SHAPES = ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
 Inputs = Union[InstanceInputs, LineInputs]
 
 #: Files of a tagger of numbers that its dataset reader reads.
-_TABLES = (".csv", ".tsv", ".parquet")
+_TABLES = (".csv", ".tsv", ".parquet", ".txt", ".dat", ".data")
 
 #: Predicts files window by window and writes the output. Its arguments: the inputs of the first file,
 #: all files, the output, the window size, the settings of the run, the layout, whether to overwrite.

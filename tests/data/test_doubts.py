@@ -218,6 +218,7 @@ def test_misread_bytes_are_named_with_what_they_should_be(name, encoding):
         ([sentence('"Ada" "left"', ('"B-PER"', 0, 0), ('"O"', 1, 1))],
          "2 of 2 labels are in quotation marks"),
         ([text_of("s 1", ("['B-PER', 'O']", 0, 3))], "1 of 1 labels are in quotation marks"),
+        ([text_of("s 1", ("[point", 0, 1), (" point]", 2, 3))], "2 of 2 labels are in .* brackets"),
         (shifted(0, -1), "10 of 10 entities end one character early, .* add 1 to each end"),
         ([text_of(f"A {each} ran", ("PER", 2, 1 + len(each))) for each in "Cy 👍🏽 ❤️ 👩‍👧 🇳🇴".split()],
          "5 of 5 entities end one character early"),

@@ -77,8 +77,9 @@ def test_all_routes_predict_the_same(run, allennlp, tmp_path):
 
     # Labels are ignored, so a file needs none.
     lines = [f"r,{x},{y},on" for x, y in numbers]
-    (tmp_path / "new.csv").write_text("\n".join(["id,x,y,text", *lines]))
-    allennlp("predict-file", run, tmp_path / "new.csv", "-o", tmp_path / "windows.jsonl")
+    table = tmp_path / ("new.csv" if tagged.tags else "new.txt")
+    table.write_text("\n".join(["id,x,y,text", *lines]))
+    allennlp("predict-file", run, table, "-o", tmp_path / "windows.jsonl")
     (tmp_path / "new.jsonl").write_text(json.dumps({"numbers": numbers.tolist()}))
     allennlp("predict-file", run, tmp_path / "new.jsonl", "-o", tmp_path / "whole.jsonl")
     of_windows, of_whole = (

@@ -17,7 +17,7 @@ from tagger.data.formats.annotated_text import Annotation
 
 #: The share of entities with one error in their offsets.
 _NEARLY_ALL = 0.8
-_QUOTED = re.compile(r"(['\"])\w.*\1|\[\s*['\"]\w.*", re.DOTALL)
+_QUOTED = re.compile(r"(['\"])\w.*\1|\[\s*['\"]?\w.*|[^\[]*\w\]", re.DOTALL)
 #: Labels with a word as prefix, and those that open or close a bracket around several tokens.
 _WORDED = re.compile(r"(begin|beginning|inside)[\W_]+(\S+)", re.IGNORECASE)
 _BRACKETS = re.compile(r"\([^()\s*]+\*?|\*\)+|[^()\s*]+\)")
@@ -65,14 +65,14 @@ def bracketed_labels(contents: Contents) -> Optional[str]:
 
 
 def quoted_labels(contents: Contents) -> Optional[str]:
-    """Labels are in quotation marks, or are written lists."""
+    """Labels are in quotation marks, or are written lists or parts of them."""
     counts = label_counts(contents)
     found = [label for label in counts if _QUOTED.fullmatch(label)]
     if not found or len(found) <= MOST * len(counts):
         return None
     return (
-        f"{len(found):,} of {len(counts):,} labels are in quotation marks, such as {quoted(found[0])}; "
-        "write one token and its tag on each line, without quotation marks"
+        f"{len(found):,} of {len(counts):,} labels are in quotation marks or brackets, such as "
+        f"{quoted(found[0])}; write one token and its tag on each line, without these marks"
     )
 
 
