@@ -17,10 +17,10 @@ from allennlp.models.archival import archive_model
 
 from tagger.common.vocabulary import tags_in_order
 from tagger.linear_chain import ChainScores, log_likelihood
-from tagger.models.ensemble_archive import write_ensemble
 from tagger.models.sequence_tagger_ensemble import AVERAGES
 from tagger.modules.heads import ChainHead, TaggingHead
 from tagger.modules.heads.chain import legal_transitions
+from tagger.tools.studies.ensemble_archive import write_ensemble
 from tagger_texts.prediction import Prediction
 from tagger_texts.tagged_text import NO_EXTRAS
 from tests.oracles.all_paths import AllPaths

@@ -152,7 +152,7 @@ def train(kind, folder, toy=None):
 def _ensemble(folder):
     from allennlp.models import load_archive
 
-    from tagger.models.ensemble_archive import write_ensemble
+    from tagger.tools.studies.ensemble_archive import write_ensemble
 
     paths = []
     for name in "ab":

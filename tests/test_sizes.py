@@ -34,9 +34,9 @@ def test_modules_have_at_most_350_lines():
 #: and says why; one that leaves two steps free lowers it.
 TOTALS = {
     # without tools and integrations
-    "core": (43_750, ["tagger", "tagger_compat", "tagger_onnx", "tagger_texts"]),
+    "core": (43_500, ["tagger", "tagger_compat", "tagger_onnx", "tagger_texts"]),
     # what prepares data, studies and improves taggers
-    "tools": (16_750, ["tagger/tools"]),
+    "tools": (17_000, ["tagger/tools"]),
     # with other libraries
     "integrations": (6_250, ["tagger/integrations"]),
     # the whole folders

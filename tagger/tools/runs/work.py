@@ -106,8 +106,8 @@ def tune(config: Mapping[str, Any], folder: Path) -> None:
     """
     from allennlp.models import load_archive
 
+    from tagger.tools.tuning.evaluation import evaluation_instances
     from tagger.tools.tuning.labelled_file import decoding_tuner, settings_of
-    from tagger.training.evaluation import evaluation_instances
 
     archive = load_archive(config["archive"], overrides=dict(config["overrides"]))
     validation_data = archive.config["validation_data_path"]
@@ -136,7 +136,7 @@ def measure(archive: Any, data_path: str, prefix: str) -> Dict[str, Any]:
     """Returns an archive's metrics on a file, with a prefix added to their names."""
     from allennlp.training.util import evaluate as evaluate_model
 
-    from tagger.training.evaluation import evaluation_loader
+    from tagger.tools.tuning.evaluation import evaluation_loader
 
     metrics = evaluate_model(archive.model, evaluation_loader(archive, data_path))
     return {f"{prefix}_{name}": value for name, value in metrics.items()}

@@ -77,8 +77,8 @@ def join(config: Mapping[str, Any], folder: Path) -> None:
     """
     from allennlp.models import load_archive
 
-    from tagger.models.ensemble_archive import write_ensemble
     from tagger.tools.runs.work import measure, measure_test
+    from tagger.tools.studies.ensemble_archive import write_ensemble
 
     paths = [Path(path) for path in config["archives"]]
     archives = [

@@ -43,7 +43,7 @@ class Ensemble(Command):
         from allennlp.models import load_archive
 
         from tagger.common.locations import check_output
-        from tagger.models.ensemble_archive import write_ensemble
+        from tagger.tools.studies.ensemble_archive import write_ensemble
 
         check_output(args.output, args.archives)
         paths = _members(args)

@@ -48,7 +48,7 @@ class WriteSoftLabels(Command):
         add_shared(parser, "--batch-size", "--cuda-device", "--force")
 
     def run(self, args: argparse.Namespace) -> None:
-        from tagger.models.teaching import soft_labels_of
+        from tagger.tools.tuning.teaching import soft_labels_of
 
         check_output(args.output, [args.archive_file, args.input_file], args.force)
         archive = load(args)

@@ -28,8 +28,8 @@ def tune_thresholds(args: argparse.Namespace, archive: Archive) -> None:
     from allennlp.training.util import evaluate
 
     from tagger.modules.label_thresholds import thresholds_of
+    from tagger.tools.tuning.evaluation import evaluation_loader
     from tagger.tools.tuning.tuned_archive import write_weights
-    from tagger.training.evaluation import evaluation_loader
 
     tuner = threshold_tuner(args.target or "micro", args.least_positives, args.common)
     found = thresholds_of(archive.model)

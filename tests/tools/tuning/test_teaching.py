@@ -14,7 +14,7 @@ from tagger.linear_chain import (
     transition_marginals,
 )
 from tagger.models import SequenceTaggerEnsemble
-from tagger.models.teaching import soft_labels_of
+from tagger.tools.tuning.teaching import soft_labels_of
 from tests.conftest import ROOT
 from tests.documents import document
 from tests.linear_chain.chains import random_chains
