@@ -96,6 +96,15 @@ def find_recordings(path: Path, tag: Optional[str] = None) -> Optional[Recording
     return Recordings(columns, parts or whole, sequence, inputs, labels, has_tags)
 
 
+def check_no_recordings(path: Path, tag: Optional[str] = None) -> None:
+    """Raises an error for a table of recordings, for commands that read words."""
+    if find_recordings(path, tag) is not None:
+        raise ValueError(
+            f"{path}: expected words, got recordings, which only `allennlp start` reads and splits; "
+            "train on the table as it is"
+        )
+
+
 def _columns(path: Path) -> Dict[str, List[str]]:
     """Reads the columns of a table with names in its first line; none if the file is no such table."""
     if not path.is_file() or bare_suffix(path).lower() not in _SUFFIXES:
@@ -104,11 +113,13 @@ def _columns(path: Path) -> Dict[str, List[str]]:
         return {}  # it holds texts, tokens or spans
     try:
         header, table = read_table(path)
+        if len(header) < 2 or any(map(_is_number, header)):
+            return {}
         rows = [["" if each is None else str(each) for each in cells] for _, cells in table]
     except ValueError:
         return {}
     is_known = named_text([",".join(header)]) is not None  # and is refused later
-    if is_known or len(rows) < 2 or any(map(_is_number, header)):
+    if is_known or len(rows) < 2:
         return {}
     return dict(zip(header, map(list, zip(*rows))))
 

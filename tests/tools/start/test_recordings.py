@@ -133,6 +133,17 @@ def test_unclear_recordings_are_refused(columns, message, tmp_path):
         find_recordings(path)
 
 
+@pytest.mark.parametrize("command", ["convert", "split"])
+def test_recordings_are_no_words_for_other_commands(command, allennlp, tmp_path):
+    rows = [f"{n % 7}.5,{n // 30},walk in,{'up' * (n // 9 % 2)}down" for n in range(90)]
+    (tmp_path / "a.csv").write_text("\n".join(["x,part,place,direction", *rows]))
+    with pytest.raises(
+        SystemExit, match="expected words, got recordings, which only `allennlp start`"
+    ):
+        allennlp(command, tmp_path / "a.csv", tmp_path / "b.txt")
+    assert not (tmp_path / "b.txt").exists()
+
+
 def test_names_of_rows_are_no_numbers(tmp_path):
     rows = [f'"{n}",{n % 7}.5,{n // 9 % 2}' for n in range(90)]  # as R writes them
     (tmp_path / "a.txt").write_text("\n".join(['"x","label"', *rows]))

@@ -56,6 +56,7 @@ class Convert(Command):
         from tagger.data.shown import Watched, evidence_of
         from tagger.data.splitting.documents import with_documents
         from tagger.tools.start.labelled_texts import find_labelled_texts
+        from tagger.tools.start.recordings import check_no_recordings
 
         # An address is no path of a file, and so has no such texts.
         named = args.source or args.target
@@ -66,6 +67,8 @@ class Convert(Command):
                 new.write_text("".join(labelled.written()), encoding="utf-8")
             say_lines([*labelled.described(), f"Wrote {args.output}"])
             return
+        if not args.source and args.token_column is None:
+            check_no_recordings(Path(args.input), args.tag_column)
         source = args.source or format_of(args.input)
         target = args.target or format_of_path(args.output)
         if target == "brat" and args.output.exists():

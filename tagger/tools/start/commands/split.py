@@ -124,6 +124,7 @@ def _source(path: Path, args: argparse.Namespace) -> Tuple["Source", str, Option
         source_of_labelled_texts,
         source_of_texts,
     )
+    from tagger.tools.start.recordings import check_no_recordings
     from tagger.tools.start.survey import survey
 
     if args.label_key:
@@ -132,6 +133,8 @@ def _source(path: Path, args: argparse.Namespace) -> Tuple["Source", str, Option
     labelled = find_labelled_texts(path, args.tag_column)
     if labelled is not None:
         return source_of_classified(labelled, args.documents), ".jsonl", None
+    if args.token_column is None:
+        check_no_recordings(path, args.tag_column)
     format = format_of(path)
     names = ("text_encoding", "token_column", "tag_column", "label_names", "offsets")
     reading = Reading.of({"format": format, **{name: getattr(args, name) for name in names}})
