@@ -19,6 +19,7 @@ from allennlp.common.checks import ConfigurationError
 from tagger.common.files import sha256_of_file, write_atomically
 from tagger.common.inputs import is_address, open_stored
 from tagger.common.locations import resolved
+from tagger.common.version import __version__
 from tagger.data.dataset_readers.file_lists import listed_files
 from tagger.transformers.pretrained import find_transformer
 
@@ -28,6 +29,8 @@ Folder = Union[str, "os.PathLike[str]"]
 
 #: The file in a run's folder with the digests of what it read.
 INPUTS_FILE = "inputs.json"
+#: The name of the version of this package in that file.
+PACKAGE = "the package tagger"
 
 #: A key with one of these endings may name a folder, a pattern or an address of data.
 _OF_DATA = (
@@ -160,7 +163,7 @@ def record_inputs(config: Mapping[str, Any], folder: Folder) -> None:
     """Writes the digests of what a run reads into its folder, unless they are there already."""
     path = Path(folder, INPUTS_FILE)
     if not path.exists():
-        digests = digests_of_inputs(config, folder)
+        digests = {**digests_of_inputs(config, folder), PACKAGE: __version__}
         with write_atomically(path, overwrite=True) as new:
             new.write_text(json.dumps(digests, indent=2, sort_keys=True), encoding="utf-8")
 
@@ -175,7 +178,8 @@ def check_inputs(config: Mapping[str, Any], folder: Folder) -> None:
         )
         return
     before = json.loads(path.read_text(encoding="utf-8"))
-    if reason := differences(before, digests_of_inputs(config, folder)):
+    now = {**digests_of_inputs(config, folder), PACKAGE: __version__}
+    if reason := differences(before, now):
         raise ConfigurationError(
             f"the run in {os.fspath(folder)} has read other data: {reason}; restore what it has read "
             f"to resume it, or train into another folder"

@@ -1,5 +1,6 @@
 """Checkpoints that are written atomically, so that a kill never leaves half a file."""
 
+import hashlib
 from pathlib import Path
 from typing import Any, Optional, Set, Tuple
 
@@ -9,7 +10,7 @@ from allennlp.training import Checkpointer
 from allennlp.training.checkpointer import TrainerCheckpoint
 from allennlp.training.trainer import Trainer
 
-from tagger.common.files import write_atomically
+from tagger.common.files import sha256_of_file, write_atomically
 
 
 @Checkpointer.register("whole")
@@ -28,15 +29,19 @@ class WholeCheckpointer(Checkpointer):
                 state.trainer_state["epochs_completed"],
                 state.trainer_state["batches_in_epoch_completed"],
             )
+            state.trainer_state["vocabulary"] = self._digest_of_vocabulary()
             save_whole(state.model_state, self._model_state_path(*point), overwrite=False)
             save_whole(state.trainer_state, self._training_state_path(*point), overwrite=False)
         # AllenNLP leaves existing files unchanged.
         super().save_checkpoint(trainer)
 
     def load_checkpoint(self) -> Optional[TrainerCheckpoint]:
-        """Returns the newest checkpoint, or None if there is none; rejects a damaged one."""
+        """Returns the newest checkpoint, or None if there is none.
+
+        Rejects a damaged one, and one of another vocabulary, in which words have other numbers.
+        """
         try:
-            return super().load_checkpoint()
+            found = super().load_checkpoint()
         # Zip files and pickles can raise many kinds of errors.
         except Exception as error:
             paths = " or ".join(self.find_latest_checkpoint() or ())
@@ -44,6 +49,19 @@ class WholeCheckpointer(Checkpointer):
                 f"{paths} is damaged ({type(error).__name__}); remove both to resume from an earlier "
                 f"checkpoint, or from the start if there is none"
             ) from error
+        now = self._digest_of_vocabulary()
+        if found is not None and found.trainer_state.get("vocabulary", now) != now:
+            raise ConfigurationError(
+                f"{self._serialization_dir}/vocabulary has changed since the newest checkpoint; restore "
+                "it to resume the run, or train into another folder"
+            )
+        return found
+
+    def _digest_of_vocabulary(self) -> str:
+        digest = hashlib.sha256()
+        for path in sorted(Path(self._serialization_dir, "vocabulary").glob("[!.]*")):
+            digest.update(f"{path.name} {sha256_of_file(path)}\n".encode())
+        return digest.hexdigest()
 
     def _find_all_checkpoints(self) -> Set[Tuple[int, int]]:
         found = super()._find_all_checkpoints()

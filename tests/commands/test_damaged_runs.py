@@ -1,11 +1,14 @@
 """What `train` reports when the files of a run are damaged or the disk is full."""
 
+import json
 import shutil
 import sys
 
 import pytest
 import torch
 
+from tagger.common.version import __version__
+from tagger.training.run_inputs import PACKAGE
 from tests.allennlp_command import run_command
 from tests.conftest import ROOT
 
@@ -22,6 +25,17 @@ def halved(path):
 
 def other(path):
     torch.save({"a": torch.ones(1)}, path)
+
+
+def with_swapped_labels(path):
+    *others, one, other = path.read_text().splitlines()
+    path.write_text("\n".join([*others, other, one]) + "\n")
+
+
+def of_another_version(path):
+    read = json.loads(path.read_text())
+    assert read[PACKAGE] == __version__
+    path.write_text(json.dumps({**read, PACKAGE: "0.0.1"}))
 
 
 @pytest.fixture
@@ -41,6 +55,8 @@ def killed(trained, tmp_path):
         ("model_state_*.th", lambda path: path.write_bytes(b""), "is damaged"),
         ("training_state_*.th", other, "does not fit this run"),
         ("config.json", halved, "config.json"),
+        ("vocabulary/labels.txt", with_swapped_labels, "vocabulary has changed since"),
+        ("inputs.json", of_another_version, "the package tagger has changed since"),
     ],
 )
 def test_a_damaged_file_of_a_run_is_a_one_line_error(name, damage, said, killed, run_here):

@@ -18,7 +18,7 @@ from tagger.data.dataset_readers.column import ColumnDatasetReader
 from tagger.data.soft_labels import SoftLabels
 from tagger.training.recoverable_trainer import RecoverableTrainer
 from tagger.training.run_folder import check_is_same_run
-from tagger.training.run_inputs import INPUTS_FILE, digests_of_inputs
+from tagger.training.run_inputs import INPUTS_FILE, PACKAGE, digests_of_inputs
 from tests.conftest import CONFIGS, ROOT
 from tests.training.test_recoverable_trainer import BrokenOffError, results
 from tests.transformers.small import save_word_pieces
@@ -151,7 +151,7 @@ def reverse_sentences(path):
 
 def test_every_file_that_training_reads_is_recorded(killed):
     recorded = json.loads((killed / "run" / INPUTS_FILE).read_text())
-    assert sorted(recorded) == sorted([*READ, TRANSFORMER])
+    assert sorted(recorded) == sorted([*READ, TRANSFORMER, PACKAGE])
     opened = {
         os.path.relpath(each, killed)
         for each in json.loads((killed / "opened.json").read_text())
