@@ -187,10 +187,11 @@ def write_columns(texts: Iterable[AnnotatedText], path: Path) -> None:
                 before = document
             for tokens, tags in sentences(text):
                 for token, tag in zip(tokens, tags):
-                    if tag.split() != [tag] or token.startswith("-DOCSTART-"):
+                    is_mark = token.startswith("-DOCSTART-") or "\0" in token
+                    if tag.split() != [tag] or is_mark:
                         raise ValueError(
                             f"{text.place}: a column file cannot hold {token!r} with tag {tag!r}; "
-                            "labels have no blanks there, and no token is -DOCSTART-"
+                            "labels have no blanks there, and no token is -DOCSTART- or has a zero byte"
                         )
                     # Readers strip one byte order mark, so add another.
                     mark = "\ufeff" if token.startswith("\ufeff") else ""

@@ -154,6 +154,11 @@ def test_texts_that_columns_cannot_hold_are_refused(tmp_path):
     ):
         with pytest.raises(ValueError, match=message):
             write_texts([york(entities)], tmp_path / "a.txt", "columns")
+    # Readers would take the file for a binary one.
+    with pytest.raises(ValueError, match="no token is -DOCSTART- or has a zero byte"):
+        write_texts(
+            [york([])._replace(text="a\0b", tokens=[(0, 3)])], tmp_path / "a.txt", "columns"
+        )
     assert list(tmp_path.iterdir()) == []
 
 
