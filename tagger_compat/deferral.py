@@ -127,6 +127,9 @@ class _Deferred(ModuleType):
     """
 
     def __init__(self, module: str, path: str) -> None:
+        # In Python 3.10 a module has no names before this, not even those of its own.
+        super().__init__(module)
+        vars(self).clear()
         vars(self)["_origin"] = module, path
 
     @staticmethod
