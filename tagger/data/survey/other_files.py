@@ -161,7 +161,8 @@ def _labelled_lines(lines: Sequence[str]) -> Optional[str]:
     lengths, labels = [*map(len, words)], {each[0] for each in words}
     if len(lines) < 5 * _FEWEST_LINES or len(labels) > _FEW_LABELS * len(lines):
         return None
-    if mean(lengths) < _MANY_WORDS or len({*lengths}) < _MANY_WORDS or len(labels) < 2:
+    has_columns = any("\t" in line for line in lines) or len({*lengths}) < _MANY_WORDS
+    if has_columns or mean(lengths) < _MANY_WORDS or len(labels) < 2:
         return None
     return (
         f"a label, such as {words[0][0]!r}, and a text on each line; if labels are those of whole "

@@ -231,6 +231,12 @@ def test_every_command_says_why_it_cannot_read_a_file(name, write):
         assert "tabs" not in str(error.value)
 
 
+def test_numbered_tokens_beside_texts_of_several_words_are_columns(write):
+    rows = [f"{n % 4 + 1}\tword{n}\tas{' one' * (n % 9)} says\t{'OB'[n % 2]}" for n in range(80)]
+    path = write("a.tsv", "\n".join(each + "\n" * (n % 4 == 3) for n, each in enumerate(rows)))
+    assert next(read_texts(path)).text == "word0 word1 word2 word3"
+
+
 def test_a_header_is_no_token_if_the_tags_are_not_read(write):
     path = write("a.tsv", OF_BOTH["within.tsv"].replace("NE", "NE-LIT"))
     assert [text.text for text in read_texts(path, Reading(labelled=False))] == [
