@@ -51,4 +51,4 @@ def test_another_python_installs_trains_and_predicts(python, tmp_path, monkeypat
     run(allennlp, "train", config, "-s", str(archive.parent), cwd=clone)
     printed = run(allennlp, "predict", str(archive), "-", cwd=tmp_path, input="Ada is in Oslo.\n")
     (prediction,) = [json.loads(line) for line in printed.splitlines() if line.startswith("{")]
-    assert len(prediction["tags"]) == len(prediction["words"]) == 5
+    assert len(prediction["tags"]) == len(prediction["tokens"]) == 5
