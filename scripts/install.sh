@@ -5,7 +5,7 @@
 #
 #   scripts/install.sh                      # everything the commands need: about 2 GB, 6 GB with torch for GPUs
 #   scripts/install.sh --dev                # also what scripts/test.sh needs: 2 GB more
-#   PYTHON=python3.12 scripts/install.sh    # with this Python, 3.10 or newer
+#   PYTHON=python3.12 scripts/install.sh    # with this Python, 3.11 or newer
 #   TORCH=2.12.0 scripts/install.sh         # with another torch than the tested one
 #
 # On Linux, torch brings CUDA libraries of several GB unless pip finds a CPU build. To get one, set PIP_EXTRA_INDEX_URL
@@ -21,21 +21,21 @@ case ${1:-} in
 esac
 
 version() { "$1" -c 'import sys; print(*sys.version_info[:3], sep=".")'; }
-fits() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; }
+fits() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
 stop() { echo "install.sh: $*" >&2 && exit 1; }
 
 existing=$(version .venv/bin/python 2>/dev/null || true)
 if [ -n "${PYTHON:-}" ]; then
     python=$PYTHON
     if ! said=$(version "$python" 2>&1); then stop "PYTHON=$python does not run: $(head -1 <<<"${said:-it prints nothing}")"; fi
-    fits "$python" || stop "PYTHON=$python is Python $said; expected 3.10 or newer"
+    fits "$python" || stop "PYTHON=$python is Python $said; expected 3.11 or newer"
 elif [ -n "$existing" ] && fits .venv/bin/python; then
     python=.venv/bin/python
 else
-    for python in python3.11 python3 python3.12 python3.13 python3.10 ''; do
+    for python in python3.11 python3 python3.12 python3.13 ''; do
         if [ -n "$python" ] && fits "$python"; then break; fi
     done
-    [ -n "$python" ] || stop "expected Python 3.10 or newer, found none on the PATH;" \
+    [ -n "$python" ] || stop "expected Python 3.11 or newer, found none on the PATH;" \
         "name one: PYTHON=/path/to/python3.11 scripts/install.sh"
 fi
 
@@ -93,7 +93,7 @@ sed "${changes[@]}" constraints.txt >.venv/constraints.txt
 extras=export,huggingface,report,search,serve steps=2
 if [ $kind = dev ]; then extras=dev,docs,$extras,lexicons steps=3; fi
 pip=(.venv/bin/python -m pip install --progress-bar off)
-# --use-pep517: seqeval is only available as source, and pip 23.0 of Python 3.10 fails to build it otherwise.
+# --use-pep517: seqeval is only available as source, and old releases of pip fail to build it otherwise.
 quietly "step 1 of $steps, this project and its dependencies" \
     "${pip[@]}" --use-pep517 -c .venv/constraints.txt -e ".[$extras]"
 # AllenNLP's pins reject everything above, hence --no-deps.

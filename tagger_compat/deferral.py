@@ -127,9 +127,6 @@ class _Deferred(ModuleType):
     """
 
     def __init__(self, module: str, path: str) -> None:
-        # In Python 3.10 a module has no namespace before this.
-        super().__init__(module)
-        vars(self).clear()
         vars(self)["_origin"] = module, path
 
     @staticmethod

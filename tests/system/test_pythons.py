@@ -1,6 +1,6 @@
 """The oldest and the newest Python that are supported, from an installation to a prediction.
 
-    PATH=/path/to/python3.10/bin:$PATH pytest tests/system/test_pythons.py -s
+    PATH=/path/to/python3.13/bin:$PATH pytest tests/system/test_pythons.py -s
 
 It needs a package index, and a few minutes for each Python.
 """
@@ -15,7 +15,7 @@ import pytest
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.system
-PYTHONS = ["python3.10", "python3.13"]
+PYTHONS = ["python3.11", "python3.13"]
 
 
 def is_another(python):

@@ -89,7 +89,7 @@ class Guard:
         seconds = self._limits.body_seconds
         try:
             body, size = await asyncio.wait_for(_read(receive, limit), timeout=seconds)
-        except asyncio.TimeoutError:
+        except TimeoutError:
             message = f"a body must arrive within {seconds:g} seconds; send it faster, or send less"
             raise RequestError(408, "slow_body", message, headers=_CLOSE) from None
         if size > limit:
