@@ -62,9 +62,9 @@ def read_conllu(path: PathOrAddress, reading: Reading = DETECTED) -> Iterator[An
     """Reads a file's documents if it marks them by `# newdoc`, else its sentences.
 
     Entities come from MISC, for example `ner=B-PER`, under the key `tag_column` or else the key with
-    the most entities; if there are none, each token gets its UPOS as a plain label,
-    or its XPOS if the file has no UPOS. A token of several
-    words, such as `1-2`, gets theirs, joined by `+`. Empty nodes are not tokens.
+    the most entities; if there are none, each token gets its UPOS as a plain label, or its XPOS if the
+    file has no UPOS. A token of several words, such as `1-2`, gets theirs, joined by `+`. Empty nodes
+    are not tokens.
     """
     sentences = list(_sentences(path, reading.text_encoding))
     if not any({*token.upos} - {"_"} for each in sentences for token in each.tokens):

@@ -199,7 +199,7 @@ class Found(NamedTuple):
     has_delimiter: bool
     tokens_are_known: bool
     tags_are_known: bool
-    #: The most words of a cell, on average, among the other columns.
+    #: The words of a cell, on average, in the column with most; 0 if tags are not plain labels.
     most_words: float
 
 
